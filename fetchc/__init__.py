@@ -1,0 +1,40 @@
+"""fetchc: typed argument expressions of a program, compiled to the kernel's fetch-args.
+
+The names below are the library's face. They are loaded when first used: importing
+the package reads nothing else.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.api import Argument, Probe, Program, open
+    from fetchc.diag.errors import CompileError, DebugInfoError, Error, TracerError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Argument",
+    "CompileError",
+    "DebugInfoError",
+    "Error",
+    "Probe",
+    "Program",
+    "TracerError",
+    "__version__",
+    "open",
+]
+
+_ERRORS = {"CompileError", "DebugInfoError", "Error", "TracerError"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _ERRORS:
+        from fetchc.diag import errors
+
+        return getattr(errors, name)
+    if name in __all__:
+        from fetchc import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'fetchc' has no attribute {name!r}")

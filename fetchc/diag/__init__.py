@@ -1,0 +1,1 @@
+"""Diagnostics as data: codes, labels, notes; rendering is apart from raising."""

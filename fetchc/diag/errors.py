@@ -1,0 +1,75 @@
+"""The exceptions that leave fetchc; anything else that does is a bug."""
+
+from __future__ import annotations
+
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.source import Span
+
+__all__ = ["CompileError", "DebugInfoError", "Error", "TracerError", "reject"]
+
+
+class Error(Exception):
+    """Base of every exception of the library."""
+
+
+class CompileError(Error):
+    """An argument was refused; ``diagnostics`` says why, one for each cause."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
+        self.diagnostics = diagnostics
+
+
+class DebugInfoError(Error):
+    """A file could not be read: ``path``, ``section`` and ``offset`` say where.
+
+    ``code`` is of the FC09 family. ``section`` is None for the file as a whole;
+    ``offset`` counts bytes from the start of the (decompressed) section.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        path: str,
+        what: str,
+        section: str | None = None,
+        offset: int | None = None,
+        help: str | None = None,
+    ) -> None:
+        place = path
+        if section is not None:
+            place += f": {section}"
+            if offset is not None:
+                place += f"+{offset:#x}"
+        super().__init__(f"{place}: {what}")
+        self.code = code
+        self.path = path
+        self.what = what
+        self.section = section
+        self.offset = offset
+        self.help = help
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The same as data, for the renderers."""
+        return Diagnostic(self.code, str(self), help=self.help)
+
+
+class TracerError(Error):
+    """The kernel, or a permission, refused."""
+
+
+def reject(
+    code: str,
+    message: str,
+    span: Span | None = None,
+    label: str = "",
+    *,
+    secondary: tuple[Label, ...] = (),
+    notes: tuple[str, ...] = (),
+    help: str | None = None,
+    origin: str | None = None,
+) -> CompileError:
+    """An exception with one diagnostic, for ``raise reject(...)``."""
+    primary = None if span is None else Label(span, label)
+    return CompileError((Diagnostic(code, message, primary, secondary, notes, help, origin),))

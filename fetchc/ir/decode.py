@@ -1,0 +1,25 @@
+"""What the reader of an event makes of a fetched value; the kernel knows none of it."""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+
+__all__ = ["Decode"]
+
+
+class Decode(Record):
+    """How to turn the fetched number, text or list into the value of the source.
+
+    ``kind``: integer, bool, char, enum, float, pointer, symbol, text, address.
+    ``bits`` is the width of the value (a signed bit field is extended from it),
+    ``signed`` whether it is. ``enumerators`` for enums. ``count`` for lists: the kernel
+    prints a list of that many. ``length`` names the companion argument that holds a
+    text's length in bytes.
+    """
+
+    kind: str
+    bits: int | None = None
+    signed: bool = False
+    count: int | None = None
+    enumerators: tuple[tuple[str, int], ...] = ()
+    length: str | None = None

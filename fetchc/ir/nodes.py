@@ -1,0 +1,142 @@
+"""Nodes of a fetch: a value, how the kernel stores it, what the reader makes of it.
+
+The nodes mirror the stages of the kernel's fetch program (load, dereferences, store,
+modify, loop: kernel/trace/trace_probe.h, ``enum fetch_op``), so that a verifier can
+apply a kernel's limits exactly. ``Absolute`` and ``Image`` are addresses: the kernel
+has no way to give an address itself, so each stands below a ``Deref`` (``@ADDR`` *is*
+a load).
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+
+__all__ = [
+    "Absolute",
+    "Array",
+    "Bits",
+    "Char",
+    "Comm",
+    "Deref",
+    "Fetch",
+    "Image",
+    "Immediate",
+    "Register",
+    "ReturnValue",
+    "Scalar",
+    "StackEntry",
+    "StackPointer",
+    "Store",
+    "Symbol",
+    "Text",
+    "Value",
+    "Word",
+]
+
+
+class Register(Record):
+    """``%name``: a register, by the kernel's name."""
+
+    name: str
+
+
+class StackPointer(Record):
+    """``$stack``."""
+
+
+class StackEntry(Record):
+    """``$stackN``: the N-th word at the stack pointer."""
+
+    index: int
+
+
+class ReturnValue(Record):
+    """``$retval``: the return register, in return probes."""
+
+
+class Comm(Record):
+    """``$comm``: the task's name."""
+
+
+class Immediate(Record):
+    r"""``\N``: a constant."""
+
+    value: int
+
+
+class Absolute(Record):
+    """The address of ``@ADDR``: an absolute address of the traced process."""
+
+    address: int
+
+
+class Image(Record):
+    """The address of ``@+OFF``: relative to the load bias of the probed file."""
+
+    offset: int
+
+
+class Deref(Record):
+    """``+offset(base)``: what memory holds at base plus offset.
+
+    ``user`` is ``+u``: user memory, read from a kernel probe.
+    """
+
+    base: Value
+    offset: int
+    user: bool = False
+
+
+Value = (
+    Register | StackPointer | StackEntry | ReturnValue | Comm | Immediate | Absolute | Image | Deref
+)
+
+
+class Word(Record):
+    """No type written: a machine word, printed in hexadecimal."""
+
+
+class Scalar(Record):
+    """``u32``, ``s8``, ``x64``: ``kind`` is u, s or x; ``bits`` 8, 16, 32 or 64."""
+
+    kind: str
+    bits: int
+
+
+class Char(Record):
+    """``char``: one byte printed as a character."""
+
+
+class Bits(Record):
+    """``bW@O/C``: ``width`` bits, ``offset`` from the least significant one of a container."""
+
+    width: int
+    offset: int
+    container: int
+
+
+class Text(Record):
+    """``string``: bytes up to a NUL; ``user`` is ``ustring``."""
+
+    user: bool = False
+
+
+class Symbol(Record):
+    """``symbol``: a kernel address as symbol+offset (kernel probes only)."""
+
+
+class Array(Record):
+    """``T[count]``."""
+
+    element: Scalar | Char | Bits | Text
+    count: int
+
+
+Store = Word | Scalar | Char | Bits | Text | Symbol | Array
+
+
+class Fetch(Record):
+    """One fetch-arg without its name."""
+
+    value: Value
+    store: Store

@@ -1,0 +1,1 @@
+"""The traced program as the checker sees it: types, variables, functions, places."""

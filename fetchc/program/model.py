@@ -1,0 +1,124 @@
+"""Functions, variables, and the questions that a Program answers.
+
+A Program is lazy: opening one reads a few headers, each question reads what it needs.
+It owns the caches; no other module caches. Readers raise
+:class:`~fetchc.diag.errors.DebugInfoError` with file, section and offset.
+"""
+
+from __future__ import annotations
+
+from fetchc.program.places import Place
+from fetchc.program.types import Type
+from fetchc.record import Record
+from fetchc.units import Address, ByteSize, DieOffset, FileOffset, TypeId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+else:
+    Protocol = object
+
+__all__ = ["Extent", "Function", "Program", "Variable"]
+
+
+class Function(Record):
+    """A function with code in the file.
+
+    ``name`` is qualified as the source does (``main.(*server).handleRequest``,
+    ``ns::f``); ``symbol`` is the symbol table's name at ``address`` and may carry a
+    suffix (``.isra.0``, ``.abi0``). ``die`` is its concrete DW_TAG_subprogram, None
+    without debug information; then ``language`` and ``producer`` are empty.
+    ``prototyped`` is False for a C function declared without parameter types.
+    """
+
+    name: str
+    symbol: str
+    address: Address
+    size: ByteSize | None
+    die: DieOffset | None
+    language: str
+    producer: str
+    external: bool
+
+
+class Variable(Record):
+    """A name and its declaration. ``kind``: parameter, result, local or global.
+
+    ``die`` is the entry that has the location (the concrete one where there are two).
+    ``line`` is the declaration's, 0 where unknown. ``artificial`` variables
+    (``this``, Go's ``.dict``) were not written by the programmer.
+    """
+
+    name: str
+    type: TypeId
+    kind: str
+    die: DieOffset
+    line: int
+    artificial: bool = False
+
+
+class Extent(Record):
+    """A place and the half-open range of addresses in which it holds."""
+
+    start: Address
+    end: Address
+    place: Place
+
+
+class Program(Protocol):
+    """One file and its debug information. See the module's text."""
+
+    path: str
+    architecture: str  # key of targets/arch: "x86_64"
+    word_bytes: int
+    little_endian: bool
+    build_id: str | None  # lower-case hex
+
+    def functions_named(self, name: str) -> tuple[Function, ...]:
+        """Every function of that exact name: symbol, qualified or plain DWARF name."""
+
+    def function_names(self) -> Iterator[str]:
+        """Names of all functions with code, cheap to list; for globs and suggestions."""
+
+    def parameters(self, function: Function) -> tuple[Variable, ...]:
+        """Declared parameters in order, unused ones included; Go results follow (kind result)."""
+
+    def result(self, function: Function) -> TypeId | None:
+        """Type of the result, None for void (Go: always None, see parameters)."""
+
+    def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
+        """Locals and parameters visible at ``address``, innermost scope first."""
+
+    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
+        """Variables of that name outside functions; the function's own unit is preferred."""
+
+    def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
+        """What the debug information says of the variable's place, by address range."""
+
+    def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
+        """The debug information's place at ``address``, the frame base taken apart."""
+
+    def type(self, type_id: TypeId) -> Type:
+        """The type itself; typedefs and qualifiers are types of their own."""
+
+    def completed(self, type_id: TypeId) -> TypeId:
+        """The definition of a declaration, looked for in the other units; itself if none."""
+
+    def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
+        """Definitions of that name: ``struct s``, ``s``, ``int``, ``pkg.T``."""
+
+    def intern(self, made: Type) -> TypeId:
+        """An id for a type that no debug information has (a cast's pointer)."""
+
+    def file_offset(self, address: Address) -> FileOffset:
+        """Where the byte at ``address`` is in the file, by the PT_LOAD that holds it."""
+
+    def image_offset(self, address: Address, probe: Address) -> int:
+        """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``."""
+
+    def code(self, address: Address, size: int) -> bytes:
+        """Machine code at ``address``, shorter where the segment ends."""
+
+    def source_line(self, function: Function) -> str | None:
+        """``file.c:17`` of the declaration, None where unknown."""

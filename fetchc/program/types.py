@@ -1,0 +1,258 @@
+"""Types of a traced program, whatever its language and debug information.
+
+Types refer to each other by :data:`~fetchc.units.TypeId` through their Program, so
+they may be cyclic and are read when asked for. Sizes and offsets are bytes; a size
+is None where the debug information gives none (a flexible array, a declaration).
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
+
+__all__ = [
+    "ArrayType",
+    "BitField",
+    "BoolType",
+    "ChannelType",
+    "CharType",
+    "ComplexType",
+    "DeclaredType",
+    "EnumType",
+    "FloatType",
+    "FunctionType",
+    "IntType",
+    "InterfaceType",
+    "MapType",
+    "Member",
+    "NamedType",
+    "PointerType",
+    "QualifiedType",
+    "SliceType",
+    "StringType",
+    "StructType",
+    "Type",
+    "UnknownType",
+    "VoidType",
+]
+
+
+class IntType(Record):
+    """An integer; ``name`` as the source spells it."""
+
+    name: str
+    size: ByteSize
+    signed: bool
+
+
+class CharType(Record):
+    """A character of C or C++: an integer whose arrays and pointers are text."""
+
+    name: str
+    size: ByteSize
+    signed: bool
+
+
+class BoolType(Record):
+    """A truth value."""
+
+    name: str
+    size: ByteSize
+
+
+class FloatType(Record):
+    """A binary floating-point number."""
+
+    name: str
+    size: ByteSize
+
+
+class ComplexType(Record):
+    """Two floating-point numbers side by side; ``size`` is of both."""
+
+    name: str
+    size: ByteSize
+
+
+class EnumType(Record):
+    """An enumeration; ``enumerators`` in the order of the source."""
+
+    name: str
+    size: ByteSize
+    signed: bool
+    enumerators: tuple[tuple[str, int], ...]
+
+
+class VoidType(Record):
+    """What a ``void *`` points at."""
+
+
+class PointerType(Record):
+    """A pointer, a C++ reference (``reference``), or a Go pointer.
+
+    ``name`` is empty where the language builds it from the target's name.
+    """
+
+    name: str
+    size: ByteSize
+    target: TypeId
+    reference: bool = False
+
+
+class BitField(Record):
+    """A member narrower than its type.
+
+    ``offset`` counts bits from the start of the enclosing object: from the least
+    significant bit of its first byte on a little-endian target.
+    """
+
+    offset: BitOffset
+    width: BitSize
+
+
+class Member(Record):
+    """A member of a structure, union or class, or a base class.
+
+    ``embedded`` members are looked through: anonymous aggregates of C, base classes
+    of C++, embedded fields of Go (which also have a name).
+    """
+
+    name: str
+    type: TypeId
+    offset: ByteOffset
+    bits: BitField | None = None
+    embedded: bool = False
+
+
+class StructType(Record):
+    """A structure, union or class. ``kind`` is ``struct``, ``union`` or ``class``.
+
+    ``by_reference`` is DW_AT_calling_convention 4 (DW_CC_pass_by_reference); None where
+    the compiler does not say.
+    """
+
+    name: str
+    kind: str
+    size: ByteSize
+    members: tuple[Member, ...]
+    alignment: ByteSize | None = None
+    by_reference: bool | None = None
+
+
+class ArrayType(Record):
+    """One dimension of an array; the elements of an outer dimension are arrays.
+
+    ``count`` is None where it is not fixed (flexible or variable-length arrays).
+    ``vector`` marks a SIMD vector type (DW_AT_GNU_vector).
+    """
+
+    name: str
+    element: TypeId
+    count: int | None
+    size: ByteSize | None
+    vector: bool = False
+
+
+class FunctionType(Record):
+    """A function's own type, target of a function pointer."""
+
+    name: str
+
+
+class NamedType(Record):
+    """A typedef: another name of ``target``. ``alignment`` is DW_AT_alignment, if stated."""
+
+    name: str
+    target: TypeId
+    alignment: ByteSize | None = None
+
+
+class QualifiedType(Record):
+    """``target`` with ``const``, ``volatile``, ``restrict`` or ``atomic``."""
+
+    qualifier: str
+    target: TypeId
+
+
+class DeclaredType(Record):
+    """A declaration without a definition: struct s;"""
+
+    name: str
+    kind: str
+
+
+class StringType(Record):
+    """A string with a length beside its data pointer (Go). ``members`` are its raw words."""
+
+    name: str
+    size: ByteSize
+    members: tuple[Member, ...]
+
+
+class SliceType(Record):
+    """A Go slice: data pointer, length, capacity, in that order in ``members``."""
+
+    name: str
+    size: ByteSize
+    element: TypeId
+    members: tuple[Member, ...]
+
+
+class InterfaceType(Record):
+    """A Go interface: type word and data word. ``empty`` is for ``any`` (eface)."""
+
+    name: str
+    size: ByteSize
+    empty: bool
+    members: tuple[Member, ...]
+
+
+class MapType(Record):
+    """A Go map: one pointer to the run-time's header."""
+
+    name: str
+    size: ByteSize
+    key: TypeId
+    element: TypeId
+    header: TypeId
+
+
+class ChannelType(Record):
+    """A Go channel: one pointer to the run-time's header."""
+
+    name: str
+    size: ByteSize
+    element: TypeId
+    header: TypeId
+
+
+class UnknownType(Record):
+    """A type that fetchc does not read; ``reason`` completes "because ..."."""
+
+    name: str
+    size: ByteSize | None
+    reason: str
+
+
+Type = (
+    IntType
+    | CharType
+    | BoolType
+    | FloatType
+    | ComplexType
+    | EnumType
+    | VoidType
+    | PointerType
+    | StructType
+    | ArrayType
+    | FunctionType
+    | NamedType
+    | QualifiedType
+    | DeclaredType
+    | StringType
+    | SliceType
+    | InterfaceType
+    | MapType
+    | ChannelType
+    | UnknownType
+)

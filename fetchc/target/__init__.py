@@ -1,0 +1,1 @@
+"""The machine that runs the program: registers, conventions, kernels; data of targets/."""
