@@ -1,0 +1,20 @@
+"""The languages, by the key that debug information gives a function."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.lang.base import Language
+
+__all__ = ["language"]
+
+
+def language(key: str) -> Language:
+    """Rules of the language ``key``; what has no record of its own is read as C."""
+    if key == "go":
+        from fetchc.lang.go import GO
+
+        return GO
+    from fetchc.lang.c import CPLUSPLUS, C
+
+    return CPLUSPLUS if key == "c++" else C

@@ -1,0 +1,37 @@
+"""What differs between languages, as one record each; no other module asks which it is.
+
+To add a language: a module here with its record, a line in ``lang/__init__.py`` under
+the key that :class:`~fetchc.program.model.Function` carries (from DW_AT_language),
+types that only it has in ``program/types.py`` and their reading in ``debuginfo``, a
+corpus directory with cases, a row in the README.
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fetchc.program.model import Function, Program
+    from fetchc.units import TypeId
+
+__all__ = ["Language"]
+
+
+class Language(Record):
+    """The rules of one language.
+
+    ``spell`` writes a type as the language does. ``global_names`` turns a name as
+    written inside a function into the names under which the debug information may
+    know it, best first. ``return_probe`` is None, or the reason why a return probe
+    must not be set on its functions. ``stack_check`` says that functions begin with a
+    check that jumps back to the first instruction, so that a probe there counts twice.
+    """
+
+    name: str
+    spell: Callable[[Program, TypeId], str]
+    global_names: Callable[[str, Function], tuple[str, ...]]
+    return_probe: str | None
+    stack_check: bool

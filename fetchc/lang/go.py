@@ -1,0 +1,91 @@
+"""Go: packages, promoted fields, and functions that a return probe would crash."""
+
+from __future__ import annotations
+
+from fetchc.lang.base import Language
+from fetchc.program.types import (
+    ArrayType,
+    ChannelType,
+    FunctionType,
+    MapType,
+    PointerType,
+    QualifiedType,
+    SliceType,
+    VoidType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.model import Function, Program
+    from fetchc.units import TypeId
+
+__all__ = ["GO", "package_of"]
+
+_DEEPEST = 64  # hops of a type's name; only a cyclic, hostile type has more
+
+
+def spell(program: Program, type_id: TypeId) -> str:
+    """A type as Go writes it: ``*main.Msg``, ``[]main.Question``, ``[4]int``."""
+    prefix = ""
+    for _ in range(_DEEPEST):
+        made = program.type(type_id)
+        match made:
+            case PointerType(name=name, target=target):
+                if name:
+                    return prefix + name
+                if isinstance(program.type(target), VoidType):
+                    return prefix + "unsafe.Pointer"
+                prefix += "*"
+                type_id = target
+            case ArrayType(element=element, count=count):
+                prefix += f"[{'' if count is None else count}]"
+                type_id = element
+            case SliceType(name=name, element=element):
+                if name:
+                    return prefix + name
+                prefix += "[]"
+                type_id = element
+            case QualifiedType(target=target):
+                type_id = target
+            case FunctionType():
+                return prefix + (made.name or "func()")
+            case MapType() | ChannelType():
+                return prefix + made.name
+            case VoidType():
+                return prefix + "unsafe.Pointer"
+            case _:
+                return prefix + (made.name or "struct {...}")
+    return "(a type that refers to itself)"
+
+
+def package_of(function_name: str) -> str:
+    """Import path of a function: ``github.com/miekg/dns`` of ``github.com/miekg/dns.(*Msg).Pack``.
+
+    Source: cmd/link names symbols ``path.name``; dots of the path's last element are
+    escaped (%2e), so the first dot behind the last slash ends the path. Type arguments
+    may hold slashes and are cut off first.
+    """
+    plain = function_name.split("[", 1)[0]
+    slash = plain.rfind("/") + 1
+    dot = plain.find(".", slash)
+    return plain if dot < 0 else plain[:dot]
+
+
+def _global_names(name: str, function: Function) -> tuple[str, ...]:
+    package = package_of(function.name)
+    if "." not in name:
+        return (f"{package}.{name}",)
+    short, _, rest = name.partition(".")
+    if short == package.rsplit("/", 1)[-1]:
+        return (name, f"{package}.{rest}")
+    return (name,)
+
+
+GO = Language(
+    name="Go",
+    spell=spell,
+    global_names=_global_names,
+    return_probe="the runtime copies stacks and would find the kernel's trampoline where the "
+    "return address was",
+    stack_check=True,
+)
