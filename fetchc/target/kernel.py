@@ -1,0 +1,193 @@
+"""What a Linux kernel accepts as a probe definition, by version.
+
+``targets/kernel/linux.toml`` holds the facts, each with its source; here they become
+one :class:`Kernel` for the version that was asked for. A version is two numbers:
+kernels of distributions carry backports that their names do not show.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from fetchc.diag.errors import reject
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Version = tuple[int, int]
+
+__all__ = ["Costs", "Kernel", "Rule", "kernel", "running_version"]
+
+# uname -r: "6.18.44-fc-v595", "5.10.0-46-cloud-amd64", "4.19-rc2"; users write "5.10" or "v5.10".
+_VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
+
+
+class Costs(Record):
+    """Instructions that each part of a fetch takes of ``Kernel.instructions``."""
+
+    base: int
+    dereference: int
+    raw_store: int
+    bit_field: int
+    array: int
+    text_array: int
+
+
+class Rule(Record):
+    """One thing a fetch-arg or a definition can use.
+
+    ``written`` is its form in the kernel's notation, ``first`` the first kernel that has
+    it, ``kinds`` the probes that take it (``uprobe``, ``uretprobe``), ``on`` the bases a
+    store can take its value from.
+    """
+
+    name: str
+    written: str
+    first: Version
+    kinds: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+
+
+class Kernel(Record):
+    """The rules of one version; sizes in bytes, None where there is no such limit.
+
+    ``body_bytes`` bounds the text after ``NAME=``, ``event_bytes`` the sum of the
+    arguments' fixed parts, ``record_bytes`` a whole event with its header, ``line_bytes``
+    a definition without its newline, ``text_bytes`` a string without its NUL.
+    ``bases``, ``stores`` and ``features`` hold every rule, also those the version lacks.
+    """
+
+    version: Version
+    body_bytes: int
+    argument_name_bytes: int
+    event_name_bytes: int
+    arguments: int
+    record_bytes: int
+    line_bytes: int
+    text_bytes: int
+    offset_bits: int
+    instructions: int | None
+    nesting: int | None
+    array_elements: int | None
+    event_bytes: int | None
+    costs: Costs
+    bases: tuple[Rule, ...]
+    stores: tuple[Rule, ...]
+    features: tuple[Rule, ...]
+    reserved_names: tuple[str, ...]
+    confusing_names: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The version as people write it: ``6.18``."""
+        return dotted(self.version)
+
+    def base(self, name: str) -> Rule:
+        """The rule of a base such as ``register``."""
+        return _named(self.bases, name)
+
+    def store(self, name: str) -> Rule:
+        """The rule of a store such as ``bit_field``."""
+        return _named(self.stores, name)
+
+    def has(self, feature: str) -> bool:
+        """Whether this version has ``feature``, one of ``features``."""
+        return self.version >= _named(self.features, feature).first
+
+    def first(self, feature: str) -> str:
+        """The first version that has ``feature``."""
+        return dotted(_named(self.features, feature).first)
+
+
+def dotted(version: Version) -> str:
+    """``(5, 10)`` as ``5.10``."""
+    return f"{version[0]}.{version[1]}"
+
+
+def running_version() -> str:
+    """The release of the kernel this process runs on, as ``uname -r`` prints it."""
+    return os.uname().release
+
+
+def kernel(version: str) -> Kernel:
+    """The rules of ``version``: ``5.10``, or a release such as ``6.18.44-fc``.
+
+    Raises :class:`~fetchc.diag.errors.CompileError` (FC0506) for a text that is not a
+    version and for a kernel older than uprobe events.
+    """
+    facts = _facts()
+    match = _VERSION.match(version)
+    if match is None:
+        raise reject(
+            "FC0506",
+            f"`{version}` is not a kernel version",
+            help="write the first two numbers of `uname -r`, such as `5.10`",
+        )
+    wanted = (int(match[1]), int(match[2]))
+    oldest = _parse(facts["oldest"])
+    if wanted < oldest:
+        raise reject(
+            "FC0506",
+            f"Linux {dotted(wanted)} has no uprobe events",
+            notes=(f"they came with Linux {dotted(oldest)}",),
+        )
+    limits = {name: _step(limit["steps"], wanted) for name, limit in facts["limits"].items()}
+    costs = {name: cost for name, cost in facts["costs"].items() if name != "source"}
+    return Kernel(
+        version=wanted,
+        costs=Costs(**costs),
+        bases=_rules(facts["bases"]),
+        stores=_rules(facts["stores"]),
+        features=_rules(facts["features"]),
+        reserved_names=tuple(facts["names"]["reserved"]),
+        confusing_names=tuple(facts["names"]["confusing"]),
+        **limits,
+    )
+
+
+def _facts() -> dict[str, Any]:
+    import tomllib
+
+    from fetchc.resources import data_path
+
+    with open(os.path.join(data_path("targets"), "kernel", "linux.toml"), "rb") as file:
+        return tomllib.load(file)
+
+
+def _parse(version: str) -> Version:
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
+def _step(steps: list[tuple[str, int]], version: Version) -> Any:
+    # Steps stand in rising order; the last one that is not newer than the version holds.
+    value = None
+    for first, of_first in steps:
+        if _parse(first) <= version:
+            value = of_first
+    return value
+
+
+def _rules(table: dict[str, Any]) -> tuple[Rule, ...]:
+    return tuple(
+        [
+            Rule(
+                name,
+                rule.get("written", name),
+                _parse(rule["first"]),
+                tuple(rule.get("kinds", ())),
+                tuple(rule.get("on", ())),
+            )
+            for name, rule in table.items()
+        ]
+    )
+
+
+def _named(rules: tuple[Rule, ...], name: str) -> Rule:
+    for rule in rules:
+        if rule.name == name:
+            return rule
+    raise AssertionError(f"targets/kernel/linux.toml has no {name}")
