@@ -1,0 +1,378 @@
+"""The tree of one argument, as the text spells it.
+
+Nothing is looked up here: whether ``main.counter`` is a variable of a package or a
+member of a local called ``main`` is the checker's question. Every node ends in the
+span of the text it came from, in characters. :mod:`fetchc.syntax.unparse` gives
+the canonical text back. The syntax itself is ``grammar/argument.lark``.
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+from fetchc.source import Span
+
+__all__ = [
+    "AddressOf",
+    "Argument",
+    "ArrayOf",
+    "Assertion",
+    "Binary",
+    "Call",
+    "Cast",
+    "ChannelOf",
+    "ContainerOf",
+    "Dereference",
+    "Expression",
+    "FieldStep",
+    "Format",
+    "FunctionOf",
+    "Index",
+    "IndexStep",
+    "Integer",
+    "MapOf",
+    "Member",
+    "MethodCall",
+    "Name",
+    "NamedType",
+    "Negate",
+    "OffsetOf",
+    "Path",
+    "Point",
+    "PointerTo",
+    "Range",
+    "Register",
+    "SizeOf",
+    "SliceOf",
+    "Special",
+    "TypeName",
+]
+
+
+# --- types, in the spelling of C, C++, C# or Go -------------------------------------------
+
+
+class NamedType(Record):
+    """``struct s``, ``unsigned long``, ``dns.Msg``, ``std::vector<int>``, ``main.List[int]``.
+
+    ``keyword`` is ``struct``, ``union``, ``enum``, ``class`` or None. ``name`` has one
+    blank between words, no ``const`` and its like, and is otherwise as written
+    (``long unsigned`` stays so). ``arguments`` are those of a template or a generic
+    type, and not part of ``name``; an int among them is a template's number.
+    ``brackets`` is ``<`` or ``[``, or empty where there are no arguments.
+    """
+
+    keyword: str | None
+    name: str
+    arguments: tuple[TypeName | int, ...]
+    brackets: str
+    span: Span
+
+
+class PointerTo(Record):
+    """``T *`` in C, ``*T`` in Go. A C++ reference, ``T &``, is one too."""
+
+    target: TypeName
+    span: Span
+
+
+class ArrayOf(Record):
+    """``T [4]`` in C, ``[4]T`` in Go."""
+
+    element: TypeName
+    count: int
+    span: Span
+
+
+class SliceOf(Record):
+    """Go's ``[]T``."""
+
+    element: TypeName
+    span: Span
+
+
+class MapOf(Record):
+    """Go's ``map[K]V``."""
+
+    key: TypeName
+    value: TypeName
+    span: Span
+
+
+class ChannelOf(Record):
+    """Go's ``chan T``; ``direction`` is ``chan``, ``<-chan`` or ``chan<-``."""
+
+    element: TypeName
+    direction: str
+    span: Span
+
+
+class FunctionOf(Record):
+    """Go's ``func(A, B) R``; ``text`` as written. No value of one can be taken apart."""
+
+    text: str
+    span: Span
+
+
+TypeName = NamedType | PointerTo | ArrayOf | SliceOf | MapOf | ChannelOf | FunctionOf
+
+
+# --- paths of offsetof and container_of ---------------------------------------------------
+
+
+class FieldStep(Record):
+    """A member's name within a path; ``span`` is the name alone."""
+
+    name: str
+    span: Span
+
+
+class IndexStep(Record):
+    """A constant index within a path; ``span`` is the number alone."""
+
+    index: int
+    span: Span
+
+
+class Path(Record):
+    """``a.b[2].c``: at least one step, the first one a field."""
+
+    steps: tuple[FieldStep | IndexStep, ...]
+    span: Span
+
+
+# --- expressions --------------------------------------------------------------------------
+
+
+class Name(Record):
+    """An identifier, or a name that only a package path or ``::`` can spell.
+
+    ``r``, ``ns::var``, ``github.com/miekg/dns.ErrId``. A path with a slash ends behind
+    the first dot after its last slash, what follows are members: the checker joins
+    them again where a package's last element has a dot of its own. ``line`` picks one
+    of several variables by the line of its declaration, ``n@12``.
+    """
+
+    text: str
+    line: int | None
+    span: Span
+
+
+class Special(Record):
+    """``$retval``, ``$ret0``, ``$arg1``, ``$stack``, ``$stack3``, ``$comm``, ``$goid``, ...
+
+    ``name`` has no dollar. The parser takes any name; the checker knows which exist.
+    """
+
+    name: str
+    span: Span
+
+
+class Register(Record):
+    """``%ax``; ``name`` has no percent sign."""
+
+    name: str
+    span: Span
+
+
+class Integer(Record):
+    """A number; never negative, ``-1`` is a :class:`Negate`."""
+
+    value: int
+    span: Span
+
+
+class Member(Record):
+    """``base.name`` or ``base->name``, which mean the same; ``arrow`` is for the text only."""
+
+    base: Expression
+    name: str
+    arrow: bool
+    name_span: Span
+    span: Span
+
+
+class Index(Record):
+    """``base[index]``; ``index_span`` is the number with its sign."""
+
+    base: Expression
+    index: int
+    index_span: Span
+    span: Span
+
+
+class Range(Record):
+    """``base[low:high]``, the elements from ``low`` up to but not with ``high``, as in Go.
+
+    ``[:high]`` has ``low`` 0. ``range_span`` is what stands between the brackets.
+    """
+
+    base: Expression
+    low: int
+    high: int
+    range_span: Span
+    span: Span
+
+
+class Assertion(Record):
+    """``base.(Type)``: an interface's data as that type."""
+
+    base: Expression
+    type: TypeName
+    span: Span
+
+
+class MethodCall(Record):
+    """``base.name(arguments)``: ``v.size()``, or Go's conversion ``dns.Msg(x)``."""
+
+    base: Expression
+    name: str
+    arguments: tuple[Expression, ...]
+    name_span: Span
+    span: Span
+
+
+class Call(Record):
+    """``len(e)``, ``cap(e)``, or Go's conversion ``uint32(x)``; any function name parses."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    function_span: Span
+    span: Span
+
+
+class SizeOf(Record):
+    """``sizeof(e)`` or ``sizeof(T)``.
+
+    A type that could be an expression (``sizeof(msg)``, ``sizeof(dns.Msg)``) is parsed as
+    one; :func:`fetchc.syntax.parse.as_type` reads such an expression as a type.
+    """
+
+    operand: Expression | TypeName
+    span: Span
+
+
+class OffsetOf(Record):
+    """``offsetof(type, path)``."""
+
+    type: TypeName
+    path: Path
+    span: Span
+
+
+class ContainerOf(Record):
+    """``container_of(e, type, path)``."""
+
+    operand: Expression
+    type: TypeName
+    path: Path
+    span: Span
+
+
+class Dereference(Record):
+    """``*e``."""
+
+    operand: Expression
+    span: Span
+
+
+class AddressOf(Record):
+    """``&e``."""
+
+    operand: Expression
+    span: Span
+
+
+class Negate(Record):
+    """``-e``."""
+
+    operand: Expression
+    span: Span
+
+
+class Cast(Record):
+    """``(Type)e``, or Go's ``(*dns.Msg)(e)``, which binds like a call."""
+
+    type: TypeName
+    operand: Expression
+    span: Span
+
+
+class Binary(Record):
+    """``left operator right``; ``operator`` is one of ``+ - * /``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    span: Span
+
+
+Expression = (
+    Name
+    | Special
+    | Register
+    | Integer
+    | Member
+    | Index
+    | Range
+    | Assertion
+    | MethodCall
+    | Call
+    | SizeOf
+    | OffsetOf
+    | ContainerOf
+    | Dereference
+    | AddressOf
+    | Negate
+    | Cast
+    | Binary
+)
+
+
+# --- the whole argument -------------------------------------------------------------------
+
+
+class Format(Record):
+    """``:u8``, ``:string``, ``:x32[4]``: how the value is to be fetched and shown.
+
+    ``base`` is one of ``u8 .. u64 s8 .. s64 x8 .. x64 char string ustring symbol hex``;
+    ``count`` is the number in brackets. ``text`` is canonical, without the colon.
+    """
+
+    text: str
+    base: str
+    count: int | None
+    span: Span
+
+
+class Point(Record):
+    """Where to probe: what follows ``@``, or the value of ``--at``.
+
+    ========================= ====================================
+    ``main.f``                function
+    ``main.f+0x10``, ``+4``   function (or None) and offset, bytes from its first one
+    ``main.f:17``, ``:17``    function (or None) and line
+    ``main.go:17``            file and line
+    ``main.f%return``         function (or None) and returns
+    ``0x401234``              address, as the file states it
+    ========================= ====================================
+
+    A name with a known source suffix before ``:LINE`` is a file (``main.c:12``).
+    """
+
+    function: str | None
+    offset: int | None
+    line: int | None
+    file: str | None
+    returns: bool
+    address: int | None
+    span: Span
+
+
+class Argument(Record):
+    """``[NAME '='] expression [':' format] ['@' point]``."""
+
+    name: str | None
+    expression: Expression
+    format: Format | None
+    point: Point | None
+    span: Span
