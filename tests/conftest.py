@@ -1,0 +1,34 @@
+"""What every test run needs: hypothesis profiles, ``--bless``, one live test at a time."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+pytest.register_assert_rewrite("tests.support")
+
+# A profile by name: FETCHC_HYPOTHESIS=long .venv/bin/pytest tests/property. No deadlines: a
+# shared machine makes them report its load; pytest-timeout bounds the whole test.
+settings.register_profile("dev", max_examples=50, deadline=None)
+# The same examples on every run, so that a red build is about the change that it builds.
+settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None)
+settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("FETCHC_HYPOTHESIS", "ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--bless",
+        action="store_true",
+        help="rewrite EXPECT and ERROR of the corpus cases to what fetchc says now",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all live tests in one worker of ``-n``: the kernel has one list of uprobes."""
+    for item in items:
+        if item.get_closest_marker("live") is not None:
+            item.add_marker(pytest.mark.xdist_group("live"))

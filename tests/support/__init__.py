@@ -1,0 +1,1 @@
+"""What tests share: builders, readers of corpus files, harnesses. Nothing here is a test."""
