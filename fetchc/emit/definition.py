@@ -1,17 +1,34 @@
-"""The format ``probe``: whole definitions for ``uprobe_events``, and their names."""
+"""The format ``probe``: whole definitions for ``uprobe_events``, held against the kernel's rules.
+
+A definition is split at blanks only: there is no quoting, and ``#`` cuts the rest of the
+line off (kernel/trace/trace.c, ``trace_parse_run_command``).
+"""
 
 from __future__ import annotations
+
+import os
+import re
+
+from fetchc.diag.model import Diagnostic
+from fetchc.emit.names import event_name, group_name, is_identifier
+from fetchc.ir.notation import body
+from fetchc.ir.verify import fixed_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.diag.model import Diagnostic
     from fetchc.ir.nodes import Fetch
     from fetchc.target.kernel import Kernel
     from fetchc.units import FileOffset
 
 __all__ = ["definition", "event_name", "group_name", "verify_event"]
+
+_LETTERS = {"uprobe": "p", "uretprobe": "r"}
+_HYPHENATED = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*\Z")
+# Blanks of the C locale split words, the kernel ends at a NUL, and # starts a comment.
+_UNWRITABLE = re.compile(r"[\t\n\v\f\r \0#]")
+_HEADER_BYTES = {"uprobe": 16, "uretprobe": 24}  # common fields and the probe's addresses
 
 
 def definition(
@@ -22,21 +39,14 @@ def definition(
     offset: FileOffset,
     arguments: Sequence[tuple[str, str]],
 ) -> str:
-    """One line of ``uprobe_events``: ``p:GROUP/EVENT PATH:0xOFFSET NAME=BODY ...``."""
-    letter = {"uprobe": "p", "uretprobe": "r"}[kind]
-    words = [f"{letter}:{group}/{event}", f"{path}:{offset:#x}"]
-    words += [f"{name}={body}" for name, body in arguments]
+    """One line of ``uprobe_events``: ``p:GROUP/EVENT PATH:0xOFFSET NAME=BODY ...``.
+
+    ``kind`` is ``uprobe`` or ``uretprobe``; ``arguments`` are names and bodies. A path that
+    is not UTF-8 keeps its bytes as surrogates (:func:`os.fsdecode`).
+    """
+    words = [f"{_LETTERS[kind]}:{group}/{event}", f"{path}:{offset:#x}"]
+    words += [f"{name}={text}" for name, text in arguments]
     return " ".join(words)
-
-
-def event_name(function: str) -> str:
-    """A C identifier for probes of ``function``: the last part of its name."""
-    return function
-
-
-def group_name(path: str) -> str:
-    """The group of probes of the file ``path``: ``fetchc_`` and its base name."""
-    return path
 
 
 def verify_event(
@@ -48,5 +58,91 @@ def verify_event(
     kernel: Kernel,
     kind: str = "uprobe",
 ) -> tuple[Diagnostic, ...]:
-    """Problems of a whole definition beyond those of its fetches; none is ()."""
-    return ()
+    """Problems of a whole definition beyond those of its fetches, which are sound; none is ()."""
+    problems = _event_names(group, event, kernel)
+    problems += _path(path, kernel)
+    problems += _arguments([name for name, _ in arguments], kernel)
+    problems += _size([fetch for _, fetch in arguments], kernel, kind)
+    if not problems:
+        bodies = [(name, body(fetch)) for name, fetch in arguments]
+        line = definition(kind, group, event, path, offset, bodies)
+        problems += _line(len(os.fsencode(line)), kernel)
+    return tuple(problems)
+
+
+def _event_names(group: str, event: str, kernel: Kernel) -> list[Diagnostic]:
+    problems = []
+    if not is_identifier(event):
+        problems.append(Diagnostic("FC0503", f"`{event}` is not a C identifier: no event name"))
+    if not is_identifier(group):
+        if not _HYPHENATED.match(group):
+            what = f"`{group}` is no group name: letters, digits, `_` and `-` only"
+            problems.append(Diagnostic("FC0503", what))
+        elif not kernel.has("hyphen_in_group"):
+            note = f"Linux {kernel.first('hyphen_in_group')} was the first to take `-`"
+            what = f"`{group}` is no group name for Linux {kernel.name}"
+            problems.append(Diagnostic("FC0503", what, notes=(note,)))
+    for name in (group, event):
+        if len(name) > kernel.event_name_bytes:
+            note = f"Linux takes {kernel.event_name_bytes} bytes, this has {len(name)}"
+            problems.append(Diagnostic("FC0503", f"`{name}` is too long", notes=(note,)))
+    return problems
+
+
+def _path(path: str, kernel: Kernel) -> list[Diagnostic]:
+    # A relative path is the kernel's too, but from whatever directory the line is written in.
+    if not path.startswith("/"):
+        what = f"`{path}` is not an absolute path"
+    elif unwritable := _UNWRITABLE.search(path):
+        what = f"the path `{path}` holds {unwritable[0]!r}, which a definition cannot"
+    elif ":" in path and not kernel.has("colon_in_path"):
+        what = f"the path `{path}` holds `:`, which Linux {kernel.name} may split"
+    else:
+        return []
+    return [Diagnostic("FC0510", what, help="make a link with a plain name and give that")]
+
+
+def _arguments(names: Sequence[str], kernel: Kernel) -> list[Diagnostic]:
+    problems = []
+    if len(names) > kernel.arguments:
+        note = f"Linux takes {kernel.arguments} an event"
+        problems.append(Diagnostic("FC0504", f"{len(names)} arguments are too many", notes=(note,)))
+    seen = set()
+    for position, name in enumerate(names, 1):
+        if not is_identifier(name):
+            problems.append(Diagnostic("FC0207", f"`{name}` is not a C identifier"))
+        elif len(name) > kernel.argument_name_bytes:
+            note = f"Linux takes {kernel.argument_name_bytes} bytes, this has {len(name)}"
+            problems.append(Diagnostic("FC0207", f"`{name}` is too long a name", notes=(note,)))
+        elif name in kernel.reserved_names:
+            problems.append(Diagnostic("FC0207", f"the kernel keeps the name `{name}` for itself"))
+        elif name in seen:
+            what = f"two arguments have the name `{name}`, the second is number {position}"
+            problems.append(Diagnostic("FC0207", what))
+        seen.add(name)
+    return problems
+
+
+def _size(fetches: Sequence[Fetch], kernel: Kernel, kind: str) -> list[Diagnostic]:
+    total = sum(fixed_bytes(fetch.store) for fetch in fetches)
+    room = kernel.record_bytes - _HEADER_BYTES[kind]
+    if kernel.event_bytes is not None:
+        room = min(room, kernel.event_bytes)
+    if total <= room:
+        return []
+    return [
+        Diagnostic(
+            "FC0508",
+            f"the arguments take {total} bytes of an event",
+            notes=(f"Linux {kernel.name} takes {room}; texts count 4 bytes each here",),
+            help="split the arguments between two events",
+        )
+    ]
+
+
+def _line(length: int, kernel: Kernel) -> list[Diagnostic]:
+    if length <= kernel.line_bytes:
+        return []
+    note = f"Linux reads {kernel.line_bytes} bytes of a line"
+    help = "split the arguments between two events"
+    return [Diagnostic("FC0509", f"the definition is {length} bytes", notes=(note,), help=help)]

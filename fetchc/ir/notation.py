@@ -38,8 +38,10 @@ _COMM = Fetch(Comm(), Text())
 
 
 def body(fetch: Fetch) -> str:
-    """The canonical text of ``fetch``: the shortest, decimal where that is no longer.
+    """The canonical text of ``fetch``.
 
+    Offsets and constants are in decimal unless hexadecimal is shorter; addresses are in
+    hexadecimal, as symbol tables show them.
     ``$comm`` needs no type and a word has none. An address that is not loaded from has
     no text (``@ADDR`` is a load): FC0405.
     """
@@ -73,9 +75,9 @@ def _innermost(value: Value) -> str:
         case Immediate(constant):
             return "\\" + number(constant)
         case Deref(Absolute(address), offset):
-            return "@" + number(address + offset)
+            return f"@{address + offset:#x}"
         case Deref(Image(start), offset):
-            return "@+" + number(start + offset)
+            return f"@+{start + offset:#x}"  # a negative one reads @+-0x8
         case Absolute() | Image():
             raise reject("FC0405", "the kernel cannot fetch an address, only what it holds")
         case Deref():  # taken apart by the caller

@@ -1,16 +1,338 @@
-"""A fetch against the rules of one kernel: what it would refuse, or silently mangle."""
+"""A fetch against the rules of one kernel: what it would refuse, or silently mangle.
+
+The kernel compiles a fetch-arg into at most sixteen instructions, checks little, and
+reads numbers more freely than it stores them. Here the same rules are applied to the
+tree, before any text exists that could be taken for another (``targets/kernel`` has the
+facts). Where this is stricter than the kernel, tests/live/test_kernel_rules.py lists the
+rule with its reason.
+"""
 
 from __future__ import annotations
 
+from fetchc.diag.model import Diagnostic
+from fetchc.ir.nodes import (
+    Absolute,
+    Array,
+    Bits,
+    Char,
+    Comm,
+    Deref,
+    Fetch,
+    Image,
+    Immediate,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Symbol,
+    Text,
+    Word,
+)
+from fetchc.ir.notation import body
+from fetchc.record import assert_never
+from fetchc.target.kernel import dotted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.diag.model import Diagnostic
-    from fetchc.ir.nodes import Fetch
-    from fetchc.target.kernel import Kernel
+    from collections.abc import Container
 
-__all__ = ["verify"]
+    from fetchc.ir.nodes import Store, Value
+    from fetchc.target.kernel import Kernel, Rule
+
+__all__ = ["fixed_bytes", "instructions", "verify"]
+
+_WIDTHS = (8, 16, 32, 64)
+_WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
+_PROBES = {"uprobe": "an entry probe", "uretprobe": "a return probe"}
 
 
-def verify(fetch: Fetch, kernel: Kernel, kind: str = "uprobe") -> tuple[Diagnostic, ...]:
-    """Problems of ``fetch`` in a probe of ``kind`` (``uprobe``, ``uretprobe``); none is ()."""
-    return ()
+def verify(
+    fetch: Fetch,
+    kernel: Kernel,
+    kind: str = "uprobe",
+    registers: Container[str] | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Problems of ``fetch`` in a probe of ``kind`` (``uprobe``, ``uretprobe``); none is ().
+
+    ``registers`` are the names the kernel knows on the machine at hand; None leaves them
+    to the caller. One diagnostic stands for each cause; none carries a place in the
+    argument's text, which a fetch knows nothing of.
+    """
+    chain = _chain(fetch.value)
+    problems = _shape(chain, registers)
+    if problems:
+        return tuple(problems)  # no text, and no sense in counting
+    problems += _numbers(chain, kernel)
+    problems += _store(fetch.store, kernel)
+    problems += _legal(fetch, chain, kernel, kind)
+    problems += _depth(fetch, chain, kernel)
+    if not problems:
+        problems += _length(fetch, kernel)
+    return tuple(problems)
+
+
+def instructions(fetch: Fetch, kernel: Kernel) -> int:
+    """Instructions the kernel needs for ``fetch``, its closing one not counted."""
+    costs = kernel.costs
+    count = costs.base + costs.dereference * (len(_chain(fetch.value)) - 1)
+    if not isinstance(fetch.value, Deref):
+        count += costs.raw_store  # the last load of a chain becomes the store itself
+    store = fetch.store
+    if isinstance(store, Array):
+        count += costs.array
+        if isinstance(store.element, Text):
+            count += costs.text_array
+        store = store.element
+    if isinstance(store, Bits):
+        count += costs.bit_field
+    return count
+
+
+def fixed_bytes(store: Store) -> int:
+    """Bytes of ``store`` in the event's fixed part; a text is a 4-byte reference there."""
+    match store:
+        case Word() | Symbol():
+            return _WORD_BYTES
+        case Scalar(_, bits):
+            return bits // 8
+        case Char():
+            return 1
+        case Bits(_, _, container):
+            return container // 8
+        case Text():
+            return 4
+        case Array(element, count):
+            return fixed_bytes(element) * count
+        case _:
+            assert_never(store)
+
+
+def _chain(value: Value) -> list[Value]:
+    # Outermost first. A loop, since a chain may be deeper than the stack of Python.
+    chain = [value]
+    while isinstance(value, Deref):
+        value = value.base
+        chain.append(value)
+    return chain
+
+
+def _shape(chain: list[Value], registers: Container[str] | None) -> list[Diagnostic]:
+    # What has no text at all, or one that means something else.
+    base = chain[-1]
+    if isinstance(base, Absolute | Image):
+        if len(chain) == 1:
+            return [_address_itself()]
+        load = chain[-2]
+        if isinstance(load, Deref) and load.user:
+            return [_user_address()]
+    if isinstance(base, Comm) and len(chain) > 1:
+        return [Diagnostic("FC0507", "`$comm` is a text, there is nothing to dereference")]
+    if isinstance(base, Register) and registers is not None and base.name not in registers:
+        return [Diagnostic("FC0512", f"the kernel knows no register `%{base.name}`")]
+    return []
+
+
+def _address_itself() -> Diagnostic:
+    return Diagnostic(
+        "FC0405",
+        "an address of the file is not a value the kernel can fetch",
+        notes=("`@` loads what the address holds",),
+    )
+
+
+def _user_address() -> Diagnostic:
+    return Diagnostic("FC0507", "`+u` does not apply to `@`, which reads user memory in any case")
+
+
+def _numbers(chain: list[Value], kernel: Kernel) -> list[Diagnostic]:
+    problems: list[Diagnostic] = []
+    low, high = -(1 << kernel.offset_bits - 1), (1 << kernel.offset_bits - 1) - 1
+    for value in chain:
+        match value:
+            case Deref(Absolute(address), offset):
+                problems += _range("address", address + offset, 0, (1 << 64) - 1)
+            case Deref(Image(start), offset):
+                problems += _range("offset", start + offset, -(1 << 63), (1 << 63) - 1)
+            case Deref(_, offset):
+                problems += _range("offset", offset, low, high)
+            case StackEntry(index):
+                problems += _range("stack index", index, 0, (1 << 32) - 1)
+            case Immediate(constant):
+                problems += _range("constant", constant, -(1 << 63), (1 << 64) - 1)
+            case Register() | StackPointer() | ReturnValue() | Comm() | Absolute() | Image():
+                pass
+            case _:
+                assert_never(value)
+    return problems
+
+
+def _range(what: str, value: int, low: int, high: int) -> list[Diagnostic]:
+    if low <= value <= high:
+        return []
+    note = f"it keeps {low} to {high}, and may cut the rest off without a word"
+    return [Diagnostic("FC0511", f"{what} {value} is out of the kernel's range", notes=(note,))]
+
+
+def _store(store: Store, kernel: Kernel) -> list[Diagnostic]:
+    match store:
+        case Array(element, count):
+            problems = _store(element, kernel)
+            limit = kernel.array_elements  # None: the version has no arrays, said elsewhere
+            if limit is not None and not 1 <= count <= limit:
+                problems.append(_array_count(count, limit))
+            return problems
+        case Scalar(kind, bits):
+            if kind not in ("u", "s", "x") or bits not in _WIDTHS:
+                return [Diagnostic("FC0507", f"the kernel has no type `{kind}{bits}`")]
+        case Bits(width, offset, container):
+            if container not in _WIDTHS:
+                what = f"a bit field's container has 8, 16, 32 or 64 bits, not {container}"
+                return [Diagnostic("FC0507", what)]
+            if width < 1 or offset < 0 or width + offset > container:
+                what = f"bits {offset} to {offset + width - 1} are outside a {container}-bit value"
+                return [Diagnostic("FC0507", what)]
+        case Word() | Char() | Text() | Symbol():
+            pass
+        case _:
+            assert_never(store)
+    return []
+
+
+def _array_count(count: int, limit: int) -> Diagnostic:
+    return Diagnostic(
+        "FC0505",
+        f"an array of {count} elements cannot be fetched",
+        notes=(f"Linux takes 1 to {limit} elements an argument",),
+        help=f"split it into arguments of up to {limit} elements" if count > limit else None,
+    )
+
+
+def _legal(fetch: Fetch, chain: list[Value], kernel: Kernel, kind: str) -> list[Diagnostic]:
+    problems: list[Diagnostic] = []
+    bases = {_base_name(value): None for value in chain}  # in order, each once
+    rules = [kernel.base(name) for name in bases]
+    stores = [kernel.store(name) for name in _store_names(fetch.store)]
+    for rule in rules + stores:
+        if kind not in rule.kinds:
+            problems.append(_wrong_probe(rule, kind))
+        elif kernel.version < rule.first:
+            problems.append(_too_new(rule, kernel))
+    outermost = rules[0]
+    if outermost.name in ("absolute", "image"):
+        outermost = kernel.base("dereference")
+    for rule in stores:
+        if outermost.name not in rule.on:
+            problems.append(_wrong_base(rule, outermost))
+    return problems
+
+
+def _base_name(value: Value) -> str:
+    match value:
+        case Register():
+            return "register"
+        case StackPointer():
+            return "stack_pointer"
+        case StackEntry():
+            return "stack_entry"
+        case ReturnValue():
+            return "return_value"
+        case Comm():
+            return "comm"
+        case Immediate():
+            return "immediate"
+        case Absolute() | Deref(Absolute()):
+            return "absolute"
+        case Image() | Deref(Image()):
+            return "image"
+        case Deref(user=user):
+            return "user_dereference" if user else "dereference"
+        case _:
+            assert_never(value)
+
+
+def _store_names(store: Store) -> tuple[str, ...]:
+    match store:
+        case Word():
+            return ("word",)
+        case Scalar(kind, _):
+            return ("hexadecimal" if kind == "x" else "decimal",)
+        case Char():
+            return ("char",)
+        case Bits():
+            return ("bit_field",)
+        case Text(user):
+            return ("user_text" if user else "text",)
+        case Symbol():
+            return ("symbol",)
+        case Array(Text() as element, _):
+            return ("text_array", *_store_names(element))
+        case Array(element, _):
+            return ("array", *_store_names(element))
+        case _:
+            assert_never(store)
+
+
+def _wrong_probe(rule: Rule, kind: str) -> Diagnostic:
+    others = [_PROBES[other] for other in rule.kinds]
+    note = f"it belongs to {' and '.join(others)}" if others else "it names kernel addresses"
+    return Diagnostic(
+        "FC0507", f"`{rule.written}` does not work in {_PROBES[kind]} of a program", notes=(note,)
+    )
+
+
+def _too_new(rule: Rule, kernel: Kernel) -> Diagnostic:
+    return Diagnostic(
+        "FC0506",
+        f"Linux {kernel.name} does not know `{rule.written}` in a uprobe",
+        notes=(f"Linux {dotted(rule.first)} was the first",),
+    )
+
+
+def _wrong_base(rule: Rule, base: Rule) -> Diagnostic:
+    memory = "dereference" in rule.on and "register" not in rule.on
+    return Diagnostic(
+        "FC0507",
+        f"`{base.written}` cannot be fetched as `{rule.written}`",
+        notes=("the kernel takes it from memory only",) if memory else (),
+    )
+
+
+def _depth(fetch: Fetch, chain: list[Value], kernel: Kernel) -> list[Diagnostic]:
+    written = sum(1 for value in chain if _base_name(value).endswith("dereference"))
+    if kernel.nesting is not None and written > kernel.nesting:
+        return [_too_deep(f"{kernel.nesting} levels", written - kernel.nesting, kernel)]
+    if kernel.instructions is not None:
+        excess = instructions(fetch, kernel) - kernel.instructions
+        if excess > 0:
+            return [_too_deep(f"{written - excess} for this value", excess, kernel)]
+    return []
+
+
+def _too_deep(limit: str, excess: int, kernel: Kernel) -> Diagnostic:
+    return Diagnostic(
+        "FC0502",
+        "too many dereferences",
+        notes=(f"Linux {kernel.name} follows {limit}, {excess} fewer than this takes",),
+        help="probe a place where a pointer further down the chain is in a variable",
+    )
+
+
+def _length(fetch: Fetch, kernel: Kernel) -> list[Diagnostic]:
+    text = body(fetch)
+    if len(text) <= kernel.body_bytes:
+        return []
+    notes = [f"Linux {kernel.name} takes {kernel.body_bytes} bytes an argument: `{text}`"]
+    part = fetch.value
+    while isinstance(part, Deref) and len(body(Fetch(part, Word()))) > kernel.body_bytes:
+        part = part.base
+    if not isinstance(part, Absolute | Image):
+        notes.append(f"the longest part of the chain that fits is `{body(Fetch(part, Word()))}`")
+    return [
+        Diagnostic(
+            "FC0501",
+            f"the fetch-arg is {len(text)} bytes long",
+            notes=tuple(notes),
+            help="probe a place where a pointer further down the chain is in a variable",
+        )
+    ]

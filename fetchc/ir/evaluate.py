@@ -1,0 +1,206 @@
+"""What a fetch gives on some memory: the kernel's fetch program, run here.
+
+It follows ``process_fetch_insn`` (kernel/trace/trace_probe_tmpl.h) and the readers of
+kernel/trace/trace_uprobe.c, faults and truncation included, for little-endian machines
+with 8-byte words. Memory can be a live process, a core file, or bytes.
+"""
+
+from __future__ import annotations
+
+from fetchc.ir.nodes import (
+    Absolute,
+    Array,
+    Bits,
+    Char,
+    Comm,
+    Deref,
+    Image,
+    Immediate,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Symbol,
+    Text,
+    Word,
+)
+from fetchc.record import Record, assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fetchc.ir.nodes import Fetch, Value
+
+    Read = Callable[[int, int], bytes | None]
+    Element = int | bytes | None
+
+__all__ = ["Fault", "Outcome", "State", "evaluate"]
+
+_WORD_BYTES = 8
+_MASK = (1 << 64) - 1
+_TEXT_BYTES = 4096  # MAX_STRING_SIZE, with the NUL
+_CHUNK = 256  # text is read in pieces that do not cross a page
+
+
+class State(Record):
+    """A stopped thread: registers by the kernel's names, and ``read`` for its memory.
+
+    ``read(address, size)`` gives the bytes that are there, which may be fewer than
+    ``size``, or None. ``bias`` is what ``@+OFF`` counts from: the load bias of the probed
+    file. ``stack`` and ``result`` name the registers behind ``$stack`` and ``$retval``.
+    """
+
+    registers: Mapping[str, int]
+    read: Read
+    bias: int = 0
+    comm: bytes = b""
+    stack: str = "sp"
+    result: str = "ax"
+
+
+class Outcome(Record):
+    """What the event holds: a number, a text without its NUL, or one such per element.
+
+    ``faulted``: the last load failed, so that missing bytes of numbers are 0 and a text
+    (or an element that is one) is None.
+    """
+
+    value: int | bytes | tuple[Element, ...] | None
+    faulted: bool = False
+
+
+class Fault(Record):
+    """An inner load failed at ``address``: the event holds bytes of some earlier event."""
+
+    address: int
+
+
+def evaluate(fetch: Fetch, state: State) -> Outcome | Fault:
+    """Run ``fetch``, which ``verify`` found sound, on ``state``."""
+    value, store = fetch.value, fetch.store
+    if isinstance(value, Comm):
+        return Outcome(state.comm)
+    if not isinstance(value, Deref):
+        raw = (_base(value, state) & _MASK).to_bytes(_WORD_BYTES, "little")
+        return Outcome(_number(raw, store))
+    place = _address(value, state)
+    if isinstance(place, Fault):
+        return place
+    match store:
+        case Text():
+            text = _text(place, state)
+            return Outcome(text, text is None)
+        case Array(Text(), count):
+            return _texts(place, count, state)
+        case Array(element, count):
+            size = _size(element)
+            loads = [_load(place + size * index, size, state) for index in range(count)]
+            values = tuple([_number(raw, element) for raw, _ in loads])
+            return Outcome(values, any([faulted for _, faulted in loads]))
+        case _:
+            raw, faulted = _load(place, _size(store), state)
+            return Outcome(_number(raw, store), faulted)
+
+
+def _address(load: Deref, state: State) -> int | Fault:
+    # Of the outermost load, after all the inner ones; a loop, as chains can be deep.
+    offsets = []
+    value: Value = load
+    while isinstance(value, Deref):
+        offsets.append(value.offset)
+        value = value.base
+    place = _base(value, state) + offsets.pop()
+    while offsets:
+        raw, faulted = _load(place, _WORD_BYTES, state)
+        if faulted:
+            return Fault(place & _MASK)
+        place = int.from_bytes(raw, "little") + offsets.pop()
+    return place & _MASK
+
+
+def _base(value: Value, state: State) -> int:
+    match value:
+        case Register(name):
+            return state.registers[name]
+        case StackPointer():
+            return state.registers[state.stack]
+        case StackEntry(index):
+            # get_user_stack_nth gives 0 for a word it cannot read.
+            place = state.registers[state.stack] + _WORD_BYTES * index
+            raw, faulted = _load(place, _WORD_BYTES, state)
+            return 0 if faulted else int.from_bytes(raw, "little")
+        case ReturnValue():
+            return state.registers[state.result]
+        case Immediate(constant):
+            return constant
+        case Absolute(address):
+            return address
+        case Image(offset):
+            return state.bias + offset
+        case Comm() | Deref():
+            raise AssertionError(f"not the base of a number: {value!r}")
+        case _:
+            assert_never(value)
+
+
+def _load(address: int, size: int, state: State) -> tuple[bytes, bool]:
+    # copy_from_user: what cannot be read is 0, and the caller is told.
+    raw = state.read(address & _MASK, size) or b""
+    return raw.ljust(size, b"\0"), len(raw) < size
+
+
+def _text(address: int, state: State) -> bytes | None:
+    # strncpy_from_user: None where no NUL comes before the limit or before a hole.
+    text = b""
+    while len(text) < _TEXT_BYTES:
+        start = (address + len(text)) & _MASK
+        size = min(_CHUNK - start % _CHUNK, _TEXT_BYTES - len(text))
+        piece = state.read(start, size) or b""
+        end = piece.find(b"\0")
+        if end >= 0:
+            return text + piece[:end]
+        if len(piece) < size:
+            return None
+        text += piece
+    return None
+
+
+def _texts(place: int, count: int, state: State) -> Outcome | Fault:
+    texts = []
+    for index in range(count):
+        pointer = (place + _WORD_BYTES * index) & _MASK
+        raw, faulted = _load(pointer, _WORD_BYTES, state)
+        if faulted:
+            return Fault(pointer)  # this element and the later ones are stale
+        texts.append(_text(int.from_bytes(raw, "little"), state))
+    return Outcome(tuple(texts), None in texts)
+
+
+def _size(store: Word | Scalar | Char | Bits | Symbol | Text | Array) -> int:
+    match store:
+        case Word() | Symbol():
+            return _WORD_BYTES
+        case Scalar(_, bits):
+            return bits // 8
+        case Char():
+            return 1
+        case Bits(_, _, container):
+            return container // 8
+        case Text() | Array():
+            raise AssertionError(f"not a number: {store!r}")
+        case _:
+            assert_never(store)
+
+
+def _number(raw: bytes, store: Word | Scalar | Char | Bits | Symbol | Text | Array) -> int:
+    # raw is at least as long as the number: a register is stored from its low end.
+    value = int.from_bytes(raw[: _size(store)], "little", signed=_signed(store))
+    if isinstance(store, Bits):
+        return value >> store.offset & (1 << store.width) - 1
+    return value
+
+
+def _signed(store: Word | Scalar | Char | Bits | Symbol | Text | Array) -> bool:
+    return isinstance(store, Scalar) and store.kind == "s"
