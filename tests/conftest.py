@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -26,9 +28,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all live tests in one worker of ``-n``: the kernel has one list of uprobes."""
-    for item in items:
-        if item.get_closest_marker("live") is not None:
-            item.add_marker(pytest.mark.xdist_group("live"))
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run live tests one after another, whatever ``-n`` says: the kernel has one list of uprobes.
+
+    A lock on this file does it for any scheduler of pytest-xdist, and for two runs in one
+    checkout; its own groups (``--dist loadgroup``) have no effect with pytest 9. First of
+    all wrappers, so that the wait does not count for pytest-timeout.
+    """
+    if item.get_closest_marker("live") is None:
+        return (yield)
+    with open(__file__, "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return (yield)
