@@ -63,6 +63,7 @@ TITLES = {
     "FC0602": "the place comes from one source against another",
     "FC0603": "the function is also inlined, where the probe does not see it",
     "FC0604": "a character array may have no NUL at its end",
+    "FC0605": "members of a whole structure were left out",
     "FC0901": "the file cannot be read",
     "FC0902": "the file is not an ELF file",
     "FC0903": "the file has no debug information",

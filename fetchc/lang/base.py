@@ -28,6 +28,7 @@ class Language(Record):
     know it, best first. ``return_probe`` is None, or the reason why a return probe
     must not be set on its functions. ``stack_check`` says that functions begin with a
     check that jumps back to the first instruction, so that a probe there counts twice.
+    ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
     """
 
     name: str
@@ -35,3 +36,4 @@ class Language(Record):
     global_names: Callable[[str, Function], tuple[str, ...]]
     return_probe: str | None
     stack_check: bool
+    pointer_indexes_array: bool

@@ -99,6 +99,7 @@ C = Language(
     global_names=lambda name, _function: (name,),
     return_probe=None,
     stack_check=False,
+    pointer_indexes_array=False,
 )
 
 CPLUSPLUS = Language(
@@ -107,4 +108,5 @@ CPLUSPLUS = Language(
     global_names=_global_names,
     return_probe=None,
     stack_check=False,
+    pointer_indexes_array=False,
 )

@@ -88,4 +88,5 @@ GO = Language(
     return_probe="the runtime copies stacks and would find the kernel's trampoline where the "
     "return address was",
     stack_check=True,
+    pointer_indexes_array=True,
 )

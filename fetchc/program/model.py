@@ -99,6 +99,17 @@ class Program(Protocol):
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
         """The debug information's place at ``address``, the frame base taken apart."""
 
+    def body_address(self, function: Function) -> Address:
+        """The first instruction behind the prologue, by the line table.
+
+        There unoptimised code has stored its parameters. The line table marks it
+        (prologue_end), else its second statement row is it; the function's first
+        instruction where neither says so.
+        """
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
+
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
 

@@ -1,0 +1,228 @@
+"""From the tree of an expression to the typed tree: every node by its kind."""
+
+from __future__ import annotations
+
+from fetchc.check import members, scope
+from fetchc.check.typed import Address, Constant, Follow
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Label
+from fetchc.program.types import FunctionType, PointerType, VoidType
+from fetchc.record import assert_never
+from fetchc.syntax import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.source import Span
+    from fetchc.units import TypeId
+
+__all__ = ["check"]
+
+
+def check(checker: Checker, node: tree.Expression) -> Typed:
+    """The meaning of ``node`` at the checker's site.
+
+    A C++ reference is the object it refers to. Raises CompileError with the smallest
+    span that shows the problem.
+    """
+    typed = _check(checker, node)
+    made = checker.resolved(typed.type)
+    if isinstance(made, PointerType) and made.reference:
+        return Follow(typed, made.target, typed.span)
+    return typed
+
+
+def _check(checker: Checker, node: tree.Expression) -> Typed:
+    match node:
+        case tree.Name(text=text, line=line, span=span):
+            variable = scope.find(checker, text, line)
+            if variable is None:
+                raise scope.unknown(checker, text, span)
+            return scope.held(checker, variable, span)
+        case tree.Member():
+            return _member(checker, node)
+        case tree.Index() | tree.Range():
+            return _index(checker, node)
+        case tree.Integer(value=value, span=span):
+            return Constant(value, checker.word(signed=True), span)
+        case tree.Register(name=name, span=span):
+            from fetchc.check.specials import register
+
+            return register(checker, name, span)
+        case tree.Special(name=name, span=span):
+            from fetchc.check.specials import special
+
+            return special(checker, name, span)
+        case tree.Dereference(operand=operand, span=span):
+            return _dereference(checker, check(checker, operand), span)
+        case tree.AddressOf(operand=operand, span=span):
+            inner = check(checker, operand)
+            return Address(inner, checker.pointer_to(inner.type), span)
+        case tree.Cast(type=wanted, operand=operand, span=span):
+            return _cast(checker, wanted, operand, span)
+        case tree.Negate(operand=operand, span=span):
+            from fetchc.check.arithmetic import negate
+
+            return negate(checker, check(checker, operand), span)
+        case tree.Binary(operator=operator, left=left, right=right, span=span):
+            from fetchc.check.arithmetic import binary
+
+            return binary(checker, operator, check(checker, left), check(checker, right), span)
+        case tree.Call() | tree.SizeOf() | tree.OffsetOf() | tree.ContainerOf():
+            return _builtin(checker, node)
+        case tree.MethodCall() | tree.Assertion():
+            return _later(checker, node)
+        case _:
+            assert_never(node)
+
+
+def _member(checker: Checker, node: tree.Member) -> Typed:
+    qualified = _qualified(checker, node)
+    if qualified is not None:
+        return qualified
+    return members.member(checker, check(checker, node.base), node.name, node.name_span)
+
+
+def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
+    # pkg.Var: a dotted name whose first part is no variable here. The longest prefix that
+    # is one wins at its own node, since members are checked from the outside in.
+    words = [node.name]
+    base = node.base
+    while isinstance(base, tree.Member):
+        words.append(base.name)
+        base = base.base
+    if not isinstance(base, tree.Name) or base.line is not None:
+        return None
+    if scope.find(checker, base.text, None) is not None:
+        return None
+    variable = scope.find(checker, ".".join([base.text, *reversed(words)]), None)
+    return None if variable is None else scope.held(checker, variable, node.span)
+
+
+def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
+    from fetchc.check import indices
+
+    base = check(checker, node.base)
+    if isinstance(node, tree.Index):
+        return indices.element(checker, base, node.index, node.span, node.index_span)
+    return indices.elements(checker, base, node.low, node.high, node.span, node.range_span)
+
+
+def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
+    from fetchc.check.conversions import decayed
+
+    pointer = decayed(checker, operand)
+    made = checker.resolved(pointer.type)
+    label = Label(operand.span, f"this is `{checker.spell(operand.type)}`")
+    if not isinstance(made, PointerType):
+        word = checker.size(operand.type) == checker.program.word_bytes
+        raise reject(
+            "FC0305",
+            f"`{checker.spell(operand.type)}` is not a pointer",
+            span,
+            "dereferenced here",
+            secondary=(label,),
+            help="cast it, if it holds an address: `*(unsigned long *)e`" if word else None,
+        )
+    target = checker.resolved(made.target)
+    if isinstance(target, FunctionType):
+        raise reject(
+            "FC0310",
+            "a function is not a value that can be fetched",
+            span,
+            "this is a function",
+            secondary=(label,),
+            help="fetch the pointer to it: leave the `*` out",
+        )
+    if isinstance(target, VoidType):
+        raise reject(
+            "FC0311",
+            "nothing is known of what a `void *` leads to",
+            span,
+            "dereferenced here",
+            secondary=(label,),
+            help="cast it first: `*(int *)e`",
+        )
+    return Follow(pointer, made.target, span)
+
+
+def _cast(checker: Checker, wanted: tree.TypeName, operand: tree.Expression, span: Span) -> Typed:
+    from fetchc.check.conversions import cast
+    from fetchc.check.typenames import type_named
+
+    return cast(checker, type_named(checker, wanted), check(checker, operand), span)
+
+
+def _builtin(
+    checker: Checker, node: tree.Call | tree.SizeOf | tree.OffsetOf | tree.ContainerOf
+) -> Typed:
+    from fetchc.check import builtins
+    from fetchc.check.typenames import type_named
+
+    match node:
+        case tree.SizeOf(operand=operand, span=span):
+            return builtins.size_of(checker, _type_of(checker, operand), span)
+        case tree.OffsetOf(type=wanted, path=path, span=span):
+            return builtins.offset_of(checker, type_named(checker, wanted), path, span)
+        case tree.ContainerOf(operand=operand, type=wanted, path=path, span=span):
+            inner = check(checker, operand)
+            holder = type_named(checker, wanted)
+            return builtins.container_of(checker, inner, holder, path, span)
+        case tree.Call(function="len" | "cap" as what, arguments=(operand,), span=span):
+            count = builtins.length if what == "len" else builtins.capacity
+            return count(checker, check(checker, operand), span)
+        case tree.Call(function=function, arguments=(operand,), function_span=name_span):
+            # Go's conversion: uint32(x).
+            wanted = tree.NamedType(None, function, (), "", name_span)
+            return _cast(checker, wanted, operand, node.span)
+        case tree.Call(function=function, function_span=name_span):
+            raise reject(
+                "FC0101",
+                f"`{function}` takes one operand",
+                name_span,
+                f"given {len(node.arguments)}",
+            )
+        case _:
+            assert_never(node)
+
+
+def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> TypeId:
+    from fetchc.check.typenames import type_named
+    from fetchc.diag.errors import CompileError
+
+    if isinstance(operand, tree.TypeName):
+        return type_named(checker, operand)
+    from fetchc.syntax.parse import as_type
+
+    # A name can be a variable or a type; a variable hides a type, as in C.
+    try:
+        return check(checker, operand).type
+    except CompileError:
+        wanted = as_type(operand)
+        if wanted is None:
+            raise
+        return type_named(checker, wanted)
+
+
+def _later(checker: Checker, node: tree.MethodCall | tree.Assertion) -> Typed:
+    if isinstance(node, tree.Assertion):
+        raise reject(
+            "FC0103",
+            "the dynamic type of an interface is read in a later release",
+            node.span,
+            "type assertion",
+            help="cast the data word, if you know the type: `(*T)(e.data)`",
+        )
+    from fetchc.syntax.parse import as_type
+
+    wanted = as_type(tree.Member(node.base, node.name, False, node.name_span, node.span))
+    if wanted is not None and len(node.arguments) == 1:
+        return _cast(checker, wanted, node.arguments[0], node.span)
+    raise reject(
+        "FC0103",
+        f"`.{node.name}()` is read in a later release",
+        node.name_span,
+        "a method",
+        help="name the member that holds it: list them with `fetchc types`",
+    )

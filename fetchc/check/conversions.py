@@ -1,0 +1,123 @@
+"""``(Type)e``: reading a value as another type without changing it."""
+
+from __future__ import annotations
+
+from fetchc.check.typed import Address, Constant, Convert
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Label
+from fetchc.program.types import (
+    ArrayType,
+    BoolType,
+    ChannelType,
+    CharType,
+    EnumType,
+    FunctionType,
+    IntType,
+    MapType,
+    PointerType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
+    from fetchc.program.types import Type
+    from fetchc.source import Span
+    from fetchc.units import TypeId
+
+__all__ = ["cast", "decayed"]
+
+
+def decayed(checker: Checker, base: Typed) -> Typed:
+    """``base``, an array as the address of its first element."""
+    made = checker.resolved(base.type)
+    if isinstance(made, ArrayType):
+        return Address(base, checker.pointer_to(made.element), base.span)
+    return base
+
+
+def cast(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
+    """``base`` read as ``wanted``; refused where that needs another value than it holds."""
+    target = checker.resolved(wanted)
+    base = decayed(checker, base)
+    source = checker.resolved(base.type)
+    if isinstance(base, Constant) and _is_number(target):
+        return Constant(_wrapped(base.value, target), wanted, span)
+    if isinstance(target, PointerType):
+        return _to_pointer(checker, wanted, base, source, span)
+    if _is_number(target) and (_is_number(source) or _is_address(source)):
+        return _to_number(checker, wanted, target, base, source, span)
+    if checker.bare(wanted) == checker.bare(base.type):
+        return Convert(base, wanted, span)
+    raise _refused(checker, wanted, base, span)
+
+
+def _is_number(made: Type) -> bool:
+    return isinstance(made, IntType | CharType | BoolType | EnumType)
+
+
+def _is_address(made: Type) -> bool:
+    return isinstance(made, PointerType | MapType | ChannelType | FunctionType)
+
+
+def _signed(made: Type) -> bool:
+    return isinstance(made, IntType | CharType | EnumType) and made.signed
+
+
+def _to_pointer(checker: Checker, wanted: TypeId, base: Typed, source: Type, span: Span) -> Typed:
+    if _is_address(source) or isinstance(base, Constant):
+        return Convert(base, wanted, span)
+    if not _is_number(source):
+        raise _refused(checker, wanted, base, span)
+    size = checker.size(base.type)
+    if size != checker.program.word_bytes:
+        raise reject(
+            "FC0408",
+            f"`{checker.spell(base.type)}` has {size} bytes, the kernel follows pointers of "
+            f"{checker.program.word_bytes}",
+            base.span,
+            "narrower than a pointer",
+            notes=("each step of a chain loads a whole machine word",),
+        )
+    return Convert(base, wanted, span)
+
+
+def _to_number(
+    checker: Checker, wanted: TypeId, target: Type, base: Typed, source: Type, span: Span
+) -> Typed:
+    to, held = checker.size(wanted), checker.size(base.type)
+    if to is None or held is None:
+        raise _refused(checker, wanted, base, span)
+    # A wider type keeps the value unless a negative number would turn into a large one.
+    if to > held and _signed(source) and not _signed(target):
+        raise reject(
+            "FC0306",
+            f"a negative `{checker.spell(base.type)}` would become a large "
+            f"`{checker.spell(wanted)}`",
+            span,
+            "the sign is lost",
+            secondary=(Label(base.span, f"this has {held} bytes"),),
+            help="leave the cast out, or cast to a signed type",
+        )
+    return Convert(base, wanted, span)
+
+
+def _wrapped(value: int, target: Type) -> int:
+    if isinstance(target, BoolType):
+        return int(value != 0)
+    assert isinstance(target, IntType | CharType | EnumType)
+    bits = 8 * target.size
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if target.signed and value >> (bits - 1) else value
+
+
+def _refused(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> CompileError:
+    spelled = checker.spell(wanted)
+    return reject(
+        "FC0306",
+        f"`{checker.spell(base.type)}` cannot be read as `{spelled}` without changing it",
+        span,
+        "cast here",
+        help=f"to read the same bytes as another type, go through the address: `*({spelled} *)&e`",
+    )

@@ -1,0 +1,148 @@
+"""``base[3]`` and ``base[1:4]`` of arrays, pointers, slices and strings."""
+
+from __future__ import annotations
+
+from fetchc.check.typed import Follow, Part, Shift
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Label
+from fetchc.program.types import (
+    ArrayType,
+    IntType,
+    MapType,
+    PointerType,
+    SliceType,
+    StringType,
+)
+from fetchc.units import ByteOffset, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
+    from fetchc.source import Span
+    from fetchc.units import TypeId
+
+__all__ = ["data_pointer", "element", "elements", "first"]
+
+
+def element(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
+    """The element ``index`` of ``base``."""
+    start, type_id, each = first(checker, base, span)
+    _bounds(checker, base, index, index + 1, index_span)
+    return _moved(checker, start, type_id, index * each, type_id, span)
+
+
+def elements(
+    checker: Checker, base: Typed, low: int, high: int, span: Span, index_span: Span
+) -> Typed:
+    """The elements ``low`` up to, not including, ``high``: an array of them."""
+    if high <= low:
+        raise reject(
+            "FC0303",
+            f"the range [{low}:{high}] is empty",
+            index_span,
+            "no element in it",
+            help="write `[low:high]` with high above low; high itself is not in the range",
+        )
+    start, type_id, each = first(checker, base, span)
+    _bounds(checker, base, low, high, index_span)
+    wanted = checker.array_of(type_id, high - low, each)
+    return _moved(checker, start, type_id, low * each, wanted, span)
+
+
+def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Part:
+    """The data pointer of a string or slice, with the type of its elements' pointer."""
+    data = made.members[0]
+    return Part(base, data.offset, None, data.type, base.span)
+
+
+def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int]:
+    """Where the elements of ``base`` begin: a pointer or an array object; their type and size."""
+    made = checker.resolved(base.type)
+    start: Typed = base
+    match made:
+        case ArrayType(vector=True):
+            raise reject("FC0402", "a vector type cannot be indexed", base.span, "a SIMD vector")
+        case ArrayType(element=type_id):
+            pass
+        case PointerType(target=target):
+            inner = checker.resolved(target)
+            if checker.site.language.pointer_indexes_array and isinstance(inner, ArrayType):
+                start, type_id = Follow(base, target, base.span), inner.element
+            else:
+                type_id = target
+        case SliceType(element=type_id):
+            start = data_pointer(checker, base, made)
+        case StringType():
+            start = data_pointer(checker, base, made)
+            type_id = checker.program.intern(IntType("uint8", ByteSize(1), False))
+        case _:
+            raise _cannot(checker, base, span)
+    each = checker.size(type_id)
+    if each is None:
+        raise reject(
+            "FC0311",
+            f"`{checker.spell(type_id)}` has no size, its elements cannot be counted off",
+            base.span,
+            f"this is `{checker.spell(base.type)}`",
+            help="cast the pointer to the type it leads to: `((struct s *)p)[0]`",
+        )
+    return start, type_id, each
+
+
+def _moved(
+    checker: Checker, start: Typed, each: TypeId, offset: int, wanted: TypeId, span: Span
+) -> Typed:
+    if isinstance(checker.resolved(start.type), ArrayType):
+        return Part(start, ByteOffset(offset), None, wanted, span)
+    shifted = Shift(start, ByteOffset(offset), checker.pointer_to(each), span)
+    return Follow(shifted, wanted, span)
+
+
+def _bounds(checker: Checker, base: Typed, low: int, high: int, span: Span) -> None:
+    made = checker.resolved(base.type)
+    if isinstance(made, PointerType) and checker.site.language.pointer_indexes_array:
+        made = checker.resolved(made.target)
+    if isinstance(made, PointerType) or not isinstance(made, ArrayType | SliceType | StringType):
+        return
+    if low < 0:
+        raise reject(
+            "FC0303",
+            f"the index {low} is before the first element",
+            span,
+            "below zero",
+            secondary=(Label(base.span, f"this is `{checker.spell(base.type)}`"),),
+            help="a negative index is for pointers only",
+        )
+    if isinstance(made, ArrayType) and made.count is not None and high > made.count:
+        # [0] and [1] at the end of a structure are older spellings of a flexible array,
+        # but a bound is a bound: the user can say what is meant by an address and a cast.
+        last = "it has no elements" if made.count == 0 else f"its last index is {made.count - 1}"
+        raise reject(
+            "FC0303",
+            f"the index {high - 1} is outside of `{checker.spell(base.type)}`",
+            span,
+            last,
+            help="to read past a fixed bound on purpose, go through a pointer: `(&a[0])[N]`"
+            if made.count
+            else None,
+        )
+
+
+def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
+    made = checker.resolved(base.type)
+    spelled = checker.spell(base.type)
+    reason = f"`{spelled}` cannot be indexed"
+    hint = "only arrays, pointers, slices and strings can"
+    if isinstance(made, MapType):
+        reason = f"`{spelled}` is a map: looking a key up takes code that no fetch-arg can run"
+        hint = "its number of entries can be had: `len(m)`"
+    return reject(
+        "FC0304",
+        reason,
+        span,
+        "indexed here",
+        secondary=(Label(base.span, f"this is `{spelled}`"),) if base.span != span else (),
+        help=hint,
+    )

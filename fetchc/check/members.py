@@ -1,0 +1,173 @@
+"""``base.name`` and ``base->name``, through pointers and embedded members."""
+
+from __future__ import annotations
+
+from fetchc.check.typed import Follow, Part
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Label
+from fetchc.program.types import (
+    DeclaredType,
+    InterfaceType,
+    Member,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
+    from fetchc.source import Span
+    from fetchc.units import TypeId
+
+__all__ = ["find", "follow_pointer", "member", "part", "through"]
+
+_DEEPEST = 16  # levels of embedding looked through; only a cyclic, hostile type has more
+
+
+def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
+    """The object that ``base`` leads to where it is a pointer, else ``base`` itself."""
+    made = checker.resolved(base.type)
+    if isinstance(made, PointerType):
+        return Follow(base, made.target, span)
+    return base
+
+
+def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
+    """The member ``name`` of a structure or of the structure a pointer leads to."""
+    span = base.span.to(name_span)
+    holder = follow_pointer(checker, base, base.span)
+    if not _members(checker, holder.type):
+        raise _no_structure(checker, base, holder, name, name_span)
+    path = find(checker, holder.type, name)
+    if path is None:
+        raise _no_member(checker, holder, name, name_span)
+    return through(checker, holder, path, span)
+
+
+def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:
+    """The object at the end of ``path``; embedded pointers on the way are followed."""
+    for step in path:
+        base = part(follow_pointer(checker, base, span), step, span)
+    return base
+
+
+def part(base: Typed, step: Member, span: Span) -> Part:
+    """One member of the object ``base``."""
+    return Part(base, step.offset, step.bits, step.type, span)
+
+
+def find(checker: Checker, holder: TypeId, name: str) -> tuple[Member, ...] | None:
+    """The members to go through from ``holder`` to ``name``: the shallowest match.
+
+    Source: Go specification, "Selectors" (shallowest depth wins); C11 6.7.2.1p13
+    (members of an anonymous structure are members of the containing one).
+    """
+    level: list[tuple[TypeId, tuple[Member, ...]]] = [(holder, ())]
+    seen: set[TypeId] = set()
+    for _ in range(_DEEPEST):
+        below: list[tuple[TypeId, tuple[Member, ...]]] = []
+        for type_id, path in level:
+            for step in _members(checker, type_id):
+                if step.name == name:
+                    return (*path, step)
+                if step.embedded:
+                    inner = _target(checker, step.type)
+                    if inner not in seen:
+                        seen.add(inner)
+                        below.append((inner, (*path, step)))
+        if not below:
+            return None
+        level = below
+    return None
+
+
+def _target(checker: Checker, type_id: TypeId) -> TypeId:
+    # What an embedded member promotes from: its type, or the target of its pointer.
+    bare = checker.bare(type_id)
+    made = checker.program.type(bare)
+    return checker.bare(made.target) if isinstance(made, PointerType) else bare
+
+
+def _members(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
+    match checker.resolved(type_id):
+        case (
+            StructType(members=members)
+            | StringType(members=members)
+            | SliceType(members=members)
+            | InterfaceType(members=members)
+        ):
+            return members
+        case _:
+            return ()
+
+
+def _no_structure(
+    checker: Checker, base: Typed, holder: Typed, name: str, span: Span
+) -> CompileError:
+    made = checker.resolved(holder.type)
+    spelled = checker.spell(holder.type)
+    label = Label(base.span, f"this is `{checker.spell(base.type)}`")
+    if isinstance(made, DeclaredType):
+        return reject(
+            "FC0311",
+            f"`{spelled}` is declared but defined nowhere in the file",
+            base.span,
+            "only declared",
+            help=f"cast it to a type that is defined: `((struct ... *)…)->{name}`",
+        )
+    if isinstance(made, StructType):
+        return reject("FC0302", f"`{spelled}` has no members", span, "unknown member")
+    hint = None
+    if isinstance(made, PointerType):
+        hint = "dereference it once more first: `(*e)->" + name + "`"
+    elif (
+        isinstance(base, Follow) is False and checker.size(base.type) == checker.program.word_bytes
+    ):
+        hint = "cast it first, if it holds a pointer: `((struct s *)e)->" + name + "`"
+    return reject(
+        "FC0301",
+        f"`{spelled}` is not a structure, it has no member `{name}`",
+        span,
+        "no members here",
+        secondary=(label,),
+        help=hint,
+    )
+
+
+def _no_member(checker: Checker, holder: Typed, name: str, span: Span) -> CompileError:
+    from fetchc.check.suggest import nearest
+
+    members = _members(checker, holder.type)
+    spelled = checker.spell(holder.type)
+    size = checker.size(holder.type)
+    shown = [f"{m.name or '(embedded)'} {checker.spell(m.type)} (+{m.offset})" for m in members]
+    more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
+    close = nearest(name, _all_names(checker, holder.type))
+    return reject(
+        "FC0302",
+        f"`{spelled}` has no member `{name}`",
+        span,
+        "unknown member",
+        secondary=(Label(holder.span, f"this is `{spelled}` of {size} bytes"),),
+        notes=(f"its members are {', '.join(shown[:12])}{more}",) if shown else (),
+        help=f"a member with a similar name exists: `{close[0]}`" if close else None,
+    )
+
+
+def _all_names(checker: Checker, holder: TypeId) -> list[str]:
+    names: list[str] = []
+    level = [holder]
+    seen: set[TypeId] = set()
+    while level and len(names) < 5000:
+        type_id = level.pop(0)
+        for step in _members(checker, type_id):
+            if step.name:
+                names.append(step.name)
+            if step.embedded and (inner := _target(checker, step.type)) not in seen:
+                seen.add(inner)
+                level.append(inner)
+    return names

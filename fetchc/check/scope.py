@@ -1,0 +1,133 @@
+"""What a name means at the probe site: locals, parameters, then names outside functions."""
+
+from __future__ import annotations
+
+from fetchc.check.places import variable_place
+from fetchc.check.typed import Follow, Held
+from fetchc.diag.errors import reject
+from fetchc.program.places import Absent, InRegister
+from fetchc.program.types import PointerType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
+    from fetchc.program.model import Variable
+    from fetchc.program.places import Place
+    from fetchc.source import Span
+
+__all__ = ["find", "held", "unknown"]
+
+
+def find(checker: Checker, name: str, line: int | None) -> Variable | None:
+    """The variable ``name`` as the source's scoping finds it, None where there is none.
+
+    ``line`` picks a declaration by its line, where an inner one hides it.
+    """
+    site = checker.site
+    if site.function is not None and site.function.die is not None:
+        visible = site.program.variables(site.function, site.address)
+        for variable in visible:
+            if variable.name == name and line in (None, variable.line):
+                return variable
+        if (captured := _captured(visible, name)) is not None:
+            return captured
+        candidates = site.language.global_names(name, site.function)
+    else:
+        candidates = (name,)
+    for candidate in candidates:
+        for variable in site.program.global_variables(candidate, site.function):
+            if line in (None, variable.line):
+                return variable
+    return None
+
+
+def _captured(visible: tuple[Variable, ...], name: str) -> Variable | None:
+    # Go names a variable that escaped to the heap by its cell: &x, of type *T.
+    return next((v for v in visible if v.name == f"&{name}"), None)
+
+
+def held(checker: Checker, variable: Variable, span: Span) -> Typed:
+    """The object of ``variable`` at the site; raises where it has no place there."""
+    place, warning = variable_place(checker.site, variable, span)
+    if warning is not None:
+        checker.warnings.append(warning)
+    if isinstance(place, Absent):
+        raise _absent(checker, variable, place, span)
+    base: Typed = Held(place, variable.name, variable.type, span)
+    if variable.name.startswith("&"):
+        made = checker.resolved(variable.type)
+        if isinstance(made, PointerType):
+            base = Follow(base, made.target, span)
+    return base
+
+
+def unknown(checker: Checker, name: str, span: Span) -> CompileError:
+    """The refusal of a name that means nothing here, with what there is."""
+    from fetchc.check.suggest import nearest
+
+    site = checker.site
+    if site.function is None:
+        return reject(
+            "FC0201",
+            f"`{name}` means nothing at a bare address",
+            span,
+            "no function is known here",
+            help="name the function with --function, or use registers: `%di`, `$arg1`",
+        )
+    if site.function.die is None:
+        return reject(
+            "FC0903",
+            f"`{site.function.name}` has no debug information, no name is known there",
+            span,
+            "unknown name",
+            help="install the debug file of the binary, or use `$arg1`, `%di` with a cast",
+        )
+    known = [v.name.lstrip("&") for v in site.program.variables(site.function, site.address)]
+    close = nearest(name, known)
+    listed = ", ".join(dict.fromkeys(known))
+    return reject(
+        "FC0201",
+        f"no variable `{name}` is visible at `{site.function.name}`",
+        span,
+        "unknown name",
+        notes=(f"visible here: {listed}",) if listed else ("the function has no variables",),
+        help=f"a variable with a similar name is visible: `{close[0]}`" if close else None,
+    )
+
+
+def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> CompileError:
+    site = checker.site
+    notes: tuple[str, ...] = ()
+    hint: str | None = None
+    if place.code == "FC0401" and site.function is not None and variable.kind != "global":
+        start = site.function.address
+        where = []
+        for extent in site.program.extents(variable, site.function):
+            if not isinstance(extent.place, Absent):
+                low, high = extent.start - start, extent.end - start
+                where.append((low, f"+{low:#x}..+{high:#x} ({_words(checker, extent.place)})"))
+        if where:
+            listed = ", ".join(text for _, text in where[:6])
+            more = f" and {len(where) - 6} more" if len(where) > 6 else ""
+            notes = (f"it is available at {listed}{more}",)
+            first = next((low for low, _ in where if low > 0), None)
+            if first is not None:
+                hint = f"probe there: `--at +{first:#x}`"
+        else:
+            notes = ("the compiler gives it no place anywhere in the function: optimised out",)
+    return reject(
+        place.code,
+        f"`{variable.name}` cannot be fetched here: {place.reason}",
+        span,
+        "no place at this address",
+        notes=notes,
+        help=hint,
+    )
+
+
+def _words(checker: Checker, place: Place) -> str:
+    if isinstance(place, InRegister):
+        return checker.site.architecture.shown(place.register)
+    return "in memory"

@@ -1,0 +1,105 @@
+"""The probe site: what a name can mean and where values are, at one address."""
+
+from __future__ import annotations
+
+from fetchc.program.types import (
+    ArrayType,
+    DeclaredType,
+    FunctionType,
+    IntType,
+    NamedType,
+    PointerType,
+    QualifiedType,
+    VoidType,
+)
+from fetchc.record import Record
+from fetchc.units import ByteSize, TypeId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.model import Diagnostic
+    from fetchc.lang.base import Language
+    from fetchc.program.model import Function, Program
+    from fetchc.program.types import Type
+    from fetchc.target.model import Architecture, Convention
+    from fetchc.units import Address
+
+__all__ = ["Checker", "Site"]
+
+_DEEPEST = 64  # typedefs and qualifiers in a row; only a cyclic, hostile type has more
+
+
+class Site(Record):
+    """Where a probe sits.
+
+    ``address`` is the probed instruction. At ``entry`` the parameters are where the
+    convention puts them (the function's first instruction, or behind Go's stack check,
+    which leaves registers and stack pointer alone). ``returns`` is for return probes.
+    ``function`` is None for a bare address.
+    """
+
+    program: Program
+    architecture: Architecture
+    convention: Convention | None
+    language: Language
+    function: Function | None
+    address: Address
+    entry: bool
+    returns: bool
+
+
+class Checker:
+    """One expression being checked at one site: the site, and the warnings so far."""
+
+    __slots__ = ("program", "site", "warnings")
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.program = site.program
+        self.warnings: list[Diagnostic] = []
+
+    def spell(self, type_id: TypeId) -> str:
+        """The type as the site's language writes it."""
+        return self.site.language.spell(self.program, type_id)
+
+    def bare(self, type_id: TypeId) -> TypeId:
+        """The type behind typedefs and qualifiers, completed where it was only declared."""
+        for _ in range(_DEEPEST):
+            made = self.program.type(type_id)
+            if isinstance(made, NamedType | QualifiedType):
+                type_id = made.target
+            elif isinstance(made, DeclaredType):
+                return self.program.completed(type_id)
+            else:
+                return type_id
+        return type_id
+
+    def resolved(self, type_id: TypeId) -> Type:
+        """The type itself, behind typedefs and qualifiers."""
+        return self.program.type(self.bare(type_id))
+
+    def size(self, type_id: TypeId) -> ByteSize | None:
+        """Bytes of a type, None where it has no size (void, functions, declarations)."""
+        match self.resolved(type_id):
+            case VoidType() | FunctionType() | DeclaredType() | NamedType() | QualifiedType():
+                return None
+            case ArrayType(element=element, count=count, size=size):
+                if size is not None or count is None:
+                    return size
+                each = self.size(element)
+                return None if each is None else ByteSize(each * count)
+            case sized:
+                return sized.size
+
+    def pointer_to(self, target: TypeId) -> TypeId:
+        """The type of pointers to ``target``."""
+        return self.program.intern(PointerType("", ByteSize(self.program.word_bytes), target))
+
+    def array_of(self, element: TypeId, count: int, each: int) -> TypeId:
+        """The type of ``count`` elements of ``each`` bytes."""
+        return self.program.intern(ArrayType("", element, count, ByteSize(count * each)))
+
+    def word(self, signed: bool = False) -> TypeId:
+        """The type of a machine word: registers, sizes, constants."""
+        name = "long" if signed else "unsigned long"
+        return self.program.intern(IntType(name, ByteSize(self.program.word_bytes), signed))

@@ -1,0 +1,154 @@
+"""``%ax``, ``$arg1``, ``$stack3``, ``$retval``, ``$comm``: values the kernel names itself."""
+
+from __future__ import annotations
+
+from fetchc.check.typed import Follow, Held, Special
+from fetchc.diag.errors import reject
+from fetchc.program.places import InMemory, InRegister
+from fetchc.program.types import CharType
+from fetchc.units import ByteOffset, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
+    from fetchc.source import Span
+    from fetchc.units import TypeId
+
+__all__ = ["register", "special"]
+
+_LATER = {
+    "goid": "the goroutine's number",
+    "args": "all parameters at once",
+    "locals": "all variables at once",
+}
+
+
+def register(checker: Checker, name: str, span: Span) -> Typed:
+    """A register by the kernel's name, as a machine word."""
+    machine = checker.site.architecture
+    if name in machine.named:
+        return Special("register", name, checker.word(), span)
+    if name in machine.refused:
+        raise reject(
+            "FC0402",
+            f"`%{name}` cannot be fetched: {machine.refused[name]}",
+            span,
+            "no probe can read it",
+        )
+    help = None
+    if name in machine.aliases:
+        kernel, bits = machine.aliases[name]
+        low = "" if bits == 8 * machine.word_bytes else f":u{bits}"
+        help = f"the kernel calls it `%{kernel}{low}`"
+    else:
+        from fetchc.check.suggest import nearest
+
+        close = nearest(name, sorted(machine.named))
+        help = f"write `%{close[0]}`" if close else None
+    raise reject(
+        "FC0205",
+        f"the kernel knows no register `%{name}` on {machine.name}",
+        span,
+        "unknown register",
+        notes=(f"it knows {', '.join('%' + known for known in sorted(machine.named))}",),
+        help=help,
+    )
+
+
+def special(checker: Checker, name: str, span: Span) -> Typed:
+    """What ``$name`` means at the site."""
+    if name == "stack":
+        return Special("stack", "", checker.word(), span)
+    if name == "comm":
+        return Special("comm", "", _text(checker), span)
+    if name in ("retval", "ret0"):
+        return _result(checker, name, span)
+    stem, number = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
+    if stem == "stack" and number:
+        return Special("entry", number, checker.word(), span)
+    if stem == "arg" and number:
+        return _argument(checker, int(number), span)
+    if name in _LATER or (stem == "ret" and number):
+        what = _LATER.get(name, "one of several results")
+        raise reject(
+            "FC0103", f"`${name}`, {what}, belongs to a later release", span, "not yet compiled"
+        )
+    raise reject(
+        "FC0201",
+        f"there is no `${name}`",
+        span,
+        "unknown name",
+        help="there are `$arg1`, `$arg2`, …, `$retval`, `$stack`, `$stack0`, … and `$comm`",
+    )
+
+
+def _text(checker: Checker) -> TypeId:
+    character = checker.program.intern(CharType("char", ByteSize(1), True))
+    return checker.pointer_to(character)
+
+
+def _argument(checker: Checker, number: int, span: Span) -> Typed:
+    site = checker.site
+    if site.convention is None or number == 0:
+        raise reject(
+            "FC0201" if number == 0 else "FC0905",
+            "arguments are counted from `$arg1`"
+            if number == 0
+            else f"no calling convention is known for {site.architecture.name}",
+            span,
+            "no such argument",
+        )
+    if not site.entry:
+        raise reject(
+            "FC0401",
+            f"`$arg{number}` is where the convention puts it at the function's entry only",
+            span,
+            "not at this address",
+            help="probe the entry: leave `--at` out",
+        )
+    registers = site.convention.integer_registers
+    if number <= len(registers):
+        return Held(InRegister(registers[number - 1]), f"$arg{number}", checker.word(), span)
+    slot = (number - 1 - len(registers)) * site.program.word_bytes
+    offset = site.convention.stack_offset + slot
+    place = InMemory(site.convention.stack_pointer, ByteOffset(offset))
+    return Held(place, f"$arg{number}", checker.word(), span)
+
+
+def _result(checker: Checker, name: str, span: Span) -> Typed:
+    site = checker.site
+    if not site.returns:
+        raise reject(
+            "FC0410",
+            f"`${name}` is there when the function returns, this probe is at its entry",
+            span,
+            "not yet computed",
+            help="probe the return: `--return`",
+        )
+    word = checker.word()
+    if site.function is None or site.function.die is None:
+        return Special("result", "", word, span)
+    result = site.program.result(site.function)
+    if result is None:
+        raise _no_result(site.function.name, span)
+    from fetchc.abi import result_place
+
+    assert site.convention is not None
+    place = result_place(site.program, site.convention, result)
+    size = checker.size(result)
+    if (
+        place == InRegister(site.convention.result_integer_registers[0])
+        and size is not None
+        and size <= 8
+    ):
+        return Special("result", "", result, span)
+    if isinstance(place, InMemory):
+        pointer = Special("result", "", checker.pointer_to(result), span)
+        return Follow(pointer, result, span)
+    return Held(place, f"${name}", result, span)
+
+
+def _no_result(function: str, span: Span) -> CompileError:
+    return reject("FC0401", f"`{function}` returns nothing", span, "no result")

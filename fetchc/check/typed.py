@@ -1,0 +1,101 @@
+"""The typed tree: what an expression means, with no name left to look up.
+
+Six shapes carry every language: a place that a name holds, a constant, a part of an
+object, the object a pointer leads to, an address moved by a constant, an address of
+an object. Slices, strings, promoted fields and the like are spelled out in them by
+the checker. Every node has the type of its value and the span that it came from.
+"""
+
+from __future__ import annotations
+
+from fetchc.program.places import Place
+from fetchc.program.types import BitField
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.units import ByteOffset, TypeId
+
+__all__ = [
+    "Address",
+    "Constant",
+    "Convert",
+    "Follow",
+    "Held",
+    "Part",
+    "Shift",
+    "Special",
+    "Typed",
+]
+
+
+class Held(Record):
+    """The object of a variable: ``place`` at the probe point, the frame taken apart."""
+
+    place: Place
+    name: str
+    type: TypeId
+    span: Span
+
+
+class Special(Record):
+    """A base that the kernel names itself: ``%ax`` (kind register), ``$stack``, ``$stackN``
+    (kind entry), ``$comm``, ``$retval`` (kind result).
+    """
+
+    kind: str
+    text: str
+    type: TypeId
+    span: Span
+
+
+class Constant(Record):
+    """A number known now."""
+
+    value: int
+    type: TypeId
+    span: Span
+
+
+class Part(Record):
+    """The sub-object ``offset`` bytes into ``base``; ``bits`` where it is a bit field of it."""
+
+    base: Typed
+    offset: ByteOffset
+    bits: BitField | None
+    type: TypeId
+    span: Span
+
+
+class Follow(Record):
+    """The object that the pointer ``base`` leads to."""
+
+    base: Typed
+    type: TypeId
+    span: Span
+
+
+class Shift(Record):
+    """The pointer ``base`` moved by ``offset`` bytes."""
+
+    base: Typed
+    offset: ByteOffset
+    type: TypeId
+    span: Span
+
+
+class Address(Record):
+    """The address of the object ``base``."""
+
+    base: Typed
+    type: TypeId
+    span: Span
+
+
+class Convert(Record):
+    """The value of ``base`` read as ``type``: its low bytes where that is smaller."""
+
+    base: Typed
+    type: TypeId
+    span: Span
+
+
+Typed = Held | Special | Constant | Part | Follow | Shift | Address | Convert

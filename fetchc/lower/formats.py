@@ -1,0 +1,165 @@
+"""``:u8``, ``:string``, ``:x8[16]``: a value fetched as the user says."""
+
+from __future__ import annotations
+
+from fetchc.check import indices
+from fetchc.check.typed import Special
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Label
+from fetchc.ir.decode import Decode
+from fetchc.ir.nodes import Array, Char, Fetch, Scalar, Symbol, Text
+from fetchc.lower.model import Lowered
+from fetchc.lower.scalars import bit_field_of, fetch_scalar, memory_of
+from fetchc.lower.store import plain
+from fetchc.lower.where import InValue, Memory, load_word, pointer, where
+from fetchc.lower.wholes import array_text, pointed_text, string
+from fetchc.program.types import (
+    ArrayType,
+    CharType,
+    IntType,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+    VoidType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
+    from fetchc.ir.nodes import Value
+    from fetchc.program.types import Type
+    from fetchc.syntax.tree import Format
+
+__all__ = ["formatted"]
+
+_SIGNS = {"u": False, "s": True, "x": False}
+
+
+def formatted(checker: Checker, node: Typed, format: Format) -> Lowered:
+    """``node`` fetched as ``format`` says; refused where its bytes are no such value."""
+    if format.base in ("string", "ustring"):
+        return _text(checker, node, format)
+    if format.base == "symbol":
+        fetch = fetch_scalar(checker, node, Scalar("x", 64), checker.program.word_bytes)
+        return Lowered("", Fetch(fetch.value, Symbol()), Decode("symbol", 64), node.type)
+    if format.count is not None:
+        return _array(checker, node, format, format.count)
+    return _number(checker, node, format)
+
+
+def _number(checker: Checker, node: Typed, format: Format) -> Lowered:
+    made = plain(checker, node.type)
+    if made is None:
+        raise _unfit(checker, node, format, "it is no number")
+    if bit_field_of(node) is not None:
+        raise _unfit(checker, node, format, "it is a bit field: the kernel takes no other type")
+    bits = 8 * made.size if format.base == "hex" else _bits(format.base)
+    if bits > 8 * made.size and not _in_register(checker, node):
+        raise _unfit(checker, node, format, f"it has {made.size} bytes")
+    if format.base == "char":
+        fetch = fetch_scalar(checker, node, Scalar("u", 8), 1)
+        return Lowered("", Fetch(fetch.value, Char()), Decode("char", 8), node.type)
+    store = Scalar("x" if format.base == "hex" else format.base[0], bits)
+    fetch = fetch_scalar(checker, node, store, bits // 8)
+    decode = Decode("integer", bits, _SIGNS[store.kind])
+    return Lowered("", fetch, decode, node.type)
+
+
+def _bits(base: str) -> int:
+    return 8 if base == "char" else int(base[1:])
+
+
+def _in_register(checker: Checker, node: Typed) -> bool:
+    found = where(checker.site, node)
+    return isinstance(found, InValue) and found.offset == 0 and isinstance(node, Special)
+
+
+def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
+    user = format.base == "ustring"
+    made = checker.resolved(node.type)
+    if format.count is not None:
+        return _texts(checker, node, made, format, format.count)
+    match made:
+        case StringType():
+            return string(checker, node, made, whole=False)[0]
+        case SliceType(element=element) if _is_byte(checker.resolved(element)):
+            return pointed_text(checker, indices.data_pointer(checker, node, made), user)
+        case PointerType(target=target) if _is_byte(checker.resolved(target)):
+            return pointed_text(checker, node, user)
+        case ArrayType(element=element) if _is_byte(checker.resolved(element)):
+            return array_text(checker, node, made)
+        case _:
+            raise _unfit(
+                checker,
+                node,
+                format,
+                "it is no text",
+                "cast it, if it points at one: `(char *)e:string`",
+            )
+
+
+def _texts(checker: Checker, node: Typed, made: Type, format: Format, count: int) -> Lowered:
+    if isinstance(made, ArrayType):
+        inner = checker.resolved(made.element)
+        if isinstance(inner, PointerType) and _is_byte(checker.resolved(inner.target)):
+            _within(checker, node, format, count * checker.program.word_bytes)
+            found = memory_of(checker, node, "an array")
+            value = load_word(checker.site, found, node.span)
+            fetch = Fetch(value, Array(Text(format.base == "ustring"), count))
+            return Lowered("", fetch, Decode("text", count=count), node.type)
+    raise _unfit(checker, node, format, "it is no array of pointers to texts")
+
+
+def _array(checker: Checker, node: Typed, format: Format, count: int) -> Lowered:
+    bits = 8 if format.base in ("char", "hex") else _bits(format.base)
+    element: Scalar | Char = Scalar("x" if format.base == "hex" else format.base[0], bits)
+    if format.base == "char":
+        element = Char()
+    value = _bytes_of(checker, node, format, count * bits // 8)
+    kind = "char" if format.base == "char" else "integer"
+    decode = Decode(kind, bits, _SIGNS.get(format.base[0], False), count)
+    return Lowered("", Fetch(value, Array(element, count)), decode, node.type)
+
+
+def _bytes_of(checker: Checker, node: Typed, format: Format, size: int) -> Value:
+    """The memory that an array format reads: what a pointer leads to, else the object."""
+    made = checker.resolved(node.type)
+    match made:
+        case StringType() | SliceType():
+            base, offset = pointer(checker.site, indices.data_pointer(checker, node, made))
+        case PointerType():
+            base, offset = pointer(checker.site, node)
+        case ArrayType() | StructType():
+            _within(checker, node, format, size)
+            found = memory_of(checker, node, "an array")
+            base, offset = found.base, found.offset
+        case _:
+            raise _unfit(checker, node, format, "it is no array, pointer, slice or string")
+    return load_word(checker.site, Memory(base, offset), node.span)
+
+
+def _within(checker: Checker, node: Typed, format: Format, size: int) -> None:
+    whole = checker.size(node.type)
+    if whole is not None and size > whole:
+        raise _unfit(checker, node, format, f"it has {whole} bytes, this reads {size}")
+
+
+def _is_byte(made: Type) -> bool:
+    return isinstance(made, VoidType) or (isinstance(made, CharType | IntType) and made.size == 1)
+
+
+def _unfit(
+    checker: Checker, node: Typed, format: Format, reason: str, help: str | None = None
+) -> CompileError:
+    spelled = checker.spell(node.type)
+    return reject(
+        "FC0307",
+        f"`{spelled}` cannot be fetched as `{format.text}`: {reason}",
+        format.span,
+        "does not fit",
+        secondary=(Label(node.span, f"this is `{spelled}`"),),
+        help=help,
+    )

@@ -1,0 +1,156 @@
+"""From a typed tree to fetches: the default of every type, in the order of the types."""
+
+from __future__ import annotations
+
+from fetchc.check.typed import Follow, Part, Special
+from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.lower.model import Lowered
+from fetchc.lower.scalars import bit_field_of, scalar, special
+from fetchc.lower.store import plain
+from fetchc.program.types import (
+    ArrayType,
+    ChannelType,
+    DeclaredType,
+    FunctionType,
+    InterfaceType,
+    IntType,
+    MapType,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+    UnknownType,
+    VoidType,
+)
+from fetchc.units import ByteOffset, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.program.types import Member
+    from fetchc.syntax.tree import Format
+
+__all__ = ["lower"]
+
+_MOST_LEAVES = 64  # members of a whole structure that become arguments of their own
+
+
+def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> tuple[Lowered, ...]:
+    """The fetches of ``node``: one, or with ``whole`` also companions and members.
+
+    Raises CompileError where a value cannot be fetched, or (without ``whole``) where
+    one fetch-arg cannot hold it.
+    """
+    if format is not None:
+        from fetchc.lower.formats import formatted
+
+        return (formatted(checker, node, format),)
+    if isinstance(node, Special) and (given := special(checker, node)) is not None:
+        return (given,)
+    made = checker.resolved(node.type)
+    simple = plain(checker, node.type)
+    if simple is not None and bit_field_of(node) is not None:
+        return (scalar(checker, node, simple),)
+    from fetchc.lower import wholes
+
+    match made:
+        case PointerType(target=target) if wholes.is_text(checker.resolved(target)):
+            return (wholes.pointed_text(checker, node),)
+        case MapType() | ChannelType():
+            return (_count(checker, node),)
+        case StringType():
+            return wholes.string(checker, node, made, whole)
+        case ArrayType(vector=False):
+            return wholes.array(checker, node, made, whole)
+        case SliceType() | InterfaceType() if whole:
+            return wholes.words_of(checker, node, made)
+        case StructType() if whole:
+            return _leaves(checker, node, made)
+        case FunctionType():
+            raise reject(
+                "FC0310", "a function is not a value that can be fetched", node.span, "a function"
+            )
+        case DeclaredType() | VoidType() | UnknownType():
+            raise _incomplete(checker, node, made)
+        case _ if simple is not None:
+            return (scalar(checker, node, simple),)
+        case _:
+            raise wholes.refuse_whole(checker, node, made)
+
+
+def _count(checker: Checker, node: Typed) -> Lowered:
+    # A map or channel is worth its number of entries; its header begins with it.
+    word = ByteSize(checker.program.word_bytes)
+    count = checker.program.intern(IntType("int", word, True))
+    inner = Part(Follow(node, count, node.span), ByteOffset(0), None, count, node.span)
+    made = plain(checker, count)
+    assert made is not None
+    return scalar(checker, inner, made)
+
+
+def _leaves(checker: Checker, node: Typed, made: StructType) -> tuple[Lowered, ...]:
+    """The members of a structure, one level deep; anonymous ones are looked through."""
+    result: list[Lowered] = []
+    left: list[str] = []
+    for path, member in _named(checker, made, ()):
+        inner = node
+        for step in (*path, member):
+            inner = Part(inner, step.offset, step.bits, step.type, node.span)
+        if len(result) >= _MOST_LEAVES:
+            left.append(member.name)
+            continue
+        deeper = isinstance(checker.resolved(member.type), StructType)
+        try:
+            for leaf in lower(checker, inner, None, whole=not deeper):
+                suffix = f"{member.name}_{leaf.suffix}" if leaf.suffix else member.name
+                result.append(Lowered(suffix, leaf.fetch, leaf.decode, leaf.type, leaf.companion))
+        except CompileError:
+            left.append(member.name)
+    if not result:
+        from fetchc.lower.wholes import refuse_whole
+
+        raise refuse_whole(checker, node, made)
+    if left:
+        checker.warnings.append(
+            Diagnostic(
+                "FC0605",
+                f"members left out: {', '.join(left)}",
+                Label(node.span, f"a `{checker.spell(node.type)}`"),
+                notes=("each is more than one fetch-arg can hold",),
+                help="ask for what you want of them by name",
+            )
+        )
+    return tuple(result)
+
+
+def _named(
+    checker: Checker, made: StructType, path: tuple[Member, ...]
+) -> list[tuple[tuple[Member, ...], Member]]:
+    found: list[tuple[tuple[Member, ...], Member]] = []
+    for member in made.members:
+        inner = checker.resolved(member.type)
+        if not member.name and isinstance(inner, StructType) and len(path) < 8:
+            found += _named(checker, inner, (*path, member))
+        else:
+            found.append((path, member))
+    return found
+
+
+def _incomplete(
+    checker: Checker, node: Typed, made: DeclaredType | VoidType | UnknownType
+) -> CompileError:
+    spelled = checker.spell(node.type)
+    reason = (
+        "it has no value" if isinstance(made, VoidType) else "it is defined nowhere in the file"
+    )
+    if isinstance(made, UnknownType):
+        reason = made.reason
+    return reject(
+        "FC0311",
+        f"`{spelled}` cannot be fetched: {reason}",
+        node.span,
+        "no size",
+        help="cast its address to a type that is known: `*(unsigned long *)&e`",
+    )

@@ -1,0 +1,69 @@
+"""How one value is fetched and what the reader makes of it, by its type."""
+
+from __future__ import annotations
+
+from fetchc.ir.decode import Decode
+from fetchc.ir.nodes import Scalar
+from fetchc.program.types import (
+    BoolType,
+    ChannelType,
+    CharType,
+    EnumType,
+    FloatType,
+    FunctionType,
+    IntType,
+    MapType,
+    PointerType,
+)
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.units import TypeId
+
+__all__ = ["Plain", "plain"]
+
+_SIZES = (1, 2, 4, 8)
+
+
+class Plain(Record):
+    """A scalar's store, what it means, and its size in bytes."""
+
+    store: Scalar
+    decode: Decode
+    size: int
+
+
+def plain(checker: Checker, type_id: TypeId) -> Plain | None:
+    """How a scalar of a type is fetched; None where the type is no scalar the kernel has.
+
+    Source: the table "What the value becomes" of docs/language.md.
+    """
+    made = checker.resolved(type_id)
+    match made:
+        case PointerType() | MapType() | ChannelType():
+            size = checker.program.word_bytes
+            kind = "pointer"
+            if isinstance(made, PointerType) and isinstance(
+                checker.resolved(made.target), FunctionType
+            ):
+                kind = "symbol"
+            return Plain(Scalar("x", 8 * size), Decode(kind, 8 * size), size)
+        case IntType(size=size, signed=signed) | CharType(size=size, signed=signed):
+            if size not in _SIZES:
+                return None
+            kind = "char" if isinstance(made, CharType) and size == 1 else "integer"
+            store = Scalar("s" if signed else "u", 8 * size)
+            return Plain(store, Decode(kind, 8 * size, signed), size)
+        case BoolType(size=size):
+            return Plain(Scalar("u", 8 * size), Decode("bool", 8 * size), size)
+        case EnumType(size=size, signed=signed, enumerators=enumerators):
+            if size not in _SIZES:
+                return None
+            store = Scalar("s" if signed else "u", 8 * size)
+            return Plain(store, Decode("enum", 8 * size, signed, None, enumerators), size)
+        case FloatType(size=4 | 8 as size):
+            return Plain(Scalar("x", 8 * size), Decode("float", 8 * size), size)
+        case _:
+            return None

@@ -1,0 +1,264 @@
+"""Where the bytes of a typed node are, in the kernel's terms."""
+
+from __future__ import annotations
+
+from fetchc.check.typed import (
+    Address,
+    Constant,
+    Convert,
+    Follow,
+    Held,
+    Part,
+    Shift,
+    Special,
+)
+from fetchc.diag.errors import reject
+from fetchc.ir.nodes import (
+    Absolute,
+    Comm,
+    Deref,
+    Image,
+    Immediate,
+    Register,
+    ReturnValue,
+    StackEntry,
+    StackPointer,
+)
+from fetchc.program import places
+from fetchc.record import Record, assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Site
+    from fetchc.check.typed import Typed
+    from fetchc.ir.nodes import Value
+    from fetchc.source import Span
+    from fetchc.units import DwarfRegister
+
+__all__ = ["InValue", "Known", "Memory", "Spread", "Where", "load_word", "pointer", "where"]
+
+
+class Memory(Record):
+    """An object in memory, ``offset`` bytes from the address that is the value ``base``."""
+
+    base: Value
+    offset: int
+
+
+class InValue(Record):
+    """An object inside a register or another word that is not memory, from byte ``offset``."""
+
+    base: Value
+    offset: int
+
+
+class Known(Record):
+    """A number known now."""
+
+    value: int
+
+
+class Spread(Record):
+    """An object in several places; the wanted part starts ``offset`` bytes into it."""
+
+    pieces: tuple[places.Piece, ...]
+    offset: int
+
+
+Where = Memory | InValue | Known | Spread
+
+
+def where(site: Site, node: Typed) -> Where:
+    """Where the object or value of ``node`` is."""
+    match node:
+        case Held(place=place):
+            return _held(site, place, node.span)
+        case Part(base=base, offset=offset):
+            return _inside(where(site, base), offset)
+        case Follow(base=base):
+            return _memory(*pointer(site, base))
+        case Convert(base=base):
+            return where(site, base)
+        case Constant(value=value):
+            return Known(value)
+        case Special():
+            return InValue(_special(node), 0)
+        case Shift() | Address():
+            return _address(site, node)
+        case _:
+            assert_never(node)
+
+
+def pointer(site: Site, node: Typed) -> tuple[Value, int]:
+    """The address that the pointer ``node`` holds, as a value plus a constant."""
+    match node:
+        case Shift(base=base, offset=offset):
+            value, start = pointer(site, base)
+            return value, start + offset
+        case Convert(base=base):
+            return pointer(site, base)
+        case Constant(value=value):
+            return Absolute(value), 0
+        case Address(base=base):
+            found = where(site, base)
+            if isinstance(found, Memory):
+                return _apart(found)
+            raise reject(
+                "FC0405", "a value in a register has no address", node.span, "not in memory"
+            )
+        case _:
+            return load_word(site, where(site, node), node.span), 0
+
+
+def load_word(site: Site, found: Where, span: Span) -> Value:
+    """The machine word at ``found``, as a value to go on from."""
+    size = site.program.word_bytes
+    match found:
+        case Memory(base=base, offset=offset):
+            return _deref(base, offset)
+        case InValue(base=base, offset=0):
+            return base
+        case Known(value=value):
+            return Immediate(value)
+        case Spread():
+            return load_word(site, piece_at(site, found, size, span), span)
+        case _:
+            raise reject(
+                "FC0404",
+                "the pointer starts in the middle of a register",
+                span,
+                "cannot be followed from there",
+                notes=("the kernel follows whole words only",),
+            )
+
+
+def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InValue | Known:
+    """The one place that holds ``size`` bytes from ``found.offset`` of a spread object."""
+    low = found.offset
+    for piece in found.pieces:
+        if piece.offset <= low and low + size <= piece.offset + piece.size:
+            inner = _inside(_held(site, piece.place, span), low - piece.offset)
+            assert not isinstance(inner, Spread)
+            return inner
+    shown = ", ".join(f"+{p.offset}..+{p.offset + p.size}" for p in found.pieces)
+    raise reject(
+        "FC0404",
+        f"the {size} bytes at +{low} do not lie in one piece",
+        span,
+        "spread over several places",
+        notes=(f"its pieces are {shown}",) if shown else ("it takes no place at all",),
+        help="name a member that lies within one of them",
+    )
+
+
+def _held(site: Site, place: places.Place, span: Span) -> Where:
+    match place:
+        case places.InRegister(register=register):
+            return InValue(Register(register_name(site, register, span)), 0)
+        case places.InMemory(register=register, offset=offset):
+            return Memory(Register(register_name(site, register, span)), offset)
+        case places.AtAddress(address=address):
+            return Memory(Image(site.program.image_offset(address, site.address)), 0)
+        case places.Indirect(pointer=inner, offset=offset):
+            return _memory(load_word(site, _held(site, inner, span), span), offset)
+        case places.Constant(value=value):
+            return Known(value)
+        case places.Pieces(pieces=pieces):
+            return Spread(pieces, 0)
+        case places.Absent(code=code, reason=reason):
+            raise reject(code, f"this part cannot be fetched: {reason}", span, "no place")
+        case places.FrameRelative():
+            raise AssertionError(f"a frame-relative place was left: {place!r}")
+        case _:
+            assert_never(place)
+
+
+def register_name(site: Site, register: DwarfRegister, span: Span) -> str:
+    """The kernel's name of a DWARF register; refused for those that probes cannot read."""
+    name = site.architecture.registers.get(register)
+    if name is not None:
+        return name
+    if register in site.architecture.unfetchable:
+        raise reject(
+            "FC0402",
+            f"the value is in {site.architecture.shown(register)}",
+            span,
+            "no probe can read it",
+            notes=("the kernel saves the general registers for a probe, no vector or x87 ones",),
+            help="probe where the value is in memory: `fetchc variables FUNCTION --at +N`",
+        )
+    raise reject(
+        "FC0512",
+        f"the value is in DWARF register {register}, which the kernel gives to no probe",
+        span,
+        "no probe can read it",
+    )
+
+
+def _inside(found: Where, offset: int) -> Where:
+    match found:
+        case Memory(base=base, offset=start):
+            return Memory(base, start + offset)
+        case InValue(base=base, offset=start):
+            return InValue(base, start + offset)
+        case Spread(pieces=pieces, offset=start):
+            return Spread(pieces, start + offset)
+        case Known(value=value):
+            return Known(value >> (8 * offset))
+        case _:
+            assert_never(found)
+
+
+def _special(node: Special) -> Value:
+    match node.kind:
+        case "register":
+            return Register(node.text)
+        case "stack":
+            return StackPointer()
+        case "entry":
+            return StackEntry(int(node.text))
+        case "comm":
+            return Comm()
+        case _:
+            return ReturnValue()
+
+
+def _address(site: Site, node: Shift | Address) -> Where:
+    value, offset = pointer(site, node)
+    if offset == 0 and not isinstance(value, Absolute | Image):
+        return InValue(value, 0) if not isinstance(value, Deref) else _loaded(value)
+    if isinstance(value, Absolute):
+        return Known(value.address + offset)
+    raise reject(
+        "FC0405",
+        "an address cannot be the value of a fetch-arg",
+        node.span,
+        "computed, not loaded",
+        notes=("the kernel loads from base + offset, it cannot give base + offset itself",),
+        help="fetch the pointer it starts from and add where it is read",
+    )
+
+
+def _loaded(value: Deref) -> Memory:
+    if isinstance(value.base, Image | Absolute):
+        return Memory(value.base, 0)
+    return Memory(value.base, value.offset)
+
+
+def _memory(base: Value, offset: int) -> Memory:
+    return Memory(base, offset)
+
+
+def _apart(found: Memory) -> tuple[Value, int]:
+    return found.base, found.offset
+
+
+def _deref(base: Value, offset: int) -> Deref:
+    # @+OFF is a load in itself: the constant belongs into it, not around it.
+    match base:
+        case Image(offset=start):
+            return Deref(Image(start + offset), 0)
+        case Absolute(address=start):
+            return Deref(Absolute(start + offset), 0)
+        case _:
+            return Deref(base, offset)

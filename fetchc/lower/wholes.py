@@ -1,0 +1,206 @@
+"""Texts, arrays, slices and structures: values that are more than a number."""
+
+from __future__ import annotations
+
+from fetchc.check import indices
+from fetchc.check.members import part
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.ir.decode import Decode
+from fetchc.ir.nodes import Array, Fetch, Scalar, Text
+from fetchc.lower.model import Lowered
+from fetchc.lower.scalars import memory_of
+from fetchc.lower.store import plain
+from fetchc.lower.where import Memory, load_word, pointer
+from fetchc.program.types import (
+    ArrayType,
+    CharType,
+    InterfaceType,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
+    from fetchc.program.types import Type
+    from fetchc.units import TypeId
+
+__all__ = [
+    "TEXT_BYTES",
+    "array",
+    "array_text",
+    "is_text",
+    "pointed_text",
+    "refuse_whole",
+    "string",
+    "words_of",
+]
+
+TEXT_BYTES = 256  # of a counted text that a definition fetches; the reader cuts at its length
+_CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20
+
+
+def is_text(made: Type) -> bool:
+    """Whether a type is the plain character of texts (``char``; not ``unsigned char``)."""
+    return isinstance(made, CharType) and made.size == 1 and made.name in ("char", "char8_t")
+
+
+def pointed_text(checker: Checker, node: Typed, user: bool = False) -> Lowered:
+    """The text that the pointer ``node`` leads to, up to its NUL."""
+    base, offset = pointer(checker.site, node)
+    address = load_word(checker.site, Memory(base, offset), node.span)
+    return Lowered("", Fetch(address, Text(user)), Decode("text"), node.type)
+
+
+def array_text(checker: Checker, node: Typed, made: ArrayType) -> Lowered:
+    """The text in a character array; a warning says that it may run past the end."""
+    found = memory_of(checker, node, "a text")
+    address = load_word(checker.site, found, node.span)
+    if made.count is not None:
+        checker.warnings.append(
+            Diagnostic(
+                "FC0604",
+                f"text of `{checker.spell(node.type)}` ends at a NUL, which it may not hold",
+                Label(node.span, f"{made.count} bytes"),
+                notes=("a full array runs on into what stands behind it",),
+                help=f"fetch its bytes instead if it can be full: `:x8[{min(made.count, 64)}]`",
+            )
+        )
+    return Lowered("", Fetch(address, Text()), Decode("text"), node.type)
+
+
+def string(checker: Checker, node: Typed, made: StringType, whole: bool) -> tuple[Lowered, ...]:
+    """A counted string: the bare text with a warning, or its bytes with their number."""
+    data = indices.data_pointer(checker, node, made)
+    base, offset = pointer(checker.site, data)
+    address = load_word(checker.site, Memory(base, offset), node.span)
+    if not whole:
+        checker.warnings.append(
+            Diagnostic(
+                "FC0601",
+                "a Go string has no NUL at its end: the text runs on to the next one",
+                Label(node.span, "a `string`"),
+                notes=("the kernel shows what follows in memory, `(fault)`, or drops the event",),
+                help="`--format probe` fetches the length and that many bytes",
+            )
+        )
+        return (Lowered("", Fetch(address, Text()), Decode("text"), node.type),)
+    count = part(node, made.members[1], node.span)
+    length = _word(checker, count)
+    words = Array(Scalar("x", 64), TEXT_BYTES // 8)
+    return (
+        Lowered("", Fetch(address, words), Decode("text", 64, count=words.count), node.type),
+        Lowered("len", length.fetch, length.decode, count.type, companion=True),
+    )
+
+
+def _word(checker: Checker, node: Typed) -> Lowered:
+    from fetchc.lower.scalars import scalar
+
+    made = plain(checker, node.type)
+    assert made is not None
+    return scalar(checker, node, made)
+
+
+def words_of(checker: Checker, node: Typed, made: SliceType | InterfaceType) -> tuple[Lowered, ...]:
+    """The header words of a slice or an interface, each an argument."""
+    result = []
+    for position, member in enumerate(made.members):
+        word = _word(checker, part(node, member, node.span))
+        first = position == 0 and isinstance(made, SliceType)
+        suffix = "" if first else member.name.lstrip("_")
+        result.append(
+            Lowered(
+                suffix, word.fetch, word.decode, member.type,
+                companion=not first and isinstance(made, SliceType),
+            )
+        )  # fmt: skip
+    return tuple(result)
+
+
+def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[Lowered, ...]:
+    """An array of scalars or of character pointers; several arguments where it is long."""
+    element, count = _flattened(checker, made)
+    inner = checker.resolved(element)
+    if count is None:
+        raise reject(
+            "FC0311",
+            f"`{checker.spell(node.type)}` has no fixed number of elements",
+            node.span,
+            "how many is not known",
+            help="say which: `a[0:4]`",
+        )
+    if count == 0:
+        raise reject("FC0303", "the array has no elements", node.span, "empty")
+    if is_text(inner) and made.element == element:
+        return (array_text(checker, node, made),)
+    store: Scalar | Text
+    if isinstance(inner, PointerType) and is_text(checker.resolved(inner.target)):
+        store, decode, each = Text(), Decode("text"), checker.program.word_bytes
+    else:
+        scalar = plain(checker, element)
+        if scalar is None:
+            raise refuse_whole(checker, node, checker.resolved(node.type))
+        store, decode, each = scalar.store, scalar.decode, scalar.size
+    if count > _CHUNK and not whole:
+        raise reject(
+            "FC0505",
+            f"the array has {count} elements, one fetch-arg holds {_CHUNK}",
+            node.span,
+            f"this is `{checker.spell(node.type)}`",
+            help=f"fetch it in parts: `a[0:{_CHUNK}]`, `a[{_CHUNK}:{min(count, 2 * _CHUNK)}]`, …",
+        )
+    found = memory_of(checker, node, "an array")
+    result = []
+    for low in range(0, count, _CHUNK):
+        number = min(_CHUNK, count - low)
+        place = load_word(checker.site, Memory(found.base, found.offset + low * each), node.span)
+        shown = Decode(decode.kind, decode.bits, decode.signed, number, decode.enumerators)
+        suffix = str(low) if low else ""
+        result.append(Lowered(suffix, Fetch(place, Array(store, number)), shown, node.type))
+    return tuple(result)
+
+
+def _flattened(checker: Checker, made: ArrayType) -> tuple[TypeId, int | None]:
+    # An array of arrays is its elements in order, row by row.
+    element, count = made.element, made.count
+    for _ in range(16):
+        inner = checker.resolved(element)
+        if not isinstance(inner, ArrayType) or inner.count is None or count is None:
+            break
+        element, count = inner.element, count * inner.count
+    return element, count
+
+
+def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
+    """The refusal of a value that no single fetch-arg can hold, with what can be."""
+    spelled = checker.spell(node.type)
+    notes: tuple[str, ...] = ()
+    match made:
+        case StructType(members=members) if members:
+            names = [f"{m.name or '(embedded)'} {checker.spell(m.type)}" for m in members[:12]]
+            more = f" and {len(members) - 12} more" if len(members) > 12 else ""
+            notes = (f"its members are {', '.join(names)}{more}",)
+            first = next((m.name for m in members if m.name), "")
+            help = f"name a member, as in `.{first}`; `--format probe` fetches each of them"
+        case SliceType():
+            help = "index it (`s[0]`), or ask for `len(s)`; `--format probe` fetches its words"
+        case InterfaceType(members=(_, data)):
+            help = f"fetch its data word (`.{data.name}`); `--format probe` fetches both words"
+        case ArrayType():
+            help = "name an element and a member of it: `a[0].x`"
+        case _:
+            help = "fetch its bytes through its address: `*(unsigned long *)&e`"
+    return reject(
+        "FC0312",
+        f"`{spelled}` is more than one fetch-arg can hold",
+        node.span,
+        f"{checker.size(node.type) or 'no known number of'} bytes",
+        notes=notes,
+        help=help,
+    )
