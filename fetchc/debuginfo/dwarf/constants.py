@@ -68,6 +68,7 @@ DW_TAG_call_site = 0x48
 DW_TAG_call_site_parameter = 0x49
 DW_TAG_skeleton_unit = 0x4A
 DW_TAG_immutable_type = 0x4B
+DW_TAG_GNU_formal_parameter_pack = 0x4108
 DW_TAG_GNU_call_site = 0x4109
 
 # Attributes
@@ -94,6 +95,7 @@ DW_AT_producer = 0x25
 DW_AT_prototyped = 0x27
 DW_AT_return_addr = 0x2A
 DW_AT_start_scope = 0x2C
+DW_AT_bit_stride = 0x2E
 DW_AT_upper_bound = 0x2F
 DW_AT_abstract_origin = 0x31
 DW_AT_accessibility = 0x32
@@ -112,6 +114,7 @@ DW_AT_frame_base = 0x40
 DW_AT_specification = 0x47
 DW_AT_type = 0x49
 DW_AT_use_location = 0x4A
+DW_AT_variable_parameter = 0x4B
 DW_AT_virtuality = 0x4C
 DW_AT_vtable_elem_location = 0x4D
 DW_AT_allocated = 0x4E
@@ -128,6 +131,7 @@ DW_AT_call_line = 0x59
 DW_AT_mutable = 0x61
 DW_AT_explicit = 0x63
 DW_AT_object_pointer = 0x64
+DW_AT_endianity = 0x65
 DW_AT_signature = 0x69
 DW_AT_main_subprogram = 0x6A
 DW_AT_data_bit_offset = 0x6B
@@ -250,9 +254,11 @@ DW_LANG_C_plus_plus_11 = 0x1A
 DW_LANG_Rust = 0x1C
 DW_LANG_C11 = 0x1D
 DW_LANG_C_plus_plus_14 = 0x21
-DW_LANG_C_plus_plus_17 = 0x2B
-DW_LANG_C_plus_plus_20 = 0x2C
-DW_LANG_C17 = 0x2D
+DW_LANG_C_plus_plus_17 = 0x2A
+DW_LANG_C_plus_plus_20 = 0x2B
+DW_LANG_C17 = 0x2C
+DW_LANG_C_plus_plus_23 = 0x3A
+DW_LANG_C23 = 0x3E
 DW_LANG_Mips_Assembler = 0x8001
 
 # Range list entries
