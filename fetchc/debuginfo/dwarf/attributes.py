@@ -1,0 +1,69 @@
+"""What several readers of entries share: languages, the error for nonsense."""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.diag.errors import DebugInfoError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.dwarf.die import Die
+    from fetchc.debuginfo.dwarf.units import Unit
+
+__all__ = [
+    "counts_from_zero",
+    "has_namespaces",
+    "is_c_family",
+    "is_go",
+    "language_key",
+    "malformed",
+]
+
+C = frozenset({dw.DW_LANG_C89, dw.DW_LANG_C, dw.DW_LANG_C99, dw.DW_LANG_C11, dw.DW_LANG_C17})
+C |= {dw.DW_LANG_C23}
+CPP = frozenset({dw.DW_LANG_C_plus_plus, dw.DW_LANG_C_plus_plus_03, dw.DW_LANG_C_plus_plus_11})
+CPP |= {dw.DW_LANG_C_plus_plus_14, dw.DW_LANG_C_plus_plus_17, dw.DW_LANG_C_plus_plus_20}
+CPP |= {dw.DW_LANG_C_plus_plus_23}
+OBJECTIVE_C = frozenset({dw.DW_LANG_ObjC, dw.DW_LANG_ObjC_plus_plus})
+# Their first index is 0, as in C (DWARF 5, table 7.17): UPC, D, OpenCL, Swift, and assemblers.
+FROM_ZERO = C | CPP | OBJECTIVE_C | {dw.DW_LANG_Go, dw.DW_LANG_Rust}
+FROM_ZERO |= {0x12, 0x13, 0x15, 0x1E, 0x31, dw.DW_LANG_Mips_Assembler}
+
+
+def language_key(unit: Unit) -> str:
+    """``c``, ``c++``, ``go`` or ``rust``; of another language the number, empty for none."""
+    language = unit.language
+    if language is None:
+        return ""
+    if language in C:
+        return "c"
+    if language in CPP:
+        return "c++"
+    if language == dw.DW_LANG_Go:
+        return "go"
+    return "rust" if language == dw.DW_LANG_Rust else str(language)
+
+
+def is_go(unit: Unit) -> bool:
+    """Whether Go's own attributes mean what Go says."""
+    return unit.language == dw.DW_LANG_Go
+
+
+def is_c_family(unit: Unit) -> bool:
+    """Whether a one-byte character type is a ``char``."""
+    return unit.language in C or unit.language in CPP or unit.language in OBJECTIVE_C
+
+
+def has_namespaces(unit: Unit) -> bool:
+    """Whether a name is only whole with the scopes around it. Go writes it whole, C has none."""
+    return unit.language is not None and unit.language not in C and unit.language != dw.DW_LANG_Go
+
+
+def counts_from_zero(unit: Unit) -> bool:
+    """Whether an array without a lower bound starts at 0; a unit that does not say is C."""
+    return unit.language is None or unit.language in FROM_ZERO
+
+
+def malformed(die: Die, what: str) -> DebugInfoError:
+    """The error for an entry that is there and makes no sense."""
+    return DebugInfoError("FC0904", die.unit.path, what, ".debug_info", die.offset)

@@ -1,0 +1,245 @@
+"""Functions by name: symbols first, the debug information's names where there is no symbol.
+
+A symbol is found by its bytes and leads straight to an address and its unit; looking
+for a DW_AT_name reads the whole file's, so it comes second.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.debuginfo.dwarf import go_names
+from fetchc.debuginfo.dwarf.attributes import has_namespaces, is_go, language_key
+from fetchc.debuginfo.dwarf.constants import (
+    DW_AT_abstract_origin,
+    DW_AT_external,
+    DW_AT_inline,
+    DW_AT_linkage_name,
+    DW_AT_MIPS_linkage_name,
+    DW_AT_specification,
+    DW_TAG_inlined_subroutine,
+    DW_TAG_subprogram,
+)
+from fetchc.debuginfo.dwarf.scopes import answers_to, declaration, last_part, qualified_name
+from fetchc.program.model import Function
+from fetchc.units import Address, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dwarf.die import Die
+    from fetchc.debuginfo.dwarf.info import DebugInfo
+    from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.debuginfo.elf import Elf, Symbol
+
+__all__ = ["function_names", "functions_named", "inlined_copies"]
+
+SUBPROGRAM = frozenset({DW_TAG_subprogram})
+CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
+LOCAL = 0  # STB_LOCAL
+# What optimisers append to a name when they copy or split a function: gcc's
+# clone_function_name calls and LLVM's ThinLTO promotion.
+CLONE = re.compile(
+    rb"(?:\.(?:isra|constprop|part|cold|lto_priv|localalias|clone|llvm|specialized)"
+    rb"(?:\.[0-9]+)*)+\Z"
+)
+COLD = ".cold"
+ABI0 = ".abi0"  # the Go linker's mark of the stack-convention twin, in symbols only
+LONGEST_SUFFIX = 128  # bytes that all marks of clones together take at most
+LONGEST_PATH = 4096  # bytes of an import path
+
+
+def functions_named(elf: Elf, info: DebugInfo, name: str) -> tuple[Function, ...]:
+    """Every function of that name, each address once, what is split off as cold last."""
+    if not name:
+        return ()
+    found: dict[Address, Function] = {}
+    for symbol in _symbols(elf, info, name):
+        if symbol.address not in found:
+            found[symbol.address] = _of_symbol(info, symbol)
+    if not found and info.present:
+        for die in _concrete(elf, info, name):
+            for function in _of_die(elf, info, die):
+                found.setdefault(function.address, function)
+    return tuple(sorted(found.values(), key=lambda function: COLD in function.symbol))
+
+
+def function_names(elf: Elf) -> Iterator[str]:
+    """Names of the symbols that have code, each once."""
+    seen = set()
+    for symbol in elf.function_symbols():
+        if symbol.name not in seen:
+            seen.add(symbol.name)
+            yield symbol.name
+
+
+def inlined_copies(info: DebugInfo, name: str) -> int:
+    """How often functions of that name stand inlined in the units that hold their abstract entry.
+
+    This walks those units whole: for a diagnostic, not for every compile.
+    """
+    units: dict[int, tuple[Unit, set[int]]] = {}
+    for spelling in go_names.escaped(name):
+        for die in info.find_named(last_part(spelling), SUBPROGRAM):
+            if die.has(DW_AT_inline) and answers_to(info, die, spelling):
+                units.setdefault(die.unit.offset, (die.unit, set()))[1].add(die.offset)
+    count = 0
+    for unit, abstract in units.values():
+        for die in _descendants(info, unit.top):
+            if die.tag == DW_TAG_inlined_subroutine:
+                origin = info.follow(die, DW_AT_abstract_origin)
+                count += origin is not None and origin.offset in abstract
+    return count
+
+
+def _symbols(elf: Elf, info: DebugInfo, name: str) -> list[Symbol]:
+    # The exact name and its clones; a Go name also as the linker may have written it.
+    found = [*_code_symbols(elf, name), *_clones(elf, name)]
+    if found or "." not in name:
+        return found
+    for spelling in go_names.escaped(name):
+        found = [*_code_symbols(elf, spelling), *_code_symbols(elf, spelling + ABI0)]
+        if found:
+            return found
+    return [
+        symbol
+        for candidate in dict.fromkeys(_ends(elf, b"/" + _encoded(name) + b"\0"))
+        for symbol in _code_symbols(elf, candidate)
+    ]
+
+
+def _code_symbols(elf: Elf, name: str) -> list[Symbol]:
+    return [symbol for symbol in elf.symbols_named(name) if symbol.kind in CODE_SYMBOLS]
+
+
+def _clones(elf: Elf, name: str) -> list[Symbol]:
+    table = elf.open_section(".strtab")
+    if table is None:
+        return []
+    prefix = _encoded(name) + b"."
+    names = set()
+    for at in table.find_all(prefix):
+        start = at + len(prefix) - 1
+        suffix, end, _ = table.bytes_between(
+            start, min(start + LONGEST_SUFFIX, table.size)
+        ).partition(b"\0")
+        # A shorter string may be the tail of a longer one, so what stands in front tells nothing:
+        # the symbol table is asked whether there is such a symbol.
+        if end and CLONE.match(suffix):
+            names.add(name + suffix.decode("ascii"))
+    return [symbol for clone in sorted(names) for symbol in _code_symbols(elf, clone)]
+
+
+def _ends(elf: Elf, ending: bytes) -> Iterator[str]:
+    # Whole strings of the symbol table that end so: a Go name without its import path.
+    table = elf.open_section(".strtab")
+    if table is None:
+        return
+    for at in table.find_all(ending):
+        before = table.bytes_between(max(0, at - LONGEST_PATH), at)
+        start = at - len(before) + before.rfind(b"\0") + 1
+        whole = table.bytes_between(start, at + len(ending) - 1)
+        yield whole.decode("utf-8", "surrogateescape")
+
+
+def _of_symbol(info: DebugInfo, symbol: Symbol) -> Function:
+    die = info.function_at(symbol.address) if info.present else None
+    size = ByteSize(symbol.size) if symbol.size else None
+    if die is None:
+        external = symbol.binding != LOCAL
+        return Function(symbol.name, symbol.name, symbol.address, size, None, "", "", external)
+    return _function(info, die, symbol.name, symbol.address, size)
+
+
+def _of_die(elf: Elf, info: DebugInfo, die: Die) -> Iterator[Function]:
+    # One function for each range of code that has a symbol of its own, at least for the first.
+    for position, (start, end) in enumerate(info.ranges(die)):
+        symbols = elf.symbols_at(start)
+        if symbols or position == 0:
+            symbol = symbols[0].name if symbols else ""
+            size = symbols[0].size if symbols and symbols[0].size else end - start
+            yield _function(info, die, symbol, start, ByteSize(size))
+
+
+def _function(
+    info: DebugInfo, die: Die, symbol: str, address: Address, size: ByteSize | None
+) -> Function:
+    origin = declaration(info, die)
+    name = qualified_name(info, die)
+    if is_go(origin.unit):
+        name = go_names.unescaped(name)
+    external = info.inherited(die, DW_AT_external)
+    return Function(
+        name or symbol,
+        symbol or name,
+        address,
+        size,
+        die.offset,
+        language_key(origin.unit),
+        origin.unit.producer,
+        external is not None and external.flag(DW_AT_external),
+    )
+
+
+def _concrete(elf: Elf, info: DebugInfo, name: str) -> Iterator[Die]:
+    # Entries with code whose own name, or their declaration's, is the one asked for.
+    for spelling in go_names.escaped(name):
+        for die in info.find_named(last_part(spelling), SUBPROGRAM):
+            if not answers_to(info, die, spelling):
+                continue
+            if info.ranges(die):
+                yield die
+            else:
+                yield from _instances(elf, info, die)
+
+
+def _instances(elf: Elf, info: DebugInfo, abstract: Die) -> Iterator[Die]:
+    linkage = abstract.text(DW_AT_linkage_name) or abstract.text(DW_AT_MIPS_linkage_name)
+    through_symbol = False
+    if linkage:
+        for symbol in [*_code_symbols(elf, linkage), *_clones(elf, linkage)]:
+            die = info.function_at(symbol.address)
+            if die is not None:
+                through_symbol = True
+                yield die
+    if through_symbol or not (has_namespaces(abstract.unit) or abstract.has(DW_AT_inline)):
+        return
+    # Constructors: the declaration's linkage name (C4) is no symbol, those of its copies are.
+    for die in _subprograms(info, abstract.unit):
+        if _comes_from(info, die, abstract) and info.ranges(die):
+            yield die
+
+
+def _comes_from(info: DebugInfo, die: Die, abstract: Die) -> bool:
+    seen = set()
+    current: Die | None = die
+    while current is not None and current.offset not in seen:
+        if current.offset == abstract.offset:
+            return True
+        seen.add(current.offset)
+        current = info.follow(current, DW_AT_abstract_origin) or info.follow(
+            current, DW_AT_specification
+        )
+    return False
+
+
+def _subprograms(info: DebugInfo, unit: Unit) -> Iterator[Die]:
+    # Concrete instances stand at the top of their unit.
+    return (die for die in info.children(unit.top) if die.tag == DW_TAG_subprogram)
+
+
+def _descendants(info: DebugInfo, die: Die) -> Iterator[Die]:
+    waiting: list[Iterator[Die]] = [iter(info.children(die))]
+    while waiting:
+        following = next(waiting[-1], None)
+        if following is None:
+            waiting.pop()
+            continue
+        yield following
+        if following.has_children:
+            waiting.append(iter(info.children(following)))
+
+
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")

@@ -1,0 +1,252 @@
+"""Types by name: as spelled by a person, and the definitions of what is only declared.
+
+A name is looked for in the unit of the function at hand first, then in the whole file.
+Equal definitions in many units (every C file that includes a header has its own) count
+as one; unlike ones of one name are all handed back, for the caller to refuse.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf import go_names
+from fetchc.debuginfo.dwarf.aggregates import AGGREGATES, members
+from fetchc.debuginfo.dwarf.attributes import has_namespaces, is_c_family, is_go
+from fetchc.debuginfo.dwarf.constants import (
+    DW_AT_decl_line,
+    DW_AT_declaration,
+    DW_AT_encoding,
+    DW_AT_name,
+    DW_TAG_array_type,
+    DW_TAG_base_type,
+    DW_TAG_class_type,
+    DW_TAG_enumeration_type,
+    DW_TAG_pointer_type,
+    DW_TAG_structure_type,
+    DW_TAG_subroutine_type,
+    DW_TAG_template_alias,
+    DW_TAG_typedef,
+    DW_TAG_union_type,
+    DW_TAG_unspecified_type,
+)
+from fetchc.debuginfo.dwarf.scopes import answers_to, declaration, last_part, qualified_name
+from fetchc.program.types import FloatType, IntType
+from fetchc.record import Record
+from fetchc.units import ByteSize, TypeId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fetchc.debuginfo.dwarf.die import Die
+    from fetchc.debuginfo.dwarf.types import TypeTable
+    from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.program.types import Member
+
+__all__ = ["base_spelling", "definition", "types_named"]
+
+CLASSES = frozenset({DW_TAG_structure_type, DW_TAG_class_type})
+TAGS_OF_KEYWORD = {
+    "struct": CLASSES,
+    "class": CLASSES,
+    "union": frozenset({DW_TAG_union_type}),
+    "enum": frozenset({DW_TAG_enumeration_type}),
+}
+TAGGED = CLASSES | {DW_TAG_union_type, DW_TAG_enumeration_type}
+# What a bare name means first in C, where `struct s` and `s` are two name spaces.
+ORDINARY = frozenset(
+    {DW_TAG_base_type, DW_TAG_typedef, DW_TAG_template_alias, DW_TAG_unspecified_type}
+)
+GO_TAGS = frozenset(
+    {
+        DW_TAG_structure_type,
+        DW_TAG_typedef,
+        DW_TAG_base_type,
+        DW_TAG_pointer_type,
+        DW_TAG_array_type,
+        DW_TAG_subroutine_type,
+    }
+)
+QUALIFIERS = frozenset({"const", "volatile"})
+BASE_WORDS = frozenset({"char", "short", "int", "long", "float", "double", "signed", "unsigned"})
+UNITS_FOR_BASE = 64  # a base type that so many units lack is not looked for any further
+
+
+class Base(Record):
+    """A fundamental type of C: what compilers call it, and its size in bytes on Linux.
+
+    ``size`` 0 stands for the machine's word; ``signed`` is None for floating point. Both
+    are None where they depend on the machine or its flags (``char``, ``long double``).
+    """
+
+    names: tuple[str, ...]
+    size: int | None
+    signed: bool | None
+
+
+# gcc and clang differ in the order of the words. Sizes: the ILP32 and LP64 models of every Linux
+# psABI agree on all but `long`, which is as wide as a pointer.
+BASES = {
+    ("char", "", 0): Base(("char",), None, None),
+    ("char", "signed", 0): Base(("signed char",), 1, True),
+    ("char", "unsigned", 0): Base(("unsigned char",), 1, False),
+    ("short", "", 0): Base(("short int", "short"), 2, True),
+    ("short", "unsigned", 0): Base(("short unsigned int", "unsigned short"), 2, False),
+    ("int", "", 0): Base(("int",), 4, True),
+    ("int", "unsigned", 0): Base(("unsigned int",), 4, False),
+    ("int", "", 1): Base(("long int", "long"), 0, True),
+    ("int", "unsigned", 1): Base(("long unsigned int", "unsigned long"), 0, False),
+    ("int", "", 2): Base(("long long int", "long long"), 8, True),
+    ("int", "unsigned", 2): Base(("long long unsigned int", "unsigned long long"), 8, False),
+    ("float", "", 0): Base(("float",), 4, None),
+    ("double", "", 0): Base(("double",), 8, None),
+    ("double", "", 1): Base(("long double",), None, None),
+}
+
+
+def base_spelling(name: str) -> Base | None:
+    """The C type that these words mean in any order (``long unsigned``); None for other names."""
+    words = [word for word in name.split() if word not in QUALIFIERS]
+    if not words or not BASE_WORDS.issuperset(words):
+        return None
+    signs = [word for word in words if word in ("signed", "unsigned")]
+    longs = words.count("long")
+    kinds = [word for word in words if word not in ("signed", "unsigned", "long")]
+    if "short" in kinds and "int" in kinds:
+        kinds.remove("int")
+    if len(signs) > 1 or len(kinds) > 1:
+        return None
+    kind = kinds[0] if kinds else "int"
+    sign = signs[0] if signs else ""
+    if sign == "signed" and kind != "char":
+        sign = ""
+    return BASES.get((kind, sign, longs))
+
+
+def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId, ...]:
+    """Ids of the unlike definitions of that name; ``within`` is an entry of the unit at hand."""
+    home = None if within is None else declaration(types.info, within).unit
+    base = base_spelling(name)
+    if base is not None and (home is None or not is_go(home)):
+        return _base(types, base, home)
+    words = [word for word in name.split() if word not in QUALIFIERS]
+    if len(words) > 1 and words[0] in TAGS_OF_KEYWORD:
+        return _ids(types, _search(types, " ".join(words[1:]), TAGS_OF_KEYWORD[words[0]], home))
+    if home is None or is_go(home):
+        for spelling in go_names.type_spellings(types.info, name):
+            candidates = types.info.find_named(spelling, GO_TAGS, definitions=True)
+            found = _preferred([die for die in candidates if is_go(die.unit)])
+            if found:
+                return _ids(types, found)
+        if home is not None:
+            return ()
+    found = _preferred(list(_search(types, " ".join(words), ORDINARY | TAGGED, home)))
+    return _ids(types, found)
+
+
+def definition(types: TypeTable, type_id: TypeId) -> TypeId:
+    """The one definition of the declared type; the declaration where there is none or several."""
+    die = types.die(type_id)
+    tags = CLASSES if die.tag in CLASSES else frozenset({die.tag})
+    name = qualified_name(types.info, die)
+    if not name:
+        return type_id
+    plain = declaration(types.info, die).text(DW_AT_name) or ""
+    candidates = types.info.find_named(plain, tags, definitions=True)
+    same = (other for other in candidates if qualified_name(types.info, other) == name)
+    found = _ids(types, same)
+    return found[0] if len(found) == 1 else type_id
+
+
+def _base(types: TypeTable, base: Base, home: Unit | None) -> tuple[TypeId, ...]:
+    # A word of the language: any unit's will do, so the search stops early, and what no unit
+    # uses is made up where the platform leaves no choice.
+    for unit in _first_units(types, home):
+        for child in types.info.children(unit.top):
+            if child.tag == DW_TAG_base_type and child.text(DW_AT_name) in base.names:
+                return (TypeId(child.offset),)
+    if base.size is None:
+        return ()
+    size = ByteSize(base.size or types.word_bytes)
+    if base.signed is None:
+        return (types.intern(FloatType(base.names[0], size)),)
+    return (types.intern(IntType(base.names[0], size, base.signed)),)
+
+
+def _first_units(types: TypeTable, home: Unit | None) -> Iterator[Unit]:
+    if home is not None:
+        yield home
+    for position, unit in enumerate(types.info.units()):
+        if position == UNITS_FOR_BASE:
+            return
+        if is_c_family(unit):
+            yield unit
+
+
+def _search(types: TypeTable, name: str, tags: frozenset[int], home: Unit | None) -> Iterable[Die]:
+    plain = last_part(name)
+    if home is not None and not has_namespaces(home):
+        own = [
+            child
+            for child in types.info.children(home.top)
+            if child.tag in tags
+            and child.text(DW_AT_name) == name
+            and not child.flag(DW_AT_declaration)
+        ]
+        if own:
+            return own
+    candidates = types.info.find_named(plain, tags, definitions=True)
+    found = [die for die in candidates if answers_to(types.info, die, name)]
+    own = [die for die in found if home is not None and die.unit.offset == home.offset]
+    if own or found:
+        return own or found
+    return [die for die in types.info.find_named(plain, tags) if answers_to(types.info, die, name)]
+
+
+def _preferred(found: list[Die]) -> list[Die]:
+    return [die for die in found if die.tag in ORDINARY] or found
+
+
+def _ids(types: TypeTable, found: Iterable[Die]) -> tuple[TypeId, ...]:
+    # The first of each kind of definition. The cheap key comes first: a header's structure is
+    # in a thousand units, and comparing all members of each would take seconds.
+    keys: set[object] = set()
+    shapes: dict[object, TypeId] = {}
+    for die in found:
+        key = _key(types, die)
+        if key in keys:
+            continue
+        keys.add(key)
+        shapes.setdefault(_shape(types, die), TypeId(die.offset))
+    return tuple(shapes.values())
+
+
+def _key(types: TypeTable, die: Die) -> object:
+    # Same size, same line of its file, same first member.
+    first = next(iter(types.info.children(die)), None)
+    return (
+        die.tag,
+        types.size(die),
+        die.unsigned(DW_AT_decl_line),
+        None if first is None else first.text(DW_AT_name),
+    )
+
+
+def _shape(types: TypeTable, die: Die) -> object:
+    bare = types.stripped(die)
+    if bare is None:
+        return "void"
+    bare = types.resolved(bare)
+    size = types.size(bare)
+    if bare.tag in AGGREGATES:
+        inside = tuple((m.name, m.offset, m.bits, _kind(types, m)) for m in members(types, bare))
+        return AGGREGATES[bare.tag], size, inside
+    return bare.tag, size, bare.unsigned(DW_AT_encoding), bare.text(DW_AT_name)
+
+
+def _kind(types: TypeTable, member: Member) -> object:
+    # Enough to tell an int from a float, without walking into what the member consists of.
+    if member.type < 0:
+        return types.type(member.type)
+    bare = types.stripped(types.die(member.type))
+    if bare is None:
+        return None
+    return bare.tag, types.size(bare), bare.unsigned(DW_AT_encoding)
