@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Rebuild the fixtures of the corpus: the one recipe for every committed binary.
+
+    python3 corpus/build.py                      all that the toolchains here can build, in place
+    python3 corpus/build.py --into DIR PATTERN   some of them, elsewhere, in the same directories
+    python3 corpus/build.py --list               what there is to build, and what it needs
+
+A PATTERN is a glob on the fixture's name, such as ``go/dnsforward/go1.15*``; the fixture
+``go/dnsforward/go1.15`` is the file ``corpus/go/dnsforward/bin/go1.15``.
+
+Builds hold no path of the machine they ran on, and are the same bytes wherever the same
+compilers run. ``.ci/setup`` brings the compilers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+CORPUS = Path(__file__).resolve().parent
+sys.path.insert(0, str(CORPUS.parent))
+
+from tests.support.toolchains import go_environment, go_root, missing  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A binary: the program's directory below corpus/, the file's name, and how it is made."""
+
+    program: str
+    name: str
+    needs: tuple[str, ...]
+    flags: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.program}/{self.name}"
+
+    def path(self, top: Path) -> Path:
+        return top / self.program / "bin" / self.name
+
+
+def go_fixtures() -> Iterator[Fixture]:
+    """The seed's program by three toolchains, and with the package it imports in truth by two."""
+    plain: tuple[str, ...] = ()
+    unoptimised = ("-gcflags=all=-N -l",)
+    for version, suffix, flags in (
+        ("1.15", "", plain),
+        ("1.15", "-N-l", unoptimised),
+        ("1.22", "", plain),
+        ("1.27", "", plain),
+        ("1.27", "-N-l", unoptimised),
+    ):
+        yield Fixture("go/dnsforward", f"go{version}{suffix}", (f"go{version}",), flags)
+    for version in ("1.15", "1.27"):
+        yield Fixture("go/miekg", f"go{version}", (f"go{version}", "miekg"), plain)
+
+
+def c_fixtures() -> Iterator[Fixture]:
+    """Every pair of compiler, optimisation and DWARF version; then compressed and non-PIE ones."""
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O2"):
+            for dwarf in ("4", "5"):
+                flags = (level, f"-gdwarf-{dwarf}", "-fPIE", "-pie")
+                yield Fixture("c/layouts", f"{compiler}{level}-dwarf{dwarf}", (compiler,), flags)
+        flags = ("-O2", "-gdwarf-5", "-fPIE", "-pie", "-gz=zlib")
+        yield Fixture("c/layouts", f"{compiler}-O2-dwarf5-zlib", (compiler,), flags)
+    flags = ("-O2", "-gdwarf-5", "-fno-pie", "-no-pie")
+    yield Fixture("c/layouts", "gcc-O2-dwarf5-nopie", ("gcc",), flags)
+
+
+FIXTURES = (*go_fixtures(), *c_fixtures())
+
+
+def run(command: list[str], directory: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+
+
+def build_go(fixture: Fixture, target: Path, scratch: Path) -> None:
+    version = fixture.needs[0].removeprefix("go")
+    package = fixture.program.rpartition("/")[2]
+    shutil.copytree(
+        CORPUS / fixture.program, scratch / "src" / package, ignore=shutil.ignore_patterns("bin")
+    )
+    go = str(go_root(version) / "bin/go")
+    command = [go, "build", "-trimpath", *fixture.flags, "-o", str(target), package]
+    run(command, scratch, go_environment(version, scratch))
+
+
+def build_c(fixture: Fixture, target: Path, scratch: Path) -> None:
+    # A copy, named by relative paths only: the directory is mapped away.
+    sources = scratch / "layouts"
+    shutil.copytree(CORPUS / fixture.program, sources, ignore=shutil.ignore_patterns("bin"))
+    units = sorted(source.name for source in sources.glob("*.c"))
+    maps = [f"-fdebug-prefix-map={sources}=/layouts"]
+    command = [*fixture.needs, "-std=gnu11", "-Wall", "-Wextra", "-Werror", *fixture.flags]
+    environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0"}
+    run([*command, *maps, *units, "-o", str(target)], sources, environment)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Rebuild the fixtures of the corpus.")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="fixtures (default: all)")
+    parser.add_argument("--into", type=Path, default=CORPUS, metavar="DIR", help="top directory")
+    parser.add_argument("--list", action="store_true", help="list the fixtures, build nothing")
+    options = parser.parse_args()
+    patterns = options.patterns or ["*"]
+    wanted = [one for one in FIXTURES if any(fnmatchcase(one.title, each) for each in patterns)]
+    if not wanted:
+        raise SystemExit(f"no fixture is called {' or '.join(patterns)}; --list shows the names")
+    status = 0
+    for fixture in wanted:
+        reason = missing(*fixture.needs)
+        if options.list:
+            print(f"{fixture.title}  {' '.join([*fixture.needs, *fixture.flags])}")
+        elif reason:
+            print(f"{fixture.title}: not built, {reason}", file=sys.stderr)
+            status = 1
+        else:
+            target = fixture.path(options.into.resolve())
+            target.parent.mkdir(parents=True, exist_ok=True)
+            build = build_go if fixture.program.startswith("go/") else build_c
+            with tempfile.TemporaryDirectory(prefix="fetchc-corpus-") as scratch:
+                build(fixture, target, Path(scratch))
+            print(fixture.title)
+    return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

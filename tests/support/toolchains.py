@@ -1,0 +1,78 @@
+"""Where the compilers are that the tests and ``corpus/build.py`` use, or why there are none.
+
+``.ci/setup`` brings them. Names: ``gcc``, ``clang`` and other commands by their own name,
+``go1.15``, ``go1.22``, ``go1.27`` for the toolchains below ``.toolchains``, and ``miekg`` for the
+source of the Go package github.com/miekg/dns.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+__all__ = ["GO_VERSIONS", "ROOT", "go_environment", "go_root", "missing", "require"]
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLCHAINS = ROOT / ".toolchains"
+GOCODE = TOOLCHAINS / "gopath/usr/share/gocode"
+
+# 1.15: stack calling convention, DWARF 4 in .zdebug_ sections; 1.22: register convention, DWARF 4;
+# 1.27: register convention, DWARF 5.
+_GO_ROOTS = {
+    "1.15": TOOLCHAINS / "go-1.15/usr/lib/go-1.15",
+    "1.22": TOOLCHAINS / "go-1.22.10/go",
+    "1.27": TOOLCHAINS / "go-1.27.3/go",
+}
+GO_VERSIONS = tuple(_GO_ROOTS)
+
+
+def go_root(version: str) -> Path:
+    """GOROOT of a toolchain, whether it is there or not."""
+    return _GO_ROOTS[version]
+
+
+def missing(*names: str) -> str | None:
+    """Why the tools cannot all be used, or None when they can."""
+    absent = [name for name in names if not _present(name)]
+    return f"no {', '.join(absent)} here (.ci/setup brings it)" if absent else None
+
+
+def require(*names: str) -> None:
+    """Skip the test, with the reason, unless every tool is there."""
+    import pytest  # not for corpus/build.py, which needs no test tools
+
+    reason = missing(*names)
+    if reason:
+        pytest.skip(reason)
+
+
+def go_environment(version: str, workspace: Path) -> dict[str, str]:
+    """Environment of an offline build with one toolchain, in GOPATH mode, cache kept between runs.
+
+    ``workspace`` is the GOPATH with the program; GOPATH mode is the one that every version
+    from 1.15 on has, and that takes Debian's Go packages as they are.
+    """
+    return {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": str(workspace),
+        "GOROOT": str(go_root(version)),
+        "GOPATH": f"{workspace}:{GOCODE}",
+        "GOCACHE": str(TOOLCHAINS / f"cache-go{version}"),
+        "GO111MODULE": "off",
+        "GOPROXY": "off",
+        "GOFLAGS": "",
+        "GOTOOLCHAIN": "local",
+        "GOTELEMETRY": "off",
+        "CGO_ENABLED": "0",
+        "GOOS": "linux",
+        "GOARCH": "amd64",
+    }
+
+
+def _present(name: str) -> bool:
+    if name == "miekg":
+        return (GOCODE / "src/github.com/miekg/dns/msg.go").exists()
+    if name.startswith("go") and name[2:] in _GO_ROOTS:
+        return os.access(go_root(name[2:]) / "bin/go", os.X_OK)
+    return shutil.which(name) is not None
