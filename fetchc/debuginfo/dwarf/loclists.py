@@ -1,0 +1,354 @@
+"""Location lists of both generations, and where a variable is at an address or over all.
+
+Source: DWARF 5, section 7.7.3 (.debug_loclists) and DWARF 4, section 2.6.2 (.debug_loc);
+view pairs: binutils' ``include/dwarf2.def``, DW_LLE_view_pair (gcc -gvariable-location-views).
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from fetchc.debuginfo.dwarf.constants import (
+    DW_AT_const_value,
+    DW_AT_frame_base,
+    DW_AT_location,
+    DW_FORM_addr,
+    DW_FORM_addrx,
+    DW_FORM_addrx1,
+    DW_FORM_addrx4,
+    DW_FORM_GNU_addr_index,
+)
+from fetchc.debuginfo.dwarf.die import LocationListRef
+from fetchc.debuginfo.dwarf.evaluation import NO_LOCATION
+from fetchc.debuginfo.dwarf.expr import place
+from fetchc.diag.errors import DebugInfoError
+from fetchc.program.model import Extent
+from fetchc.program.places import Absent, Constant
+from fetchc.record import Record
+from fetchc.units import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+    from fetchc.debuginfo.dwarf.cursor import Cursor
+    from fetchc.debuginfo.dwarf.die import Die
+    from fetchc.debuginfo.dwarf.info import DebugInfo
+    from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.program.places import Place
+
+    Range = tuple[Address, Address]
+    Part = tuple[Address, Address, Place | None]
+
+__all__ = ["Entry", "constant_of", "entries", "extents", "frame_base_at", "place_at"]
+
+DW_LLE_end_of_list = 0x00
+DW_LLE_base_addressx = 0x01
+DW_LLE_startx_endx = 0x02
+DW_LLE_startx_length = 0x03
+DW_LLE_offset_pair = 0x04
+DW_LLE_default_location = 0x05
+DW_LLE_base_address = 0x06
+DW_LLE_start_end = 0x07
+DW_LLE_start_length = 0x08
+DW_LLE_GNU_view_pair = 0x09
+
+MAX_ENTRIES = 1 << 17
+"""Longer lists are refused, so that a hostile one costs a bounded time."""
+
+
+class Entry(Record):
+    """An expression and the half-open range of addresses in which it holds.
+
+    ``offset`` is where the expression's bytes start in the section. A ``default`` entry
+    (DW_LLE_default_location) holds wherever no other one does; its range is everything.
+    """
+
+    start: Address
+    end: Address
+    expression: bytes
+    offset: int
+    default: bool = False
+
+
+def entries(info: DebugInfo, die: Die, reference: LocationListRef) -> tuple[Entry, ...]:
+    """The list that an attribute of ``die`` names, in its order, without empty ranges.
+
+    Raises DebugInfoError FC0904 where the list is malformed or has no end.
+    """
+    return tuple(_iterate(info, die.unit, reference))
+
+
+def place_at(info: DebugInfo, die: Die, function: Die | None, address: Address) -> Place:
+    """Where the variable ``die`` is at ``address``, relative to the CFA as DWARF says it.
+
+    ``function`` is the concrete subprogram around it, for its frame base; None for a
+    variable of the file. What an abstract origin says counts where ``die`` says nothing.
+    """
+    located = info.inherited(die, DW_AT_location)
+    if located is None:
+        return _without_location(info, die)
+    description = located.location(DW_AT_location)
+    if description is None:
+        raise _wrong_class(located, DW_AT_location)
+    base = None if function is None else frame_base_at(info, function, address)
+    if isinstance(description, bytes):
+        return place(description, located.unit, base)
+    default: Entry | None = None
+    for entry in _iterate(info, located.unit, description):
+        if entry.default:
+            default = entry
+        elif entry.start <= address < entry.end:
+            return _place_of(info, located.unit, entry, base)
+    if default is not None:
+        return _place_of(info, located.unit, default, base)
+    return Absent("FC0401", f"the debug information gives it no place at {address:#x}")
+
+
+def extents(info: DebugInfo, die: Die, function: Die | None) -> tuple[Extent, ...]:
+    """Every place of the variable ``die`` with its addresses, in the order of the list.
+
+    A location without a list holds in all of ``function``, without one everywhere.
+    Neighbours with the same place are one extent.
+    """
+    whole = ((Address(0), Address(1 << 8 * die.unit.address_size)),)
+    scope = whole if function is None else info.ranges(function)
+    located = info.inherited(die, DW_AT_location)
+    if located is None:
+        absent_or_constant = _without_location(info, die)
+        return tuple([Extent(start, end, absent_or_constant) for start, end in scope])
+    bases = [] if function is None else _frame_bases(info, function)
+    found: list[Extent] = []
+    for start, end, entry in _ranges(info, located, DW_AT_location, scope):
+        for low, high, base in _split(start, end, bases):
+            at = _place_of(info, located.unit, entry, base)
+            if found and found[-1].end == low and found[-1].place == at:
+                found[-1] = Extent(found[-1].start, high, at)
+            else:
+                if len(found) >= MAX_ENTRIES:
+                    what = f"more than {MAX_ENTRIES} places of one variable"
+                    raise DebugInfoError("FC0904", located.unit.path, what, _section(located.unit))
+                found.append(Extent(low, high, at))
+    return tuple(found)
+
+
+def frame_base_at(info: DebugInfo, function: Die, address: Address) -> Place | None:
+    """What DW_AT_frame_base of a concrete subprogram describes; None without one there."""
+    described = info.inherited(function, DW_AT_frame_base)
+    if described is None:
+        return None
+    location = described.location(DW_AT_frame_base)
+    if isinstance(location, bytes):
+        return place(location, described.unit, None)
+    for start, end, entry in _ranges(info, described, DW_AT_frame_base, ()):
+        if start <= address < end:
+            return _place_of(info, described.unit, entry, None)
+    return None
+
+
+def constant_of(die: Die) -> Constant | Absent | None:
+    """DW_AT_const_value of ``die`` itself; None without one.
+
+    Data forms are unsigned, as their bits stand; a block or string is read in the byte
+    order of the target, its first byte being the object's.
+    """
+    form = die.form(DW_AT_const_value)
+    if form is None:
+        return None
+    if form in (DW_FORM_addr, DW_FORM_GNU_addr_index, DW_FORM_addrx) or (
+        DW_FORM_addrx1 <= form <= DW_FORM_addrx4
+    ):
+        return Absent("FC0406", "it is the address of something in the file, kept in no memory")
+    number = die.constant(DW_AT_const_value)
+    if number is not None:
+        return Constant(number)
+    raw = die.block(DW_AT_const_value)
+    if raw is None:
+        text = die.text(DW_AT_const_value)
+        if text is None:
+            raise _wrong_class(die, DW_AT_const_value)
+        raw = text.encode("utf-8", "surrogateescape") + b"\0"
+    if not raw:
+        return NO_LOCATION
+    order: Literal["little", "big"] = "little" if die.unit.little else "big"
+    return Constant(int.from_bytes(raw, order))
+
+
+def _without_location(info: DebugInfo, die: Die) -> Place:
+    valued = info.inherited(die, DW_AT_const_value)
+    constant = None if valued is None else constant_of(valued)
+    return NO_LOCATION if constant is None else constant
+
+
+def _wrong_class(die: Die, attribute: int) -> DebugInfoError:
+    what = f"attribute {attribute:#x} is neither an expression, a list nor a constant"
+    return DebugInfoError("FC0904", die.unit.path, what, ".debug_info", die.offset)
+
+
+def _place_of(info: DebugInfo, unit: Unit, entry: Entry, base: Place | None) -> Place:
+    if entry.offset < 0:
+        return place(entry.expression, unit, base)
+    cursor = _cursor(info, unit, entry.offset)
+    cursor.end = entry.offset + len(entry.expression)
+    return place(cursor, unit, base)
+
+
+def _frame_bases(info: DebugInfo, function: Die) -> list[Part]:
+    described = info.inherited(function, DW_AT_frame_base)
+    if described is None:
+        return []
+    scope = info.ranges(function)
+    return _disjoint(
+        [
+            (start, end, _place_of(info, described.unit, entry, None))
+            for start, end, entry in _ranges(info, described, DW_AT_frame_base, scope)
+        ]
+    )
+
+
+def _disjoint(parts: list[Part]) -> list[Part]:
+    # In the order of their addresses; where two overlap, the one that starts first holds.
+    result: list[Part] = []
+    reached = Address(0)
+    for low, high, at in sorted(parts, key=lambda part: part[:2]):
+        if high > reached:
+            result.append((max(low, reached), high, at))
+            reached = high
+    return result
+
+
+def _split(start: Address, end: Address, parts: list[Part]) -> Iterator[Part]:
+    # [start, end) cut at the borders of disjoint ``parts``; None where none of them is.
+    first, last = 0, len(parts)
+    while first < last:  # the first part that ends behind ``start``
+        middle = (first + last) // 2
+        if parts[middle][1] <= start:
+            first = middle + 1
+        else:
+            last = middle
+    at = start
+    for low, high, base in islice(parts, first, None):
+        if low >= end:
+            break
+        if at < low:
+            yield at, low, None
+            at = low
+        stop = min(high, end)
+        yield at, stop, base
+        at = stop
+    if at < end:
+        yield at, end, None
+
+
+def _ranges(
+    info: DebugInfo, die: Die, attribute: int, scope: tuple[Range, ...]
+) -> Iterator[tuple[Address, Address, Entry]]:
+    # Expressions of an attribute with their ranges; one without a list holds in ``scope``.
+    location = die.location(attribute)
+    if location is None:
+        raise _wrong_class(die, attribute)
+    if isinstance(location, bytes):
+        for start, end in scope:
+            yield start, end, Entry(start, end, location, -1)
+        return
+    taken: list[Part] = []
+    default: Entry | None = None
+    for entry in _iterate(info, die.unit, location):
+        if entry.default:
+            default = entry
+        else:
+            taken.append((entry.start, entry.end, NO_LOCATION))
+            yield entry.start, entry.end, entry
+    if default is not None:
+        others = _disjoint(taken)
+        for start, end in scope:
+            for low, high, other in _split(start, end, others):
+                if other is None:
+                    yield low, high, default
+
+
+def _section(unit: Unit) -> str:
+    return ".debug_loc" if unit.version <= 4 else ".debug_loclists"
+
+
+def _cursor(info: DebugInfo, unit: Unit, offset: int) -> Cursor:
+    name = _section(unit)
+    section = info.elf.open_section(name)
+    if section is None:
+        raise DebugInfoError(
+            "FC0904", unit.path, f"a location list is referred to, but there is no {name}"
+        )
+    return section.cursor(offset)
+
+
+def _iterate(info: DebugInfo, unit: Unit, reference: LocationListRef) -> Iterator[Entry]:
+    cursor = _cursor(info, unit, reference.offset)
+    read = _read_pairs if unit.version <= 4 else _read_kinds
+    for count, entry in enumerate(read(cursor, unit)):
+        if count == MAX_ENTRIES:
+            raise cursor.error(f"a location list of more than {MAX_ENTRIES} entries")
+        if entry.start < entry.end:
+            yield entry
+
+
+def _read_pairs(cursor: Cursor, unit: Unit) -> Iterator[Entry]:
+    # .debug_loc: two offsets and an expression; (largest address, base) selects a new base.
+    size = unit.address_size
+    largest = (1 << 8 * size) - 1
+    base: int = unit.low_pc
+    while True:
+        start, end = cursor.address(size), cursor.address(size)
+        if start == end == 0:
+            return
+        if start == largest:
+            base = end
+            continue
+        length = cursor.u16()
+        offset = cursor.offset
+        expression = cursor.take(length)
+        yield Entry(
+            Address((base + start) & largest), Address((base + end) & largest), expression, offset
+        )
+
+
+def _read_kinds(cursor: Cursor, unit: Unit) -> Iterator[Entry]:
+    # .debug_loclists: a code each, then addresses, then an expression with its length.
+    size = unit.address_size
+    largest = (1 << 8 * size) - 1
+    base: int = unit.low_pc
+    while True:
+        at = cursor.offset
+        kind = cursor.u8()
+        if kind == DW_LLE_end_of_list:
+            return
+        if kind == DW_LLE_base_addressx:
+            base = unit.address_at(cursor.uleb())
+            continue
+        if kind == DW_LLE_base_address:
+            base = cursor.address(size)
+            continue
+        if kind == DW_LLE_GNU_view_pair:
+            cursor.uleb()
+            cursor.uleb()
+            continue
+        start, end = 0, largest
+        if kind == DW_LLE_offset_pair:
+            start, end = base + cursor.uleb(), base + cursor.uleb()
+        elif kind == DW_LLE_startx_endx:
+            start, end = unit.address_at(cursor.uleb()), unit.address_at(cursor.uleb())
+        elif kind == DW_LLE_startx_length:
+            start = unit.address_at(cursor.uleb())
+            end = start + cursor.uleb()
+        elif kind == DW_LLE_start_end:
+            start, end = cursor.address(size), cursor.address(size)
+        elif kind == DW_LLE_start_length:
+            start = cursor.address(size)
+            end = start + cursor.uleb()
+        elif kind != DW_LLE_default_location:
+            raise cursor.error(f"unknown location list entry kind {kind:#x}", at)
+        length = cursor.uleb()
+        offset = cursor.offset
+        expression = cursor.take(length)
+        default = kind == DW_LLE_default_location
+        yield Entry(Address(start & largest), Address(end & largest), expression, offset, default)
