@@ -1,0 +1,95 @@
+"""The import contracts of pyproject.toml hold, and each one can turn red."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def _lint(tree: Path, *options: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo", *options],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the package with its configuration, to be spoilt."""
+    shutil.copytree(
+        CHECKOUT / "fetchc", tmp_path / "fetchc", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copy(CHECKOUT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_contracts_hold(tree: Path) -> None:
+    status, report = _lint(tree)
+    assert status == 0, report
+
+
+@pytest.mark.parametrize(
+    ("contract", "module", "planted", "complaint"),
+    [
+        ("layers", "program/types", "import fetchc.check", "fetchc.program is not allowed"),
+        ("layers", "record", "import fetchc.units", "fetchc.record is not allowed"),
+        ("layers", "lang/c", "import fetchc.ir.nodes", "fetchc.lang is not allowed"),
+        ("layers", "stray", "", "fetchc.stray"),  # exhaustive: a module without a place
+        ("emit", "emit/fetcharg", "import fetchc.program.types", "fetchc.emit is not allowed"),
+        ("debuginfo", "debuginfo/program", "import fetchc.ir", "fetchc.debuginfo is not allowed"),
+        ("lark", "check/scope", "import lark", "fetchc.check.scope -> lark"),
+        ("lark", "cli/__init__", "def f():\n    import lark", "fetchc.cli -> lark"),
+        ("elftools", "api", "import elftools.elf.elffile", "fetchc.api -> elftools"),
+        ("capstone", "lower/__init__", "import capstone", "fetchc.lower -> capstone"),
+        ("main", "api", "import argparse", "fetchc.api -> argparse"),
+    ],
+)
+def test_a_planted_import_turns_its_contract_red(
+    tree: Path, contract: str, module: str, planted: str, complaint: str
+) -> None:
+    path = tree / "fetchc" / f"{module}.py"
+    text = path.read_text() if path.exists() else ""
+    path.write_text(f"{text}\n\n{planted}\n")
+    status, report = _lint(tree, "--contract", contract)
+    assert status == 1
+    assert complaint in report
+
+
+def test_every_contract_is_seen_red() -> None:
+    configured = {
+        line.split('"')[1]
+        for line in (CHECKOUT / "pyproject.toml").read_text().splitlines()
+        if line.startswith("id = ")
+    }
+    marks = test_a_planted_import_turns_its_contract_red.pytestmark  # type: ignore[attr-defined]
+    assert configured == {case[0] for case in marks[0].args[1]}
+
+
+def test_the_oracle_of_fetch_args_knows_nothing_of_fetchc() -> None:
+    tree = ast.parse((CHECKOUT / "tests/support/machine.py").read_text())
+    imported = {
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [str(node.module)]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported
+    assert not [name for name in imported if name.split(".")[0] in ("fetchc", "tests")]
