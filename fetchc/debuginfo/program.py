@@ -7,97 +7,259 @@ owns what they cache.
 
 from __future__ import annotations
 
+from fetchc.debuginfo.dwarf import functions, names, variables
+from fetchc.debuginfo.dwarf.constants import DW_AT_decl_file, DW_AT_decl_line, DW_AT_frame_base
+from fetchc.debuginfo.dwarf.info import DebugInfo
+from fetchc.debuginfo.dwarf.types import TypeTable
+from fetchc.debuginfo.elf import Elf
+from fetchc.diag.errors import DebugInfoError
+from fetchc.program.places import FrameRelative, Indirect, Pieces
+from fetchc.program.types import DeclaredType
+from fetchc.units import Address, DieOffset
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fetchc.debuginfo.dwarf.die import Die
     from fetchc.program.model import Extent, Function, Program, Variable
     from fetchc.program.places import Place
     from fetchc.program.types import Type
-    from fetchc.units import Address, FileOffset, TypeId
+    from fetchc.units import FileOffset, TypeId
 
 __all__ = ["DwarfProgram", "open_program"]
+
+# e_machine -> key of targets/arch; (key of 64-bit files, key of 32-bit files).
+# Source: https://www.sco.com/developers/gabi/latest/ch4.eheader.html and the psABIs.
+ARCHITECTURES = {
+    3: ("", "i386"),
+    8: ("mips64", "mips"),
+    21: ("ppc64le", ""),
+    22: ("s390x", "s390"),
+    40: ("", "arm"),
+    62: ("x86_64", "x32"),
+    183: ("aarch64", "aarch64_ilp32"),
+    243: ("riscv64", "riscv32"),
+    258: ("loongarch64", ""),
+}
+CACHED_ANSWERS = 4096  # of each kind, in one process that compiles many expressions
+GET_DEBUG_INFO = "install the program's debug package, or build it with -g"
 
 
 class DwarfProgram:
     """Implements every question of :class:`~fetchc.program.model.Program`, lazily."""
 
-    path: str
-    architecture: str
-    word_bytes: int
-    little_endian: bool
-    build_id: str | None
+    __slots__ = (
+        "_definitions",
+        "_elf",
+        "_functions",
+        "_info",
+        "_parameters",
+        "_types",
+        "architecture",
+        "build_id",
+        "little_endian",
+        "path",
+        "word_bytes",
+    )
 
     def __init__(self, path: str) -> None:
-        raise NotImplementedError
+        self._elf = elf = Elf(path)
+        self._info = DebugInfo(elf)
+        self._types = TypeTable(self._info, elf.word_bytes)
+        self._functions: dict[str, tuple[Function, ...]] = {}
+        self._parameters: dict[DieOffset, tuple[Variable, ...]] = {}
+        self._definitions: dict[TypeId, TypeId] = {}
+        self.path: str = path
+        self.architecture: str = _architecture(elf)
+        self.word_bytes: int = elf.word_bytes
+        self.little_endian: bool = elf.little_endian
+        self.build_id: str | None = elf.build_id()
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
-        """Every function of that exact name: symbol, qualified or plain DWARF name."""
-        raise NotImplementedError
+        """Every function of that name and its clones; see :mod:`.dwarf.functions`."""
+        found = self._functions.get(name)
+        if found is None:
+            found = functions.functions_named(self._elf, self._info, name)
+            _keep(self._functions, name, found)
+        return found
+
+    def function_at(self, address: Address) -> Function | None:
+        """The function whose code holds ``address``."""
+        return functions.function_at(self._elf, self._info, address)
 
     def function_names(self) -> Iterator[str]:
         """Names of the symbol table that have code, each once."""
-        raise NotImplementedError
+        return functions.function_names(self._elf)
 
     def inlined_copies(self, name: str) -> int:
         """How often functions of that DWARF name are inlined in the units that define them."""
-        raise NotImplementedError
+        return functions.inlined_copies(self._info, name) if self._info.present else 0
 
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""
-        raise NotImplementedError
+        die = self._die(function)
+        found = self._parameters.get(die.offset)
+        if found is None:
+            found = variables.parameters(self._info, die)
+            _keep(self._parameters, die.offset, found)
+        return found
 
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void and for Go, whose results are variables."""
-        raise NotImplementedError
+        return variables.result(self._info, self._die(function))
 
     def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
         """Locals and parameters visible at ``address``, innermost scope first."""
-        raise NotImplementedError
+        die = self._die(function)
+        return variables.locals_at(self._info, die, address) + self.parameters(function)
 
     def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
         """Variables of that name outside functions; the function's own unit is preferred."""
-        raise NotImplementedError
+        self._require()
+        return variables.global_variables(self._info, name, self._within(function))
 
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
-        """What the debug information says of the variable's place, by address range."""
-        raise NotImplementedError
+        """What the debug information says of the variable's place, by address range.
+
+        Places relative to the frame stay so: each address has its own rule for the CFA.
+        """
+        from fetchc.debuginfo.dwarf import loclists
+
+        die = self._info.die(variable.die)
+        return loclists.extents(self._info, die, self._around(variable, function))
 
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
-        """The debug information's place at ``address``, the frame base taken apart."""
-        raise NotImplementedError
+        """The debug information's place at ``address``, the frame base taken apart.
+
+        What is relative to the CFA is made relative to the register that the call-frame
+        information names there, so the answer holds at ``address`` only.
+        """
+        from fetchc.debuginfo.dwarf import loclists
+
+        die = self._info.die(variable.die)
+        around = self._around(variable, function)
+        return self._resolved(loclists.place_at(self._info, die, around, address), address)
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
+        from fetchc.debuginfo.dwarf import loclists
+
+        die = self._die(function)
+        if self._info.inherited(die, DW_AT_frame_base) is None:
+            return False
+        base = loclists.frame_base_at(self._info, die, function.address)
+        return isinstance(base, FrameRelative)
+
+    def body_address(self, function: Function) -> Address:
+        """The first instruction behind the prologue, by the line table.
+
+        Marked by prologue_end; else the next statement after the first row. That GCC's
+        second row is where unoptimised code has stored its parameters was measured, not
+        promised by anyone. The function's start where the line table says neither.
+        """
+        from fetchc.debuginfo.dwarf import line
+
+        die = self._die(function)
+        start = function.address
+        end = next((high for low, high in self._info.ranges(die) if low <= start < high), start)
+        second = None
+        for row in line.rows(self._info, die.unit):
+            if not start <= row.address < end:
+                continue
+            if row.prologue_end:
+                return row.address
+            if second is None and row.is_stmt and row.address > start:
+                second = row.address
+        return start if second is None else second
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
-        raise NotImplementedError
+        return self._types.type(type_id)
 
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""
-        raise NotImplementedError
+        if type_id < 0 or not isinstance(self._types.type(type_id), DeclaredType):
+            return type_id
+        found = self._definitions.get(type_id)
+        if found is None:
+            found = names.definition(self._types, type_id)
+            _keep(self._definitions, type_id, found)
+        return found
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
         """Definitions of that name: ``struct s``, ``s``, ``int``, ``pkg.T``."""
-        raise NotImplementedError
+        self._require()
+        return names.types_named(self._types, name, self._within(function))
 
     def intern(self, made: Type) -> TypeId:
         """An id for a type that no debug information has (a cast's pointer)."""
-        raise NotImplementedError
+        return self._types.intern(made)
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at ``address`` is in the file, by the PT_LOAD that holds it."""
-        raise NotImplementedError
+        return self._elf.file_offset(address)
 
     def image_offset(self, address: Address, probe: Address) -> int:
-        """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``."""
-        raise NotImplementedError
+        """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``.
+
+        The kernel adds OFF to where the file's first byte would be mapped by the segment
+        of the probe. Source: translate_user_vaddr, kernel/trace/trace_uprobe.c.
+        """
+        segment = self._elf.segment_of(probe)
+        if segment is None:
+            what = f"no segment of the file holds the probe's address {probe:#x}"
+            raise DebugInfoError("FC0904", self.path, what)
+        return address - (segment.address - segment.offset)
 
     def code(self, address: Address, size: int) -> bytes:
         """Machine code at ``address``, shorter where the segment ends."""
-        raise NotImplementedError
+        return self._elf.read(address, size)
 
     def source_line(self, function: Function) -> str | None:
         """``file.c:17`` of the declaration, None where unknown."""
-        raise NotImplementedError
+        from fetchc.debuginfo.dwarf import line
+
+        if function.die is None:
+            return None
+        die = self._info.die(function.die)
+        lined = self._info.inherited(die, DW_AT_decl_line)
+        filed = self._info.inherited(die, DW_AT_decl_file)
+        if lined is None or filed is None:
+            return None
+        number, index = lined.unsigned(DW_AT_decl_line), filed.unsigned(DW_AT_decl_file)
+        name = None if index is None else line.file_name(self._info, filed.unit, index)
+        if not number or name is None:
+            return None
+        return f"{name.rpartition('/')[2]}:{number}"
+
+    def _require(self) -> None:
+        if not self._info.present:
+            what = "the file has no debug information"
+            raise DebugInfoError("FC0903", self.path, what, help=GET_DEBUG_INFO)
+
+    def _die(self, function: Function) -> Die:
+        self._require()
+        if function.die is None:
+            what = f"no debug information describes `{function.name}`"
+            raise DebugInfoError("FC0903", self.path, what, help=GET_DEBUG_INFO)
+        return self._info.die(function.die)
+
+    def _within(self, function: Function | None) -> Die | None:
+        if function is None or function.die is None:
+            return None
+        return self._info.die(function.die)
+
+    def _around(self, variable: Variable, function: Function | None) -> Die | None:
+        return None if variable.kind == variables.GLOBAL else self._within(function)
+
+    def _resolved(self, place: Place, address: Address) -> Place:
+        from fetchc.debuginfo.dwarf.expr import resolve_frame
+        from fetchc.debuginfo.dwarf.frame import cfa_at
+
+        if not _frame_relative(place):
+            return place
+        return resolve_frame(place, cfa_at(self._info.elf, address))
 
 
 def open_program(path: str) -> DwarfProgram:
@@ -105,7 +267,41 @@ def open_program(path: str) -> DwarfProgram:
     return DwarfProgram(path)
 
 
+def _architecture(elf: Elf) -> str:
+    wide, narrow = ARCHITECTURES.get(elf.machine, ("", ""))
+    key = wide if elf.word_bytes == 8 else narrow
+    if key == "ppc64le" and not elf.little_endian:
+        key = "ppc64"
+    if not key:
+        what = f"programs for machine {elf.machine} of the ELF registry are not read"
+        raise DebugInfoError("FC0905", elf.path, what)
+    return key
+
+
+def _frame_relative(place: Place) -> bool:
+    match place:
+        case FrameRelative():
+            return True
+        case Indirect(pointer):
+            return _frame_relative(pointer)
+        case Pieces(pieces):
+            return any(_frame_relative(piece.place) for piece in pieces)
+        case _:
+            return False
+
+
+def _keep(cache: dict[Key, Answer], key: Key, answer: Answer) -> None:
+    # Bounded by starting anew: a process that asks so much has no favourites.
+    if len(cache) >= CACHED_ANSWERS:
+        cache.clear()
+    cache[key] = answer
+
+
 if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Key = TypeVar("Key")
+    Answer = TypeVar("Answer")
 
     def _is_program(opened: DwarfProgram) -> Program:
         return opened

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.debuginfo.elf import Elf, Symbol
 
-__all__ = ["function_names", "functions_named", "inlined_copies"]
+__all__ = ["function_at", "function_names", "functions_named", "inlined_copies"]
 
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
 CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
@@ -63,6 +63,22 @@ def functions_named(elf: Elf, info: DebugInfo, name: str) -> tuple[Function, ...
             for function in _of_die(elf, info, die):
                 found.setdefault(function.address, function)
     return tuple(sorted(found.values(), key=lambda function: COLD in function.symbol))
+
+
+def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
+    """The function whose code holds ``address``: of its unit, else by the sizes of all symbols."""
+    unit = info.unit_of_address(address) if info.present else None
+    if unit is not None:
+        for die in _subprograms(info, unit):
+            for start, end in info.ranges(die):
+                if start <= address < end:
+                    symbols = elf.symbols_at(start)
+                    symbol = symbols[0].name if symbols else ""
+                    return _function(info, die, symbol, start, ByteSize(end - start))
+    for symbol in elf.function_symbols():
+        if symbol.address <= address < symbol.address + symbol.size:
+            return _of_symbol(info, symbol)
+    return None
 
 
 def function_names(elf: Elf) -> Iterator[str]:

@@ -79,7 +79,7 @@ def result(info: DebugInfo, die: Die) -> TypeId | None:
 def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ...]:
     """Variables of the blocks and inlined calls around ``address``, innermost first.
 
-    Parameters come with the outermost scope, after its variables.
+    The function's own parameters are not among them.
     """
     go = is_go(declaration(info, die).unit)
     scopes: list[tuple[int, Die]] = [(0, die)]
@@ -97,7 +97,7 @@ def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ..
     for depth, scope in sorted(scopes, key=lambda entry: -entry[0]):
         entries = _merged(info, scope, _any_variable if depth else _plain_variable)
         found.extend(_variable(info, entry, LOCAL, go) for entry in entries)
-    return (*found, *parameters(info, die))
+    return tuple(found)
 
 
 def global_variables(info: DebugInfo, name: str, within: Die | None) -> tuple[Variable, ...]:
