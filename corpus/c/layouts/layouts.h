@@ -98,7 +98,8 @@ struct record {
         };
     };
     char name[16];
-    char four[4]; /* filled to the brim, no NUL */
+    char four[4]; /* filled to the brim: no NUL, and more text behind it */
+    char more[4];
     char *text;
     const char *const fixed;
     int grid[2][3];

@@ -75,6 +75,7 @@ static struct record *make_record(int round, struct node *head) {
     r->second = 0x64636200 + 'a' + round;
     sprintf(r->name, "record %d", round);
     memcpy(r->four, "abcd", 4);
+    memcpy(r->more, "efg", 4);
     r->text = r->name + 3;
     memcpy((void *)&r->fixed, &fixed, sizeof fixed);
     for (int i = 0; i < 6; i++) r->grid[i / 3][i % 3] = i * 100 - round;
@@ -120,7 +121,7 @@ static void report_visit(struct record *r, int depth, const char *colour, const 
     NUM(r->in.s), NUM(r->in.i), NUM(r->to->s), NUM(r->to->i), NUM((*r).in.i), NUM(r->to[0].i);
     NUM(r->number.i), NUM(r->number.bytes[7]), NUM(r->number.half.high), REAL(r->number.f);
     NUM(r->first), NUM(r->second), NUM(r->letters[0]), NUM(r->letters[3]);
-    TEXT(r->name), TEXT_OF(r->four, 4), TEXT(r->text), TEXT(r->fixed);
+    TEXT(r->name), TEXT_OF(r->four, 4), TEXT(r->more), TEXT(r->text), TEXT(r->fixed);
     NUM(r->grid[0][2]), NUM(r->grid[1][1]), LIST(r->grid[1], 3), NUM(r->cube[1][0][1]);
     NUM(r->list[0].s), NUM(r->list[2].s), NUM(r->list[2].i);
     NUM(r->pointers[1]->i), NUM(r->pointers[0]->s);
