@@ -38,9 +38,9 @@ def is_identifier(text: str) -> bool:
 def argument_name(expression: str, kernel: Kernel, taken: Container[str] = ()) -> str:
     """A C identifier that reads like ``expression``.
 
-    ``r->Question[0].Name`` is ``r_Question_0_Name``. At most 31 bytes, the front being cut at a word; none of ``taken``, of the names that
-    the kernel reserves or that mislead filters, nor ``argN``, which the kernel gives to
-    arguments without a name.
+    ``r->Question[0].Name`` is ``r_Question_0_Name``. At most 31 bytes, the front being cut
+    at a word; none of ``taken``, of the names that the kernel reserves or that mislead
+    filters, nor ``argN``, which the kernel gives to arguments without a name.
     """
     words = _WORD.findall(expression)
     while len(words) > 1 and len("_".join(words)) > _ARGUMENT_BYTES:

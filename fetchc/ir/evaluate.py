@@ -11,7 +11,6 @@ from fetchc.ir.nodes import (
     Absolute,
     Array,
     Bits,
-    Char,
     Comm,
     Deref,
     Image,
@@ -21,17 +20,16 @@ from fetchc.ir.nodes import (
     Scalar,
     StackEntry,
     StackPointer,
-    Symbol,
     Text,
-    Word,
 )
+from fetchc.ir.verify import fixed_bytes
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fetchc.ir.nodes import Fetch, Value
+    from fetchc.ir.nodes import Fetch, Store, Value
 
     Read = Callable[[int, int], bytes | None]
     Element = int | bytes | None
@@ -95,12 +93,12 @@ def evaluate(fetch: Fetch, state: State) -> Outcome | Fault:
         case Array(Text(), count):
             return _texts(place, count, state)
         case Array(element, count):
-            size = _size(element)
+            size = fixed_bytes(element)
             loads = [_load(place + size * index, size, state) for index in range(count)]
             values = tuple([_number(raw, element) for raw, _ in loads])
-            return Outcome(values, any([faulted for _, faulted in loads]))
+            return Outcome(values, any(faulted for _, faulted in loads))
         case _:
-            raw, faulted = _load(place, _size(store), state)
+            raw, faulted = _load(place, fixed_bytes(store), state)
             return Outcome(_number(raw, store), faulted)
 
 
@@ -178,29 +176,10 @@ def _texts(place: int, count: int, state: State) -> Outcome | Fault:
     return Outcome(tuple(texts), None in texts)
 
 
-def _size(store: Word | Scalar | Char | Bits | Symbol | Text | Array) -> int:
-    match store:
-        case Word() | Symbol():
-            return _WORD_BYTES
-        case Scalar(_, bits):
-            return bits // 8
-        case Char():
-            return 1
-        case Bits(_, _, container):
-            return container // 8
-        case Text() | Array():
-            raise AssertionError(f"not a number: {store!r}")
-        case _:
-            assert_never(store)
-
-
-def _number(raw: bytes, store: Word | Scalar | Char | Bits | Symbol | Text | Array) -> int:
+def _number(raw: bytes, store: Store) -> int:
     # raw is at least as long as the number: a register is stored from its low end.
-    value = int.from_bytes(raw[: _size(store)], "little", signed=_signed(store))
+    signed = isinstance(store, Scalar) and store.kind == "s"
+    value = int.from_bytes(raw[: fixed_bytes(store)], "little", signed=signed)
     if isinstance(store, Bits):
         return value >> store.offset & (1 << store.width) - 1
     return value
-
-
-def _signed(store: Word | Scalar | Char | Bits | Symbol | Text | Array) -> bool:
-    return isinstance(store, Scalar) and store.kind == "s"

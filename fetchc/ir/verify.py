@@ -66,9 +66,7 @@ def verify(
     problems += _numbers(chain, kernel)
     problems += _store(fetch.store, kernel)
     problems += _legal(fetch, chain, kernel, kind)
-    problems += _depth(fetch, chain, kernel)
-    if not problems:
-        problems += _length(fetch, kernel)
+    problems += _depth(fetch, chain, kernel) or _length(fetch, kernel)
     return tuple(problems)
 
 
@@ -322,16 +320,20 @@ def _length(fetch: Fetch, kernel: Kernel) -> list[Diagnostic]:
     text = body(fetch)
     if len(text) <= kernel.body_bytes:
         return []
-    notes = [f"Linux {kernel.name} takes {kernel.body_bytes} bytes an argument: `{text}`"]
-    part = fetch.value
-    while isinstance(part, Deref) and len(body(Fetch(part, Word()))) > kernel.body_bytes:
-        part = part.base
-    if not isinstance(part, Absolute | Image):
-        notes.append(f"the longest part of the chain that fits is `{body(Fetch(part, Word()))}`")
+    notes = [f"Linux {kernel.name} takes {kernel.body_bytes} bytes"]
+    fits = ""
+    for part in reversed(_chain(fetch.value)):
+        if not isinstance(part, Absolute | Image):
+            longer = body(Fetch(part, Word()))
+            if len(longer) > kernel.body_bytes:
+                break
+            fits = longer
+    if fits:
+        notes.append(f"the longest part of the chain that fits is `{fits}`")
     return [
         Diagnostic(
             "FC0501",
-            f"the fetch-arg is {len(text)} bytes long",
+            f"the fetch-arg takes {len(text)} bytes",
             notes=tuple(notes),
             help="probe a place where a pointer further down the chain is in a variable",
         )
