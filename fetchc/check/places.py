@@ -48,6 +48,8 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
     if variable.kind == "global":
         return site.program.place(variable, site.function, site.address), None
     assert site.function is not None
+    if site.returns:
+        return Absent("FC0401", "a return probe sees the function's result and globals only"), None
     if variable.kind == "result":
         return _result_place(site, variable), None
     if not site.entry:
@@ -126,10 +128,9 @@ def _parameter_at_entry(
 
 
 def _convention_places(site: Site, function: Function) -> tuple[Place, ...]:
-    from fetchc.abi import entry_places
+    from fetchc.abi import convention_for, entry_places
 
-    assert site.convention is not None
-    return entry_places(site.program, site.convention, function)
+    return entry_places(site.program, convention_for(site.program, function), function)
 
 
 def _evidence(site: Site, function: Function, variable: Variable) -> Place | None:
@@ -151,7 +152,7 @@ def _evidence(site: Site, function: Function, variable: Variable) -> Place | Non
         case InMemory(register=register, offset=offset):
             if register != site.architecture.stack_pointer:
                 return None
-            above = offset >= site.architecture.return_address_bytes
+            above = offset >= site.architecture.entry_stack_bytes
             return place if above and site.program.frame_base_is_cfa(function) else None
         case _:
             return None
@@ -225,8 +226,10 @@ def _go_disagreement(
     if _go_lists_blanks(function):
         note = "the debug information names a place that the function overwrites at once"
         return by_convention, _settled(variable, note, span)
-    if isinstance(evidence, InMemory) and site.convention is not None:
-        if site.convention.integer_registers:
+    if isinstance(evidence, InMemory):
+        from fetchc.abi import convention_for
+
+        if convention_for(site.program, function).integer_registers:
             # Go 1.17 says "on the stack" of parameters that arrive in registers.
             note = "the debug information of this Go version names the spill slot"
             return by_convention, _settled(variable, note, span)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.lang.base import Language
     from fetchc.program.model import Function, Program
     from fetchc.program.types import Type
-    from fetchc.target.model import Architecture, Convention
+    from fetchc.target.model import Architecture
     from fetchc.units import Address
 
 __all__ = ["Checker", "Site"]
@@ -40,7 +40,6 @@ class Site(Record):
 
     program: Program
     architecture: Architecture
-    convention: Convention | None
     language: Language
     function: Function | None
     address: Address

@@ -90,17 +90,12 @@ def _text(checker: Checker) -> TypeId:
 
 
 def _argument(checker: Checker, number: int, span: Span) -> Typed:
+    from fetchc.abi import convention_for
+
     site = checker.site
-    if site.convention is None or number == 0:
-        raise reject(
-            "FC0201" if number == 0 else "FC0905",
-            "arguments are counted from `$arg1`"
-            if number == 0
-            else f"no calling convention is known for {site.architecture.name}",
-            span,
-            "no such argument",
-        )
-    if not site.entry:
+    if number == 0:
+        raise reject("FC0201", "arguments are counted from `$arg1`", span, "no such argument")
+    if site.function is None or not site.entry:
         raise reject(
             "FC0401",
             f"`$arg{number}` is where the convention puts it at the function's entry only",
@@ -108,12 +103,12 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
             "not at this address",
             help="probe the entry: leave `--at` out",
         )
-    registers = site.convention.integer_registers
+    convention = convention_for(site.program, site.function)
+    registers = convention.integer_registers
     if number <= len(registers):
         return Held(InRegister(registers[number - 1]), f"$arg{number}", checker.word(), span)
     slot = (number - 1 - len(registers)) * site.program.word_bytes
-    offset = site.convention.stack_offset + slot
-    place = InMemory(site.convention.stack_pointer, ByteOffset(offset))
+    place = InMemory(convention.stack_pointer, ByteOffset(convention.stack_offset + slot))
     return Held(place, f"$arg{number}", checker.word(), span)
 
 
@@ -133,13 +128,13 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
     result = site.program.result(site.function)
     if result is None:
         raise _no_result(site.function.name, span)
-    from fetchc.abi import result_place
+    from fetchc.abi import convention_for, result_place
 
-    assert site.convention is not None
-    place = result_place(site.program, site.convention, result)
+    convention = convention_for(site.program, site.function)
+    place = result_place(site.program, convention, result)
     size = checker.size(result)
     if (
-        place == InRegister(site.convention.result_integer_registers[0])
+        place == InRegister(convention.result_integer_registers[0])
         and size is not None
         and size <= 8
     ):

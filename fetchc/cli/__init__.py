@@ -1,0 +1,58 @@
+"""The command line: one module a command. The only place that prints or reads argv."""
+
+from __future__ import annotations
+
+import sys
+
+from fetchc.cli.options import COMMANDS, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status of docs/interface.md."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    options = parse(words)
+    if isinstance(options, int):
+        return options
+    from fetchc.cli.output import Output
+    from fetchc.diag.errors import CompileError, DebugInfoError, Error
+
+    output = Output(options.color)
+    try:
+        run = __import__(f"fetchc.cli.{COMMANDS[options.command].module}", fromlist=["run"]).run
+        status: int = run(options, output)
+        sys.stdout.flush()
+        return status
+    except CompileError as refusal:
+        output.diagnostics(refusal.diagnostics, "")
+        return 1
+    except DebugInfoError as unreadable:
+        output.diagnostics((unreadable.diagnostic,), "")
+        return 3
+    except Error as refused:
+        output.say(f"error: {refused}")
+        return 4
+    except BrokenPipeError:
+        return _quiet_end()
+    except KeyboardInterrupt:
+        return 130
+    except Exception:  # noqa: BLE001 - the outermost edge: anything else is a bug of ours
+        import traceback
+
+        traceback.print_exc()
+        output.say("error: this is a bug in fetchc; please report it with the lines above")
+        return 70
+
+
+def _quiet_end() -> int:
+    # The reader of our output went away. What is left in the buffer must not be tried
+    # again when the interpreter closes standard output.
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -78,6 +78,12 @@ class Program(Protocol):
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that exact name: symbol, qualified or plain DWARF name."""
 
+    def function_at(self, address: Address) -> Function | None:
+        """The function whose code holds ``address``."""
+
+    def inlined_copies(self, name: str) -> int:
+        """How often functions of that name are inlined in the units that define them."""
+
     def function_names(self) -> Iterator[str]:
         """Names of all functions with code, cheap to list; for globs and suggestions."""
 
@@ -118,6 +124,12 @@ class Program(Protocol):
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
         """Definitions of that name: ``struct s``, ``s``, ``int``, ``pkg.T``."""
+
+    def type_names(self) -> Iterator[str]:
+        """Names of the types that are defined outside functions; walks all units."""
+
+    def main_language(self) -> str:
+        """Language key of the program's own code: Go where any unit is Go, else the first's."""
 
     def intern(self, made: Type) -> TypeId:
         """An id for a type that no debug information has (a cast's pointer)."""

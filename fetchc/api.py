@@ -1,0 +1,270 @@
+"""The library's face: open a file, take a probe point, compile expressions.
+
+Reading is lazy and nothing global is kept; a Program may be used from several threads.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.debuginfo.program import open_program
+from fetchc.diag.errors import CompileError
+from fetchc.driver.compile import Compiled, compile_argument
+from fetchc.driver.naming import named
+from fetchc.driver.sites import find_site
+from fetchc.emit.definition import definition, verify_event
+from fetchc.emit.names import event_name, group_name
+from fetchc.syntax.parse import parse_argument, parse_point
+from fetchc.target.kernel import kernel as kernel_rules
+from fetchc.target.kernel import running_version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fetchc.diag.model import Diagnostic
+    from fetchc.driver.layout import Layout
+    from fetchc.driver.naming import Named
+    from fetchc.driver.sites import Found
+    from fetchc.driver.variables import Shown
+    from fetchc.ir.decode import Decode
+    from fetchc.program import model
+    from fetchc.program.model import Function
+    from fetchc.syntax import tree
+    from fetchc.target.kernel import Kernel
+
+__all__ = ["Argument", "Probe", "Program", "open"]
+
+
+def open(path: str) -> Program:
+    """Open the ELF file at ``path``.
+
+    Raises DebugInfoError when it cannot be read or is no ELF file.
+    """
+    return Program(path)
+
+
+class Program:
+    """One file: an executable or a shared library, with or without debug information."""
+
+    def __init__(self, path: str) -> None:
+        self._program: model.Program = open_program(path)
+
+    @property
+    def path(self) -> str:
+        """The file, as it was given."""
+        return self._program.path
+
+    @property
+    def build_id(self) -> str | None:
+        """The build-id in lower-case hexadecimal, None where the file has none."""
+        return self._program.build_id
+
+    @property
+    def architecture(self) -> str:
+        """The machine: ``x86_64``, ``aarch64``, ..."""
+        return self._program.architecture
+
+    def functions(self, glob: str = "*") -> Iterator[str]:
+        """Names of the functions with code that match ``glob``, sorted."""
+        from fetchc.driver.listing import matching
+
+        yield from matching(self._program.function_names(), glob)
+
+    def types(self, glob: str = "*") -> Iterator[str]:
+        """Names of the types that match ``glob``, sorted."""
+        from fetchc.driver.listing import matching
+
+        yield from matching(self._program.type_names(), glob)
+
+    def layouts(self, glob: str) -> list[Layout]:
+        """The layouts of the types whose names match ``glob``, by name."""
+        from fetchc.driver.listing import layouts
+
+        return layouts(self._program, glob)
+
+    def described(self, name: str) -> list[dict[str, object]]:
+        """Every function of exactly this name: name, address, signature, source line."""
+        from fetchc.driver.listing import described
+
+        return described(self._program, name)
+
+    def probe(
+        self,
+        function: str | None = None,
+        at: str | None = None,
+        returns: bool = False,
+        kernel: str | None = None,
+    ) -> Probe:
+        """A probe point: a function's entry, ``at="+0x10"`` bytes into it, or its return.
+
+        ``kernel`` is the version whose rules hold: the running one's by default. Raises
+        CompileError where the point cannot be found or probed.
+        """
+        rules = kernel_rules(kernel or running_version())
+        point = None if at is None else parse_point(at)
+        return Probe(self._program, find_site(self._program, function, point, returns), rules)
+
+    def argument(
+        self,
+        text: str,
+        probe: Probe | None = None,
+        kernel: str | None = None,
+        returns: bool = False,
+    ) -> Argument:
+        """Compile an argument at ``probe``, or at the point that it names itself."""
+        if probe is not None:
+            return probe.compile(text)
+        tree = parse_argument(text)
+        rules = kernel_rules(kernel or running_version())
+        found = find_site(self._program, None, tree.point, returns)
+        return Argument(Probe(self._program, found, rules), text, tree)
+
+
+class Probe:
+    """A probe point of a program, and the rules of the kernel that is to run it."""
+
+    def __init__(self, program: model.Program, found: Found, kernel: Kernel) -> None:
+        self._program = program
+        self._found = found
+        self._kernel = kernel
+
+    @property
+    def function(self) -> Function | None:
+        """The function, None at an address in none."""
+        return self._found.site.function
+
+    @property
+    def kind(self) -> str:
+        """``entry``, ``return`` or ``offset``."""
+        return self._found.kind
+
+    @property
+    def address(self) -> int:
+        """Address of the probed instruction, as the file states it."""
+        return self._found.site.address
+
+    @property
+    def offset(self) -> int:
+        """Offset of the probed instruction in the file: what a definition needs."""
+        return self._program.file_offset(self._found.site.address)
+
+    @property
+    def source(self) -> str | None:
+        """Where the function is declared (``main.go:17``), None where that is unknown."""
+        function = self._found.site.function
+        return None if function is None else self._program.source_line(function)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What should be known of the point itself."""
+        return self._found.warnings
+
+    def variables(self) -> tuple[Shown, ...]:
+        """Every name visible here: its type, its place, its fetch-arg or why there is none."""
+        from fetchc.driver.variables import visible
+
+        return visible(self._program, self._found, self._kernel)
+
+    def compile(self, text: str) -> Argument:
+        """Compile one argument; raises CompileError where it has to be refused.
+
+        An argument with a point of its own (``x @ main.f``) is compiled at that.
+        """
+        tree = parse_argument(text)
+        if tree.point is None:
+            return Argument(self, text, tree)
+        name = None if self.function is None else self.function.name
+        found = find_site(self._program, name, tree.point, self.kind == "return")
+        return Argument(Probe(self._program, found, self._kernel), text, tree)
+
+    def definition(
+        self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
+    ) -> str:
+        """The line for ``uprobe_events`` that fetches ``arguments``, companions included.
+
+        Raises CompileError where the kernel would refuse or mangle the line.
+        """
+        site = self._found.site
+        where = site.function.name if site.function is not None else f"at_{site.address:x}"
+        group = group or group_name(self._program.path)
+        event = event or event_name(where)
+        listed = self.named(arguments)
+        kind = "uretprobe" if site.returns else "uprobe"
+        path = os.path.abspath(self._program.path)
+        offset = self._program.file_offset(site.address)
+        fetches = [(each.name, each.part.fetch) for each in listed]
+        problems = verify_event(fetches, group, event, path, offset, self._kernel, kind)
+        if problems:
+            raise CompileError(problems)
+        bodies = [(each.name, each.part.body) for each in listed]
+        return definition(kind, group, event, path, offset, bodies)
+
+    def named(self, arguments: Sequence[Argument]) -> tuple[Named, ...]:
+        """Every fetch-arg of a definition with the name it gets there."""
+        return named([(each.expression, each.whole) for each in arguments], self._kernel)
+
+
+class Argument:
+    """A compiled argument. ``text`` is what the user wrote, ``probe`` where it is fetched."""
+
+    def __init__(self, probe: Probe, text: str, tree: tree.Argument) -> None:
+        self.text = text
+        self.probe = probe
+        self._tree = tree
+        self._bare: Compiled | None = None
+        self._whole: Compiled | None = None
+        self._refusal: CompileError | None = None
+        try:
+            self._bare = self._compile(whole=False)
+        except CompileError as refusal:
+            # More than one fetch-arg can hold: a definition can fetch it in parts.
+            if refusal.diagnostics[0].code not in ("FC0312", "FC0505"):
+                raise
+            self._refusal = refusal
+            self._whole = self._compile(whole=True)
+
+    def _compile(self, whole: bool) -> Compiled:
+        probe = self.probe
+        return compile_argument(self._tree, self.text, probe._found, probe._kernel, whole)
+
+    @property
+    def whole(self) -> Compiled:
+        """The argument with its companions and members, as a definition fetches it."""
+        if self._whole is None:
+            self._whole = self._compile(whole=True)
+        return self._whole
+
+    @property
+    def fetcharg(self) -> str:
+        """The bare fetch-arg; raises CompileError where one cannot hold the value."""
+        if self._bare is None:
+            assert self._refusal is not None
+            raise self._refusal
+        return self._bare.parts[0].body
+
+    @property
+    def expression(self) -> str:
+        """The expression without name, format and point, as it was written."""
+        span = self._tree.expression.span
+        return self.text[span.start : span.end]
+
+    @property
+    def name(self) -> str | None:
+        """The name the user gave, None where there is none."""
+        return self._tree.name
+
+    @property
+    def type(self) -> str:
+        """The type of the expression, as its language writes it."""
+        return (self._bare or self.whole).type
+
+    @property
+    def decode(self) -> Decode:
+        """What a reader makes of the bare fetch, or of the first part of a whole."""
+        return (self._bare or self.whole).parts[0].decode
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What can surprise of the bare fetch: a text that runs on, a place by one source."""
+        return (self._bare or self.whole).warnings

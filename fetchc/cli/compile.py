@@ -1,0 +1,103 @@
+"""``fetchc compile``: one fetch-arg an expression, whole definitions, or JSON."""
+
+from __future__ import annotations
+
+from fetchc.api import Argument, Probe, Program
+from fetchc.diag.errors import CompileError
+from fetchc.target.kernel import running_version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from fetchc.cli.output import Output
+    from fetchc.diag.model import Diagnostic
+
+__all__ = ["run"]
+
+
+class Outcome:
+    """One expression: its argument, or why it was refused."""
+
+    __slots__ = ("argument", "refused", "text", "whole")
+
+    def __init__(self, text: str, whole: bool) -> None:
+        self.text = text
+        self.whole = whole
+        self.argument: Argument | None = None
+        self.refused: tuple[Diagnostic, ...] = ()
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything to say about the expression."""
+        if self.argument is None:
+            return self.refused
+        return self.argument.whole.warnings if self.whole else self.argument.warnings
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Compile every expression; one that is refused does not hide the next."""
+    texts = [*options.expressions, *options.expr]
+    if not texts:
+        output.say("error: no expression is given\n\nusage: fetchc compile EXPR... -x BINARY")
+        return 2
+    kernel = running_version() if options.kernel == "running" else options.kernel
+    program = Program(options.binary)
+    shared = None
+    if options.function is not None or options.at is not None:
+        shared = program.probe(options.function, options.at, options.returns, kernel)
+    whole = options.format != "fetcharg"
+    outcomes = []
+    for text in texts:
+        outcomes.append(_compile(program, shared, text, kernel, whole, options.returns))
+    if options.format == "json":
+        return _json(output, program, kernel, shared, outcomes)
+    if shared is not None:
+        output.diagnostics(shared.warnings, "")
+    for outcome in outcomes:
+        output.diagnostics(outcome.diagnostics, outcome.text)
+        if options.format == "fetcharg" and outcome.argument is not None:
+            output.line(outcome.argument.fetcharg)
+    if options.format == "probe":
+        for probe, arguments in _by_probe(outcomes):
+            output.line(probe.definition(arguments))
+    return int(any(outcome.refused for outcome in outcomes))
+
+
+def _compile(
+    program: Program, shared: Probe | None, text: str, kernel: str, whole: bool, returns: bool
+) -> Outcome:
+    outcome = Outcome(text, whole)
+    try:
+        argument = program.argument(text, shared, kernel, returns)
+        if whole:
+            argument.whole  # noqa: B018 - compiled now, so that a refusal is seen now
+        else:
+            argument.fetcharg  # noqa: B018 - as above
+        outcome.argument = argument
+    except CompileError as refusal:
+        outcome.refused = refusal.diagnostics
+    return outcome
+
+
+def _by_probe(outcomes: list[Outcome]) -> list[tuple[Probe, list[Argument]]]:
+    """The compiled arguments, gathered by the point they are fetched at."""
+    groups: dict[tuple[str, int], tuple[Probe, list[Argument]]] = {}
+    for outcome in outcomes:
+        if outcome.argument is not None:
+            probe = outcome.argument.probe
+            key = (probe.kind, probe.address)
+            groups.setdefault(key, (probe, []))[1].append(outcome.argument)
+    return list(groups.values())
+
+
+def _json(
+    output: Output, program: Program, kernel: str, shared: Probe | None, outcomes: list[Outcome]
+) -> int:
+    import json
+
+    from fetchc.cli.results import document
+
+    result = document(program, kernel, shared, _by_probe(outcomes), outcomes)
+    output.line(json.dumps(result, indent=2))
+    return int(any(outcome.refused for outcome in outcomes))

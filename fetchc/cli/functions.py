@@ -1,0 +1,51 @@
+"""``fetchc functions``: what can be probed."""
+
+from __future__ import annotations
+
+from fetchc.api import Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from fetchc.cli.output import Output
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """List function names; ``--long`` adds address, signature and source line."""
+    program = Program(options.binary)
+    names = program.functions(options.glob)
+    found = False
+    if options.long:
+        rows = []
+        for name in names:
+            for function in program.described(name):
+                rows.append(function)
+        found = bool(rows)
+        _long(options, output, rows)
+    elif options.format == "json":
+        import json
+
+        listed = list(names)
+        found = bool(listed)
+        output.line(json.dumps(listed, indent=2))
+    else:
+        for name in names:
+            found = True
+            output.line(name)
+    if not found:
+        output.say(f"no function with code matches `{options.glob}` in {program.path}")
+    return 0 if found else 1
+
+
+def _long(options: argparse.Namespace, output: Output, rows: list[dict[str, object]]) -> None:
+    if options.format == "json":
+        import json
+
+        output.line(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        source = f"  {row['source']}" if row["source"] else ""
+        output.line(f"{row['address']:#018x}  {row['signature']}{source}")

@@ -1,0 +1,44 @@
+"""Results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fetchc.diag.model import Diagnostic
+
+__all__ = ["Output"]
+
+
+class Output:
+    """Where a command's words go. ``color`` is ``auto``, ``always`` or ``never``."""
+
+    __slots__ = ("_color",)
+
+    def __init__(self, color: str) -> None:
+        shown = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        self._color = color == "always" or (color == "auto" and shown)
+
+    def line(self, text: str) -> None:
+        """One line of a result."""
+        try:
+            sys.stdout.write(text + "\n")
+        except UnicodeEncodeError:
+            # A name of the file that is no text here: its bytes, as the file has them.
+            sys.stdout.flush()
+            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape") + b"\n")
+
+    def say(self, text: str) -> None:
+        """One line beside the results."""
+        print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
+
+    def diagnostics(self, diagnostics: Iterable[Diagnostic], text: str) -> None:
+        """Diagnostics about the argument ``text`` (empty: about none)."""
+        from fetchc.diag.render import render
+
+        for diagnostic in diagnostics:
+            self.say(render(diagnostic, text, color=self._color))

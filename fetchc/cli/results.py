@@ -1,0 +1,95 @@
+"""The JSON forms of docs/interface.md."""
+
+from __future__ import annotations
+
+from fetchc import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fetchc.api import Argument, Probe, Program
+    from fetchc.cli.compile import Outcome
+    from fetchc.diag.model import Diagnostic
+    from fetchc.ir.decode import Decode
+
+__all__ = ["decode", "document", "told"]
+
+
+def document(
+    program: Program,
+    kernel: str,
+    shared: Probe | None,
+    groups: list[tuple[Probe, list[Argument]]],
+    outcomes: list[Outcome],
+) -> dict[str, Any]:
+    """What ``compile --format json`` prints."""
+    diagnostics = [] if shared is None else [told(d, None) for d in shared.warnings]
+    for outcome in outcomes:
+        diagnostics += [told(d, outcome.text) for d in outcome.diagnostics]
+    language = ""
+    for probe in [p for p, _ in groups] or ([shared] if shared else []):
+        if probe.function is not None:
+            language = probe.function.language
+    return {
+        "fetchc": __version__,
+        "binary": program.path,
+        "build_id": program.build_id,
+        "arch": program.architecture,
+        "language": language,
+        "kernel": ".".join(kernel.lstrip("v").split(".")[:2]),
+        "probes": [_probe(probe, arguments) for probe, arguments in groups],
+        "diagnostics": diagnostics,
+    }
+
+
+def _probe(probe: Probe, arguments: list[Argument]) -> dict[str, Any]:
+    function = probe.function
+    return {
+        "function": None if function is None else function.name,
+        "kind": probe.kind,
+        "address": probe.address,
+        "offset": probe.offset,
+        "source": probe.source,
+        "definition": probe.definition(arguments),
+        "args": [
+            {
+                "name": each.name,
+                "expression": each.text,
+                "fetcharg": each.part.body,
+                "type": each.part.type,
+                "decode": decode(each.part.decode, each.length),
+                "companion_of": each.companion_of,
+            }
+            for each in probe.named(arguments)
+        ],
+    }
+
+
+def decode(made: Decode, length: str | None = None) -> dict[str, Any]:
+    """What a reader has to do with the fetched value."""
+    shown: dict[str, Any] = {"kind": made.kind}
+    if made.bits is not None:
+        shown["bits"] = made.bits
+        shown["signed"] = made.signed
+    if made.count is not None:
+        shown["count"] = made.count
+    if made.enumerators:
+        shown["enumerators"] = dict(made.enumerators)
+    if length is not None:
+        shown["length"] = length
+    return shown
+
+
+def told(diagnostic: Diagnostic, expression: str | None) -> dict[str, Any]:
+    """A diagnostic as JSON; ``span`` counts characters of the expression."""
+    primary = diagnostic.primary
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        "expression": expression,
+        "span": None if primary is None else [primary.span.start, primary.span.end],
+        "notes": list(diagnostic.notes),
+        "help": diagnostic.help,
+    }

@@ -1,0 +1,87 @@
+"""``fetchc types``: the layout of types, with their holes."""
+
+from __future__ import annotations
+
+from fetchc.api import Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from fetchc.cli.output import Output
+    from fetchc.driver.layout import Layout, Row
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Show the types that match; a bare ``*`` lists their names."""
+    program = Program(options.binary)
+    if options.glob == "*":
+        names = list(program.types())
+        if options.format == "json":
+            import json
+
+            output.line(json.dumps(names, indent=2))
+        else:
+            for name in names:
+                output.line(name)
+        return 0 if names else 1
+    layouts = program.layouts(options.glob)
+    if not layouts:
+        output.say(f"no type matches `{options.glob}` in {program.path}")
+        return 1
+    if options.format == "json":
+        import json
+
+        output.line(json.dumps([_object(each) for each in layouts], indent=2))
+        return 0
+    for number, each in enumerate(layouts):
+        if number:
+            output.line("")
+        _print(output, each)
+    return 0
+
+
+def _print(output: Output, shown: Layout) -> None:
+    size = "no size" if shown.size is None else f"{shown.size} bytes"
+    output.line(f"{shown.name}  ({shown.kind}, {size})")
+    if not shown.rows:
+        return
+    width = max(len(row.type) for row in shown.rows)
+    output.line(f"  {'offset':>6}  {'size':>5}  {'type':<{width}}  name")
+    for row in shown.rows:
+        size = "?" if row.size is None else str(row.size)
+        if row.name is None:
+            output.line(f"  {row.offset:>6}  {size:>5}  {'':<{width}}  (hole)")
+        else:
+            output.line(f"  {row.offset:>6}  {size:>5}  {row.type:<{width}}  {_name(row)}")
+
+
+def _name(row: Row) -> str:
+    name = row.name or "(anonymous)"
+    if row.bits is not None:
+        name += f" : {row.bits.width}  (bits {row.bits.offset}..)"
+    return f"{name}  (embedded)" if row.embedded and row.name else name
+
+
+def _object(shown: Layout) -> dict[str, Any]:
+    return {
+        "name": shown.name,
+        "kind": shown.kind,
+        "size": shown.size,
+        "members": [
+            {
+                "name": row.name,
+                "type": row.type,
+                "offset": row.offset,
+                "size": row.size,
+                "bit_offset": None if row.bits is None else row.bits.offset,
+                "bit_width": None if row.bits is None else row.bits.width,
+                "embedded": row.embedded,
+                "hole": row.name is None,
+            }
+            for row in shown.rows
+        ],
+    }

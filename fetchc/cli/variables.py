@@ -1,0 +1,53 @@
+"""``fetchc variables``: every name visible at a probe point, and how it would be fetched."""
+
+from __future__ import annotations
+
+from fetchc.api import Program
+from fetchc.target.kernel import running_version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from fetchc.cli.output import Output
+    from fetchc.driver.variables import Shown
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """One line a name: kind, type, name, its fetch-args or the reason why there are none."""
+    kernel = running_version() if options.kernel == "running" else options.kernel
+    program = Program(options.binary)
+    probe = program.probe(options.function, options.at, options.returns, kernel)
+    output.diagnostics(probe.warnings, "")
+    shown = probe.variables()
+    if options.format == "json":
+        import json
+
+        output.line(json.dumps([_object(each) for each in shown], indent=2))
+        return 0
+    if not shown:
+        output.say("no name is visible here")
+    width = max((len(each.name) for each in shown), default=0)
+    types = max((min(len(each.type), 40) for each in shown), default=0)
+    for each in shown:
+        head = f"{each.name:<{width}}  {each.type:<{types}}"
+        if each.reason is not None:
+            output.line(f"{head}  -- {each.reason}")
+            continue
+        texts = [f"{suffix}={body}" if suffix else body for suffix, body in each.fetchargs]
+        output.line(f"{head}  {' '.join(texts)}")
+    return 0
+
+
+def _object(each: Shown) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "kind": each.kind,
+        "type": each.type,
+        "line": each.line,
+        "fetchargs": dict(each.fetchargs),
+        "reason": each.reason,
+    }

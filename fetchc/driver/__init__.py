@@ -1,0 +1,1 @@
+"""The passes in order: point -> site -> tree -> typed tree -> fetches -> text."""

@@ -1,0 +1,108 @@
+"""One argument through all passes."""
+
+from __future__ import annotations
+
+from fetchc.check.check import check
+from fetchc.check.site import Checker
+from fetchc.diag.errors import CompileError
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.driver.sites import Found
+from fetchc.emit.fetcharg import body
+from fetchc.ir.verify import verify
+from fetchc.lower.lower import lower
+from fetchc.record import Record
+from fetchc.source import Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.ir.decode import Decode
+    from fetchc.ir.nodes import Fetch
+    from fetchc.syntax.tree import Argument
+    from fetchc.target.kernel import Kernel
+
+__all__ = ["Compiled", "Part", "compile_argument"]
+
+
+class Part(Record):
+    """One fetch-arg of an argument: the value, a companion, or a member of a whole."""
+
+    suffix: str
+    fetch: Fetch
+    body: str
+    decode: Decode
+    type: str
+    companion: bool
+
+
+class Compiled(Record):
+    """An argument that the kernel will take.
+
+    ``name`` is the user's, None where none was given. ``type`` is the expression's, as
+    its language writes it.
+    """
+
+    text: str
+    name: str | None
+    found: Found
+    type: str
+    parts: tuple[Part, ...]
+    warnings: tuple[Diagnostic, ...]
+
+
+def compile_argument(
+    argument: Argument,
+    text: str,
+    found: Found,
+    kernel: Kernel,
+    whole: bool,
+) -> Compiled:
+    """Compile one argument at a site.
+
+    ``whole`` asks for companions and members, where one fetch-arg does not hold it all.
+    Raises CompileError with every problem that one pass finds.
+    """
+    checker = Checker(found.site)
+    node = check(checker, argument.expression)
+    lowered = lower(checker, node, argument.format, whole)
+    span = argument.expression.span
+    parts = []
+    for one in lowered:
+        _accepted(found, one.fetch, kernel, span)
+        parts.append(
+            Part(
+                one.suffix,
+                one.fetch,
+                body(one.fetch),
+                one.decode,
+                checker.spell(one.type),
+                one.companion,
+            )
+        )
+    return Compiled(
+        text,
+        argument.name,
+        found,
+        checker.spell(node.type),
+        tuple(parts),
+        tuple(checker.warnings),
+    )
+
+
+def _accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
+    kind = "uretprobe" if found.site.returns else "uprobe"
+    problems = verify(fetch, kernel, kind, found.site.architecture.named)
+    if problems:
+        raise CompileError(
+            tuple(
+                Diagnostic(
+                    p.code,
+                    p.message,
+                    p.primary or Label(span, "the kernel would not take it"),
+                    p.secondary,
+                    p.notes,
+                    p.help,
+                    p.origin,
+                )
+                for p in problems
+            )
+        )

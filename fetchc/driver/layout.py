@@ -1,0 +1,104 @@
+"""The layout of a type, row by row, with the holes between members."""
+
+from __future__ import annotations
+
+from fetchc.program.types import (
+    InterfaceType,
+    Member,
+    NamedType,
+    SliceType,
+    StringType,
+    StructType,
+)
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.program.types import BitField, Type
+    from fetchc.units import TypeId
+
+__all__ = ["Layout", "Row", "layout"]
+
+
+class Row(Record):
+    """A member, or a hole (``name`` is None). Offsets and sizes are bytes."""
+
+    name: str | None
+    type: str
+    offset: int
+    size: int | None
+    bits: BitField | None
+    embedded: bool
+
+
+class Layout(Record):
+    """A type: its spelling, its size, and the rows of its members (none for a scalar)."""
+
+    name: str
+    size: int | None
+    kind: str
+    rows: tuple[Row, ...]
+
+
+def layout(checker: Checker, type_id: TypeId) -> Layout:
+    """The layout of a type; a typedef shows what it stands for."""
+    made = checker.resolved(type_id)
+    name = checker.spell(type_id)
+    if isinstance(checker.program.type(type_id), NamedType):
+        under = checker.spell(checker.bare(type_id))
+        name = name if under == name else f"{name} = {under}"
+    rows = tuple(_rows(checker, made))
+    return Layout(name, checker.size(type_id), _kind(made), rows)
+
+
+def _kind(made: Type) -> str:
+    if isinstance(made, StructType):
+        return made.kind
+    return type(made).__name__.removesuffix("Type").lower()
+
+
+def _rows(checker: Checker, made: Type) -> list[Row]:
+    match made:
+        case StructType(members=members, size=size, kind=kind):
+            return _with_holes(checker, members, size, union=kind == "union")
+        case (
+            StringType(members=members, size=size)
+            | SliceType(members=members, size=size)
+            | InterfaceType(members=members, size=size)
+        ):
+            return _with_holes(checker, members, size, union=False)
+        case _:
+            return []
+
+
+def _with_holes(checker: Checker, members: tuple[Member, ...], size: int, union: bool) -> list[Row]:
+    rows: list[Row] = []
+    reached = 0  # in bits, from the start of the object
+    for member in members:
+        each = checker.size(member.type)
+        start: int
+        end: int
+        if member.bits is not None:
+            start, end = member.bits.offset, member.bits.offset + member.bits.width
+        else:
+            start = 8 * member.offset
+            end = start + 8 * (each or 0)
+        if not union and start - reached >= 8:
+            first = (reached + 7) // 8
+            rows.append(Row(None, "", first, start // 8 - first, None, False))
+        rows.append(
+            Row(
+                member.name,
+                checker.spell(member.type),
+                start // 8,
+                each,
+                member.bits,
+                member.embedded,
+            )
+        )
+        reached = max(reached, end)
+    tail = size - (reached + 7) // 8
+    if members and not union and tail > 0:
+        rows.append(Row(None, "", (reached + 7) // 8, tail, None, False))
+    return [row for row in rows if row.name is not None or row.size]

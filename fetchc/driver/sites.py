@@ -1,0 +1,242 @@
+"""From what a user says of a place to the instruction to probe."""
+
+from __future__ import annotations
+
+from fetchc.check.site import Site
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Diagnostic
+from fetchc.lang import language
+from fetchc.record import Record
+from fetchc.target.load import architecture
+from fetchc.units import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.errors import CompileError
+    from fetchc.program.model import Function, Program
+    from fetchc.syntax.tree import Point
+
+__all__ = ["Found", "find_function", "find_site"]
+
+_SHOWN = 12  # functions that a message lists
+
+
+class Found(Record):
+    """A probe site, how it is called in output, and what should be said of it.
+
+    ``kind``: entry, return, offset.
+    """
+
+    site: Site
+    kind: str
+    warnings: tuple[Diagnostic, ...]
+
+
+def find_site(program: Program, name: str | None, point: Point | None, returns: bool) -> Found:
+    """The site of a function's name and a point (``--at`` or behind ``@``), either may be None.
+
+    Raises CompileError FC0202, FC0203, FC0206, FC0409, FC0103.
+    """
+    if point is not None:
+        name = point.function or name
+        returns = returns or point.returns
+        if point.line is not None or point.file is not None:
+            raise reject(
+                "FC0103", "a source line as a probe point belongs to a later release", point.span
+            )
+    function, warnings = _function(program, name, point)
+    machine = architecture(program.architecture)
+    rules = language(function.language if function is not None else "c")
+    where, entry = _address(program, function, point, returns)
+    if returns:
+        if rules.return_probe is not None:
+            raise _no_return_probe(function, rules.return_probe)
+        if not entry:
+            raise reject("FC0206", "a return probe is set on a function's first instruction")
+        assert function is not None
+        where, entry = function.address, False
+    site = Site(program, machine, rules, function, where, entry, returns)
+    kind = "return" if returns else "entry" if entry else "offset"
+    return Found(site, kind, warnings)
+
+
+def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnostic, ...]]:
+    """The one function of that name; clones are left aside and told of in a warning.
+
+    Raises CompileError FC0202 with the nearest names, FC0203 with all of them.
+    """
+    from fetchc.check.places import is_clone
+
+    found = program.functions_named(name)
+    exact = [f for f in found if f.symbol == name]
+    plain = exact if len(exact) == 1 else [f for f in found if not is_clone(f)]
+    if len(plain) == 1 or (not plain and len(found) == 1):
+        chosen = (plain or list(found))[0]
+        clones = [f for f in found if f is not chosen and is_clone(f)]
+        return chosen, _told(program, chosen, clones)
+    if found:
+        raise _several(program, name, plain or list(found))
+    raise _unknown(program, name)
+
+
+def _function(
+    program: Program, name: str | None, point: Point | None
+) -> tuple[Function | None, tuple[Diagnostic, ...]]:
+    if point is not None and point.address is not None:
+        function = program.function_at(Address(point.address))
+        if name is not None and function is not None:
+            named = [f for f in program.functions_named(name) if f.address == function.address]
+            if not named:
+                raise reject(
+                    "FC0206",
+                    f"{point.address:#x} is in `{function.name}`, not in `{name}`",
+                    point.span,
+                    "of another function",
+                )
+        return function, ()
+    if name is None:
+        raise reject(
+            "FC0206",
+            "no function is named",
+            help="name it with `--function main.f`, or in the expression: `x @ main.f`",
+        )
+    return find_function(program, name)
+
+
+def _address(
+    program: Program,
+    function: Function | None,
+    point: Point | None,
+    returns: bool,
+) -> tuple[Address, bool]:
+    """The instruction to probe, and whether the entry's places hold there."""
+    if function is None:
+        assert point is not None
+        assert point.address is not None
+        _instruction_start(program, None, Address(point.address), point)
+        return Address(point.address), False
+    behind = _behind_stack_check(program, function)
+    if point is None or (point.offset is None and point.address is None):
+        return Address(function.address + (0 if returns else behind)), True
+    if point.address is not None:
+        offset = point.address - function.address
+    else:
+        assert point.offset is not None
+        offset = point.offset
+    if offset in (0, behind):
+        return Address(function.address + offset), True
+    if offset < 0 or (function.size is not None and offset >= function.size):
+        size = "unknown" if function.size is None else f"{function.size:#x}"
+        raise reject(
+            "FC0206",
+            f"+{offset:#x} is outside of `{function.name}`, which has {size} bytes",
+            point.span,
+            "past its end",
+        )
+    _instruction_start(program, function, Address(function.address + offset), point)
+    return Address(function.address + offset), False
+
+
+def _instruction_start(
+    program: Program, function: Function | None, address: Address, point: Point
+) -> None:
+    # The kernel does not look: a breakpoint inside an instruction changes the program.
+    if function is None:
+        raise reject(
+            "FC0206",
+            f"no function holds {address:#x}: whether an instruction starts there is not known",
+            point.span,
+            "no function here",
+        )
+    from fetchc.code.instructions import instruction_starts
+
+    code = program.code(function.address, address - function.address + 16)
+    starts = instruction_starts(code, function.address, program.architecture)
+    if address not in starts:
+        before = max((s for s in starts if s < address), default=function.address)
+        raise reject(
+            "FC0206",
+            f"no instruction starts at `{function.name}`+{address - function.address:#x}",
+            point.span,
+            "inside an instruction",
+            notes=("the kernel would put its breakpoint there all the same",),
+            help=f"probe the instruction around it: `--at +{before - function.address:#x}`",
+        )
+
+
+def _behind_stack_check(program: Program, function: Function) -> int:
+    if not language(function.language).stack_check:
+        return 0
+    from fetchc.abi import convention_for
+    from fetchc.code.stack_check import after_stack_check
+    from fetchc.target.model import GoRules
+
+    rules = convention_for(program, function).rules
+    if not isinstance(rules, GoRules) or rules.stack_check is None:
+        return 0
+    size = min(function.size or 128, 128)
+    return after_stack_check(program.code(function.address, size), rules.stack_check)
+
+
+def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
+    copies = program.inlined_copies(chosen.name) if chosen.die is not None else 0
+    said = []
+    if copies:
+        said.append(
+            Diagnostic(
+                "FC0603",
+                f"`{chosen.name}` is also inlined, in {copies} place{'s' * (copies > 1)}",
+                notes=("a probe of the function does not see the inlined calls",),
+            )
+        )
+    if clones:
+        listed = ", ".join(f"`{clone.symbol}`" for clone in clones)
+        said.append(
+            Diagnostic(
+                "FC0603",
+                f"`{chosen.name}` also lives on in {listed}",
+                notes=("a probe of the function does not see calls of its clones",),
+                help="probe each of them by its own name",
+            )
+        )
+    return tuple(said)
+
+
+def _several(program: Program, name: str, found: list[Function]) -> CompileError:
+    listed = []
+    for function in found[:_SHOWN]:
+        source = program.source_line(function)
+        listed.append(
+            f"`{function.symbol}` at {function.address:#x}" + (f", {source}" if source else "")
+        )
+    if len(found) > _SHOWN:
+        listed.append(f"and {len(found) - _SHOWN} more")
+    return reject(
+        "FC0203",
+        f"{len(found)} functions are called `{name}`",
+        notes=tuple(listed),
+        help=f"pick one by its address: `--at {found[0].address:#x}`",
+    )
+
+
+def _unknown(program: Program, name: str) -> CompileError:
+    from fetchc.check.suggest import nearest
+
+    close = nearest(name, program.function_names(), most=5)
+    listed = ", ".join(f"`{other}`" for other in close)
+    return reject(
+        "FC0202",
+        f"no function `{name}` has code in `{program.path}`",
+        notes=(f"names like it: {listed}",) if close else (),
+        help=f"did you mean `{close[0]}`?" if close else "list them: `fetchc functions -x BINARY`",
+    )
+
+
+def _no_return_probe(function: Function | None, reason: str) -> CompileError:
+    name = "the function" if function is None else f"`{function.name}`"
+    return reject(
+        "FC0409",
+        f"a return probe of {name} would crash the program",
+        notes=(reason,),
+        help="probe its return instructions: a later release finds them for `--return`",
+    )

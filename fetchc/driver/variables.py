@@ -1,0 +1,75 @@
+"""Every name visible at a probe site, with its place and its fetch-arg or the reason why not."""
+
+from __future__ import annotations
+
+from fetchc.check.site import Checker
+from fetchc.diag.errors import CompileError
+from fetchc.driver.compile import compile_argument
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.syntax import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.driver.sites import Found
+    from fetchc.program.model import Program, Variable
+    from fetchc.target.kernel import Kernel
+
+__all__ = ["Shown", "visible"]
+
+
+class Shown(Record):
+    """One variable as a listing shows it.
+
+    ``fetchargs`` are the fetch-args of the whole value with their suffixes, empty where
+    ``reason`` says why it cannot be fetched.
+    """
+
+    name: str
+    kind: str
+    type: str
+    line: int
+    fetchargs: tuple[tuple[str, str], ...]
+    reason: str | None
+
+
+def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]:
+    """Locals and parameters visible at the site, innermost scope first."""
+    function = found.site.function
+    if function is None or function.die is None:
+        raise _no_names(program, found)
+    seen: set[str] = set()
+    shown = []
+    for variable in program.variables(function, found.site.address):
+        if not variable.name or variable.name in seen:
+            continue  # an inner declaration hides it, and n@LINE picks the outer one
+        seen.add(variable.name)
+        shown.append(_shown(found, kernel, variable))
+    return tuple(shown)
+
+
+def _shown(found: Found, kernel: Kernel, variable: Variable) -> Shown:
+    checker = Checker(found.site)
+    type_name = checker.spell(variable.type)
+    name = variable.name.lstrip("&")
+    span = Span(0, len(name))
+    argument = tree.Argument(None, tree.Name(name, None, span), None, None, span)
+    try:
+        compiled = compile_argument(argument, name, found, kernel, whole=True)
+    except CompileError as refusal:
+        reason = refusal.diagnostics[0].message
+        return Shown(name, variable.kind, type_name, variable.line, (), reason)
+    fetchargs = tuple((part.suffix, part.body) for part in compiled.parts)
+    return Shown(name, variable.kind, type_name, variable.line, fetchargs, None)
+
+
+def _no_names(program: Program, found: Found) -> CompileError:
+    from fetchc.diag.errors import reject
+
+    function = found.site.function
+    where = f"`{function.name}`" if function is not None else f"{found.site.address:#x}"
+    return reject(
+        "FC0903",
+        f"{where} has no debug information in `{program.path}`, no name is known there",
+        help="install the debug file of the binary, or use `$arg1`, `%di` with a cast",
+    )
