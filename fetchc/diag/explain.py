@@ -1,0 +1,40 @@
+"""The long form of a diagnostic code: ``fetchc explain FC0302``.
+
+The texts are data beside this module, in ``explanations.txt``, so that they read like
+the pages they are. Not for the way of ``compile``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.diag.codes import TITLES
+
+__all__ = ["explain"]
+
+
+def explain(code: str) -> str | None:
+    """Title, meaning, example and cure of ``code``; None where there is no such code.
+
+    Several lines without a final newline, at most 100 columns wide.
+    """
+    title = TITLES.get(code)
+    text = _texts().get(code)
+    if title is None or text is None:
+        return None
+    return f"{code}: {title}\n\n{text}"
+
+
+def _texts() -> dict[str, str]:
+    texts: dict[str, list[str]] = {}
+    lines: list[str] = []  # of the comment at the top, until the first code
+    with open(
+        os.path.join(os.path.dirname(__file__), "explanations.txt"), encoding="utf-8"
+    ) as file:
+        for line in file:
+            line = line.rstrip("\n")
+            if line.startswith("FC"):
+                lines = texts[line] = []
+            else:
+                lines.append(line)
+    return {code: "\n".join(text).strip("\n") for code, text in texts.items()}

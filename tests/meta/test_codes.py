@@ -1,0 +1,63 @@
+"""Every diagnostic code has a title, a long text, a place that raises it, and a case."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fetchc.diag.codes import TITLES
+from fetchc.diag.explain import explain
+from tests.support.cases import all_cases
+
+CHECKOUT = Path(__file__).parents[2]
+# What no case file can show, with the test that triggers it instead.
+ELSEWHERE: dict[str, str] = {}
+
+
+def _sources() -> str:
+    return "".join(
+        path.read_text()
+        for path in (CHECKOUT / "fetchc").rglob("*.py")
+        if path.name not in ("codes.py", "tables.py")
+    )
+
+
+@pytest.mark.parametrize("code", TITLES)
+def test_long_text(code: str) -> None:
+    text = explain(code)
+    assert text is not None
+    head, meaning, rest = text.split("\n\n", 2)
+    assert head == f"{code}: {TITLES[code]}"
+    assert len(meaning) > 40
+    assert re.search(r"(^|\n)Example:\n\n    \S", rest)
+    assert re.search(r"(^|\n)What to do: \S", rest)
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_no_text_without_a_code() -> None:
+    written = (CHECKOUT / "fetchc/diag/explanations.txt").read_text()
+    assert re.findall(r"^FC\S*$", written, re.MULTILINE) == list(TITLES)
+    assert explain("FC9999") is None
+
+
+@pytest.mark.parametrize("title", TITLES.values())
+def test_titles_are_messages(title: str) -> None:
+    assert not title.endswith(".")
+    assert title[0].islower() or title.split()[0] == title.split()[0].upper()
+
+
+def test_every_code_is_raised_and_every_raised_one_is_registered() -> None:
+    assert set(re.findall(r"\bFC\d{4}\b", _sources())) == set(TITLES)
+
+
+@pytest.mark.parametrize("code", TITLES)
+def test_every_code_has_a_case(code: str) -> None:
+    if code in ELSEWHERE:
+        path, _, name = ELSEWHERE[code].partition("::")
+        text = (CHECKOUT / path).read_text()
+        assert f"def {name}(" in text
+        assert code in text
+        return
+    assert [case.name for case in all_cases() if f"[{code}]" in case.error]
