@@ -1,0 +1,77 @@
+"""Which convention a function follows: by its language, its compiler and its symbol."""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.diag.errors import reject
+from fetchc.target.load import convention, convention_tables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from fetchc.program.model import Function, Program
+    from fetchc.target.model import Convention
+
+__all__ = ["convention_for", "go_version"]
+
+# "Go cmd/compile go1.22.10; regabi", "Go cmd/compile go1.4"; development versions name the
+# release they lead to: "devel go1.23-abcdef".
+_GO = re.compile(r"\bgo(\d{1,4})\.(\d{1,4})")
+
+
+def convention_for(program: Program, function: Function) -> Convention:
+    """The convention of ``function``, the most particular file of ``targets/abi`` that applies.
+
+    Raises CompileError FC0905 where none does (Rust promises none).
+    """
+    best: str | None = None
+    weight = -1
+    for name, raw in convention_tables().items():
+        machine = _inherited(raw, "architecture")
+        if machine == program.architecture and _applies(raw["applies"], function):
+            found = len(raw["applies"])  # each further condition is more particular
+            if found > weight:
+                best, weight = name, found
+    if best is None:
+        language = function.language or "this language"
+        raise reject(
+            "FC0905",
+            f"no calling convention is known for {language} on {program.architecture}",
+            help="fetch a register by its name, `%di`, or probe where the value is in memory",
+        )
+    return convention(best)
+
+
+def go_version(producer: str) -> tuple[int, int] | None:
+    """(1, 22) of ``Go cmd/compile go1.22.10; regabi``; None of any other producer."""
+    if not producer.startswith("Go "):
+        return None
+    found = _GO.search(producer)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def _inherited(raw: Mapping[str, Any], key: str) -> Any:
+    while key not in raw:
+        raw = convention_tables()[raw["extends"]]
+    return raw[key]
+
+
+def _applies(conditions: Mapping[str, Any], function: Function) -> bool:
+    if function.language not in conditions["languages"]:
+        return False
+    wanted = conditions.get("producer")
+    if wanted is not None:
+        _, found, behind = function.producer.partition(wanted)
+        if not found:
+            return False
+        limit = conditions.get("before_version")
+        if limit is not None:
+            digits = re.match(r"\d{1,6}", behind)
+            # A clang without a number is not known to be old: it follows the psABI.
+            if digits is None or int(digits[0]) >= limit:
+                return False
+    suffix = conditions.get("not_symbol_suffix")
+    return suffix is None or not function.symbol.endswith(suffix)

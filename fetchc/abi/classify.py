@@ -1,0 +1,332 @@
+"""Classes of eightbytes: the System V AMD64 classification of a type.
+
+The walk over a type's leaves keeps a list and a set of what it has seen, so a type
+that holds itself, or the same union a thousand times over, costs no more than its
+distinct (type, offset) pairs.
+"""
+
+from __future__ import annotations
+
+from fetchc.abi.layout import MAX_NESTING, UnclassifiedError, bare, malformed, round_up
+from fetchc.program.types import (
+    ArrayType,
+    BoolType,
+    ChannelType,
+    CharType,
+    ComplexType,
+    DeclaredType,
+    EnumType,
+    FloatType,
+    FunctionType,
+    InterfaceType,
+    IntType,
+    MapType,
+    NamedType,
+    PointerType,
+    QualifiedType,
+    SliceType,
+    StringType,
+    StructType,
+    UnknownType,
+    VoidType,
+)
+from fetchc.record import assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.model import Program
+    from fetchc.program.types import Member, Type
+    from fetchc.target.model import EightbyteRules
+    from fetchc.units import TypeId
+
+__all__ = [
+    "BY_REFERENCE",
+    "COMPLEX_X87",
+    "INTEGER",
+    "MEMORY",
+    "NO_CLASS",
+    "SSE",
+    "SSEUP",
+    "X87",
+    "X87UP",
+    "Classifier",
+]
+
+# The classes of the psABI, and one for what C++ passes by a pointer that it does not show.
+NO_CLASS = ""
+INTEGER = "INTEGER"
+SSE = "SSE"
+SSEUP = "SSEUP"
+X87 = "X87"
+X87UP = "X87UP"
+COMPLEX_X87 = "COMPLEX_X87"
+MEMORY = "MEMORY"
+BY_REFERENCE = "BY_REFERENCE"
+
+_EIGHTBYTE = 8
+_MOST_BYTES = 64  # 3.2.3: an object larger than eight eightbytes has class MEMORY
+
+
+class Classifier:
+    """Classes, sizes and alignments of types of one program."""
+
+    __slots__ = ("_alignments", "_program", "_rules")
+
+    def __init__(self, program: Program, rules: EightbyteRules) -> None:
+        self._program = program
+        self._rules = rules
+        self._alignments: dict[TypeId, int | None] = {}  # None: being computed
+
+    def classes(self, type_id: TypeId) -> tuple[str, ...]:
+        """One class an eightbyte; (MEMORY,) and (BY_REFERENCE,) stand for the whole.
+
+        Empty for an object of no size. Raises UnclassifiedError or DebugInfoError.
+        """
+        type_id, found = bare(self._program, type_id)
+        if not isinstance(found, StructType | ArrayType) or _is_vector(found):
+            return self._scalar(found)
+        size = self.size(type_id)
+        if isinstance(found, StructType):
+            if found.by_reference:
+                return (BY_REFERENCE,)
+            if found.by_reference is None and not self._rules.triviality_stated:
+                raise UnclassifiedError(
+                    f"the compiler does not say whether `{found.name}` is passed by reference"
+                )
+        if size > _MOST_BYTES:
+            return (MEMORY,)
+        merged = [NO_CLASS] * (round_up(size, _EIGHTBYTE) // _EIGHTBYTE)
+        if not self._merge_leaves(type_id, size, merged):
+            return (MEMORY,)
+        return _cleaned(merged)
+
+    def size(self, type_id: TypeId) -> int:
+        """Bytes of the type; UnclassifiedError where it has no stated size."""
+        type_id, found = bare(self._program, type_id)
+        size = None if isinstance(found, VoidType | FunctionType) else _size(found)
+        if size is None:
+            raise UnclassifiedError("the type of a parameter has no size")
+        if size < 0:
+            raise malformed(self._program, type_id, "a type of negative size")
+        return size
+
+    def is_wide_integer(self, type_id: TypeId) -> bool:
+        """Whether the type itself is a 16-byte integer, not a structure around one."""
+        _, found = bare(self._program, type_id)
+        return isinstance(found, IntType) and found.size == 2 * _EIGHTBYTE
+
+    def alignment(self, type_id: TypeId) -> int:
+        """Alignment of an object of the type on the stack.
+
+        A packed structure shows only as a member that its own alignment would have moved,
+        or as a size that its alignment would have rounded.
+        """
+        type_id, found = bare(self._program, type_id)
+        return self._alignment(type_id, found, 0)
+
+    def _merge_leaves(self, type_id: TypeId, size: int, merged: list[str]) -> bool:
+        """Merge the classes of all scalars in; False for an unaligned one (MEMORY)."""
+        waiting = [(type_id, 0)]
+        seen = set(waiting)
+        while waiting:
+            current, offset = waiting.pop()
+            current, found = bare(self._program, current)
+            if isinstance(found, StructType):
+                inner = self._members(current, found, offset, size, merged)
+            elif isinstance(found, ArrayType) and not found.vector:
+                inner = self._elements(current, found, offset, size)
+            else:
+                classes = self._scalar(found)
+                if offset + self.size(current) > size:
+                    raise malformed(self._program, current, "a member beyond its structure")
+                if offset % self._alignment(current, found, 0):
+                    return False
+                if isinstance(found, ComplexType) and found.size == _EIGHTBYTE:
+                    # float _Complex in a structure is two floats: it can straddle eightbytes.
+                    _merge(merged, offset // _EIGHTBYTE, SSE)
+                    _merge(merged, (offset + found.size // 2) // _EIGHTBYTE, SSE)
+                    continue
+                for index, name in enumerate(classes):
+                    _merge(merged, offset // _EIGHTBYTE + index, name)
+                continue
+            for pair in inner:
+                if pair not in seen:
+                    seen.add(pair)
+                    waiting.append(pair)
+        return True
+
+    def _members(
+        self, type_id: TypeId, found: StructType, start: int, size: int, merged: list[str]
+    ) -> list[tuple[TypeId, int]]:
+        if found.kind == "union" and not found.members and (found.size or 0) > 1:
+            # gcc leaves the members of a transparent union out.
+            raise UnclassifiedError(f"the debug information leaves out what `{found.name}` holds")
+        inner = []
+        for member in found.members:
+            if member.bits is None:
+                offset = start + member.offset
+                if not 0 <= offset <= size:
+                    raise malformed(self._program, type_id, "a member beyond its structure")
+                inner.append((member.type, offset))
+            elif member.bits.width:
+                first = 8 * start + member.bits.offset
+                last = first + member.bits.width - 1
+                if not 0 <= first <= last < 8 * size:
+                    raise malformed(self._program, type_id, "a bit field beyond its structure")
+                for index in range(first // 64, last // 64 + 1):
+                    _merge(merged, index, INTEGER)
+        return inner
+
+    def _elements(
+        self, type_id: TypeId, found: ArrayType, start: int, size: int
+    ) -> list[tuple[TypeId, int]]:
+        if found.count is None or found.count == 0:
+            return []  # a flexible array holds nothing by itself
+        each = self.size(found.element)
+        if each == 0:
+            return []
+        if start + each * found.count > size:
+            raise malformed(self._program, type_id, "an array beyond its structure")
+        return [(found.element, start + each * index) for index in range(found.count)]
+
+    def _scalar(self, found: Type) -> tuple[str, ...]:
+        """Classes of what is neither structure nor array."""
+        match found:
+            case IntType(name=name, size=size):
+                if size == 2 * _EIGHTBYTE and name in self._rules.wide_integer_names:
+                    return (INTEGER, INTEGER)
+                return self._integer(name, size)
+            case CharType() | BoolType() | EnumType():
+                return self._integer(found.name, found.size)
+            case PointerType(size=size) | MapType(size=size) | ChannelType(size=size):
+                return self._integer("a pointer", size)
+            case FloatType(name=name, size=size):
+                return self._float(name, size)
+            case ComplexType(name=name, size=size):
+                if size in (4, 8):
+                    return (SSE,)
+                if size == 16:
+                    return (SSE, SSE)
+                if size == 32 and "long double" in name:
+                    return (COMPLEX_X87,)
+                raise UnclassifiedError(f"how `{name}` is passed is not known")
+            case ArrayType():
+                return self._vector(found)
+            case VoidType() | FunctionType():
+                raise UnclassifiedError("its type is no object's")
+            case UnknownType(reason=reason):
+                raise UnclassifiedError(f"its type cannot be read: {reason}")
+            case StringType() | SliceType() | InterfaceType():
+                raise UnclassifiedError(f"`{found.name}` is no type of C")
+            case StructType() | NamedType() | QualifiedType() | DeclaredType():
+                raise AssertionError(f"not a scalar: {found!r}")
+            case _:
+                assert_never(found)
+
+    def _integer(self, name: str, size: int) -> tuple[str, ...]:
+        if size in (1, 2, 4, 8):
+            return (INTEGER,)
+        raise UnclassifiedError(f"how `{name}` of {size} bytes is passed is not known")
+
+    def _float(self, name: str, size: int) -> tuple[str, ...]:
+        if size in (2, 4, 8):
+            return (SSE,)
+        if size == 16 and name in self._rules.x87_names:
+            return (X87, X87UP)
+        if size == 16 and name in self._rules.quad_names:
+            return (SSE, SSEUP)
+        raise UnclassifiedError(f"how `{name}` of {size} bytes is passed is not known")
+
+    def _vector(self, found: ArrayType) -> tuple[str, ...]:
+        if found.size == 8 and found.count != 1:
+            return (SSE,)  # one element of 8 bytes: clang's answer depends on its version
+        if found.size == 16:
+            return (SSE, SSEUP)
+        raise UnclassifiedError(
+            f"how a vector of {found.size} bytes is passed depends on compiler options"
+        )
+
+    def _alignment(self, type_id: TypeId, found: Type, depth: int) -> int:
+        if depth > MAX_NESTING:
+            raise malformed(self._program, type_id, f"types nested more than {MAX_NESTING} deep")
+        match found:
+            case StructType():
+                if type_id not in self._alignments:
+                    self._alignments[type_id] = None
+                    self._alignments[type_id] = self._struct_alignment(found, depth)
+                known = self._alignments[type_id]
+                if known is None:
+                    raise malformed(self._program, type_id, "a structure contains itself")
+                return known
+            case ArrayType(element=element, vector=False):
+                inner, bare_element = bare(self._program, element)
+                return self._alignment(inner, bare_element, depth + 1)
+            case ComplexType(size=size):
+                return size // 2 or 1
+            case _:
+                return max(1, _size(found) or 1)
+
+    def _struct_alignment(self, found: StructType, depth: int) -> int:
+        if found.alignment is not None:
+            return found.alignment
+        largest = 1
+        for member in found.members:
+            alignment = self._member_alignment(member, depth)
+            if member.bits is None and member.offset % alignment:
+                return 1  # packed
+            largest = max(largest, alignment)
+        return 1 if (found.size or 0) % largest else largest
+
+    def _member_alignment(self, member: Member, depth: int) -> int:
+        # A typedef can carry an alignment of its own; the outermost one counts.
+        current = member.type
+        for _ in range(MAX_NESTING):
+            named = self._program.type(current)
+            if isinstance(named, NamedType) and named.alignment is not None:
+                return max(1, named.alignment)
+            if not isinstance(named, NamedType | QualifiedType):
+                break
+            current = named.target
+        inner, found = bare(self._program, current)
+        return self._alignment(inner, found, depth + 1)
+
+
+def _is_vector(found: Type) -> bool:
+    return isinstance(found, ArrayType) and found.vector
+
+
+def _size(found: Type) -> int | None:
+    size: int | None = getattr(found, "size", None)
+    return size
+
+
+def _merge(merged: list[str], index: int, name: str) -> None:
+    """3.2.3, step 4, (a) to (f)."""
+    before = merged[index]
+    if before == name or name == NO_CLASS:
+        return
+    if before == NO_CLASS:
+        merged[index] = name
+    elif MEMORY in (before, name):
+        merged[index] = MEMORY
+    elif INTEGER in (before, name):
+        merged[index] = INTEGER
+    elif {before, name} & {X87, X87UP, COMPLEX_X87}:
+        merged[index] = MEMORY
+    else:
+        merged[index] = SSE
+
+
+def _cleaned(merged: list[str]) -> tuple[str, ...]:
+    """3.2.3, step 5: what a mixture makes of the whole."""
+    if MEMORY in merged:
+        return (MEMORY,)
+    for index, name in enumerate(merged):
+        if name == X87UP and (index == 0 or merged[index - 1] != X87):
+            return (MEMORY,)
+    if len(merged) > 2 and (merged[0] != SSE or any(name != SSEUP for name in merged[1:])):
+        return (MEMORY,)
+    for index, name in enumerate(merged):
+        if name == SSEUP and (index == 0 or merged[index - 1] not in (SSE, SSEUP)):
+            merged[index] = SSE
+    return tuple(merged)

@@ -1,0 +1,176 @@
+"""System V AMD64: a value is cut into eightbytes, and each goes where its class says.
+
+Source: System V ABI, AMD64 supplement, 3.2.3 Parameter Passing. Where gcc and clang
+agree with each other and not with the text, they are followed; the conformance test
+(tests/conformance/test_signatures.py) asks both.
+"""
+
+from __future__ import annotations
+
+from fetchc.abi.classify import (
+    BY_REFERENCE,
+    COMPLEX_X87,
+    INTEGER,
+    MEMORY,
+    SSE,
+    SSEUP,
+    X87,
+    Classifier,
+)
+from fetchc.abi.layout import UnclassifiedError, round_up, unclassified
+from fetchc.program.places import Indirect, InMemory, InRegister, Piece, Pieces
+from fetchc.target.model import EightbyteRules
+from fetchc.units import ByteOffset, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.program.model import Program
+    from fetchc.program.places import Absent, Place
+    from fetchc.target.model import Convention
+    from fetchc.units import DwarfRegister, TypeId
+
+__all__ = ["parameter_places", "result_place"]
+
+
+def parameter_places(
+    program: Program,
+    convention: Convention,
+    parameters: Sequence[TypeId],
+    results: Sequence[TypeId],
+) -> tuple[Place, ...]:
+    """See :func:`fetchc.abi.places.parameter_places`."""
+    classifier = Classifier(program, _rules(convention))
+    assignment = _Assignment(convention, classifier)
+    places: list[Place] = []
+    stopped: Absent | None = None
+    try:
+        for result in results:
+            if classifier.classes(result) in ((MEMORY,), (BY_REFERENCE,)):
+                assignment.integers = 1  # the address of the memory for the result
+    except UnclassifiedError as error:
+        stopped = unclassified(error)
+    for parameter in parameters:
+        if stopped is None:
+            try:
+                places.append(assignment.place(parameter))
+                continue
+            except UnclassifiedError as error:
+                stopped = unclassified(error)
+        places.append(stopped)
+    return tuple(places)
+
+
+def result_place(program: Program, convention: Convention, result: TypeId) -> Place:
+    """See :func:`fetchc.abi.places.result_place`."""
+    rules = _rules(convention)
+    classifier = Classifier(program, rules)
+    try:
+        classes = classifier.classes(result)
+        size = classifier.size(result)
+    except UnclassifiedError as error:
+        return unclassified(error)
+    if classes in ((MEMORY,), (BY_REFERENCE,)):
+        return InMemory(convention.result_integer_registers[0], ByteOffset(0))
+    if classes == (COMPLEX_X87,):
+        half = ByteSize(size // 2)
+        first, second = rules.x87_registers
+        return Pieces(
+            (
+                Piece(ByteOffset(0), half, InRegister(first)),
+                Piece(ByteOffset(half), half, InRegister(second)),
+            )
+        )
+    if X87 in classes:
+        return InRegister(rules.x87_registers[0])
+    return _in_registers(
+        classes, size, convention.result_integer_registers, convention.result_float_registers
+    )
+
+
+class _Assignment:
+    """Registers and stack handed out so far to the arguments of one call."""
+
+    __slots__ = ("classifier", "convention", "floats", "integers", "stack")
+
+    def __init__(self, convention: Convention, classifier: Classifier) -> None:
+        self.convention = convention
+        self.classifier = classifier
+        self.integers = 0
+        self.floats = 0
+        self.stack = 0
+
+    def place(self, parameter: TypeId) -> Place:
+        """The next argument's place: wholly in registers or wholly on the stack."""
+        classes = self.classifier.classes(parameter)
+        size = self.classifier.size(parameter)
+        if classes == (BY_REFERENCE,):
+            return self._by_reference()
+        if not any(classes):
+            return Pieces(())  # nothing is passed: an empty structure
+        integers = self.convention.integer_registers[self.integers :]
+        floats = self.convention.float_registers[self.floats :]
+        wanted_integers = classes.count(INTEGER)
+        wanted_floats = classes.count(SSE)
+        if (
+            {*classes} <= {"", INTEGER, SSE, SSEUP}
+            and wanted_integers <= len(integers)
+            and wanted_floats <= len(floats)
+        ):
+            self.integers += wanted_integers
+            self.floats += wanted_floats
+            return _in_registers(classes, size, integers, floats)
+        split = _rules(self.convention).wide_splits and self.classifier.is_wide_integer(parameter)
+        if split and len(integers) == 1:
+            self.integers += 1
+            low = Piece(ByteOffset(0), ByteSize(8), InRegister(integers[0]))
+            return Pieces((low, Piece(ByteOffset(8), ByteSize(8), self._push(8, 8))))
+        alignment = 8 if split else max(8, self.classifier.alignment(parameter))
+        return self._push(size, alignment)
+
+    def _by_reference(self) -> Place:
+        if self.integers < len(self.convention.integer_registers):
+            register = self.convention.integer_registers[self.integers]
+            self.integers += 1
+            return InMemory(register, ByteOffset(0))
+        return Indirect(self._push(8, 8), ByteOffset(0))
+
+    def _push(self, size: int, alignment: int) -> InMemory:
+        start = round_up(self.stack, alignment)
+        self.stack = start + round_up(size, 8)
+        offset = ByteOffset(self.convention.stack_offset + start)
+        return InMemory(self.convention.stack_pointer, offset)
+
+
+def _in_registers(
+    classes: tuple[str, ...],
+    size: int,
+    integers: Sequence[DwarfRegister],
+    floats: Sequence[DwarfRegister],
+) -> Place:
+    """One piece a register; SSEUP widens the vector register before it."""
+    next_integer, next_float = iter(integers), iter(floats)
+    pieces: list[Piece] = []
+    for index, name in enumerate(classes):
+        start = 8 * index
+        part = min(8, size - start)
+        if name == INTEGER:
+            place = InRegister(next(next_integer))
+        elif name == SSE:
+            place = InRegister(next(next_float))
+        elif name == SSEUP:
+            before = pieces.pop()
+            pieces.append(Piece(before.offset, ByteSize(before.size + part), before.place))
+            continue
+        else:
+            continue  # padding only: it goes nowhere
+        pieces.append(Piece(ByteOffset(start), ByteSize(part), place))
+    if len(pieces) == 1 and pieces[0].offset == 0 and pieces[0].size == size:
+        return pieces[0].place
+    return Pieces(tuple(pieces))
+
+
+def _rules(convention: Convention) -> EightbyteRules:
+    assert isinstance(convention.rules, EightbyteRules)
+    return convention.rules

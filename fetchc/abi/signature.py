@@ -1,0 +1,129 @@
+"""What a call really passes: hidden parameters in, parameters that no caller passes out."""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.abi.choose import go_version
+from fetchc.program.places import Absent
+from fetchc.program.types import IntType
+from fetchc.record import Record
+from fetchc.target.model import GoRules
+from fetchc.units import ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.model import Function, Program, Variable
+    from fetchc.target.model import Convention
+    from fetchc.units import TypeId
+
+__all__ = ["Passed", "dictionary_position", "passed"]
+
+_DICTIONARY = ".dict"
+
+# Bodies that reach the dictionary through their closure: f.func1, f.func1.2, f-range1,
+# f.gowrap1, f.deferwrap1, and method values (-fm).
+# Source: Go, src/cmd/compile/internal/ir/func.go (closureName).
+_CLOSURE = re.compile(r"(?:\.func\d+|-range\d+|\.gowrap\d+|\.deferwrap\d+)(?:[.-]\w+)*$|-fm$")
+
+# type:.eq.T, type..hash.T: made for a type, not written.
+_MADE = ("type:.", "type..")
+
+# Constructors and destructors of classes with virtual bases, as gcc declares them: the
+# first is never passed, whether the second is depends on which copy this is.
+# Source: gcc, gcc/cp/class.cc (in_charge_identifier, vtt_parm_identifier).
+_IN_CHARGE = "__in_chrg"
+_VIRTUAL_TABLE = "__vtt_parm"
+
+
+class Passed(Record):
+    """The types of a call, and which declared variable is which.
+
+    ``positions`` has one entry a variable: its index in ``parameters`` or, for a result,
+    in ``results``; an Absent where the variable is not passed or its place not known.
+    """
+
+    positions: tuple[int | Absent, ...]
+    parameters: tuple[TypeId, ...]
+    results: tuple[TypeId, ...]
+
+
+def passed(
+    program: Program,
+    convention: Convention,
+    function: Function,
+    variables: tuple[Variable, ...],
+) -> Passed:
+    """The parameters of ``function`` as its callers pass them."""
+    go = isinstance(convention.rules, GoRules)
+    positions: list[int | Absent] = []
+    parameters: list[TypeId] = []
+    results: list[TypeId] = []
+    dictionary: int | Absent | None = None
+    if go and not any(variable.name == _DICTIONARY for variable in variables):
+        dictionary = dictionary_position(function)
+    stopped = dictionary if isinstance(dictionary, Absent) else None
+    for variable in variables:
+        if variable.kind == "result":
+            positions.append(len(results))
+            results.append(variable.type)
+            continue
+        if dictionary == len(parameters):
+            parameters.append(_word(program))
+        if variable.artificial and variable.name == _IN_CHARGE:
+            positions.append(Absent("FC0401", "no caller passes it"))
+            continue
+        if variable.artificial and variable.name == _VIRTUAL_TABLE:
+            stopped = Absent("FC0401", "whether a table of virtual bases is passed is not said")
+        if stopped is not None:
+            positions.append(stopped)
+            continue
+        positions.append(len(parameters))
+        parameters.append(variable.type)
+    if dictionary == len(parameters):
+        parameters.append(_word(program))
+    if not go:
+        result = program.result(function)
+        results = [] if result is None else [result]
+    return Passed(tuple(positions), tuple(parameters), tuple(results))
+
+
+def dictionary_position(function: Function) -> int | Absent | None:
+    """Where a generic Go function takes its hidden dictionary among its parameters.
+
+    A generic body is compiled once a shape (``main.Sum[go.shape.int]``) and gets a
+    dictionary of its type arguments: first, or since Go 1.20 behind a receiver. None for
+    other functions, for closures (theirs is captured) and for compiler-made ones.
+    Source: Go, src/cmd/compile/internal/noder/reader.go (shapedMethodExpr, dictParam);
+    read live in 1.19, 1.26 and 1.27.
+    """
+    name = function.name
+    if "[go.shape." not in name or name.startswith(_MADE):
+        return None
+    plain = _without_brackets(name)
+    # The last element of the package path, then what the package declares.
+    declared = plain[plain.rfind("/") + 1 :].partition(".")[2]
+    if _CLOSURE.search(declared):
+        return None
+    if "." not in declared:
+        return 0
+    version = go_version(function.producer)
+    if version is None:
+        return Absent("FC0401", "the Go version, which places the hidden dictionary, is not known")
+    return 1 if version >= (1, 20) else 0
+
+
+def _without_brackets(name: str) -> str:
+    # Type arguments hold dots, slashes and brackets of their own: Map[go.shape.[]a/b.T].
+    depth = 0
+    kept = []
+    for character in name:
+        depth += character == "["
+        if depth == 0:
+            kept.append(character)
+        depth -= character == "]" and depth > 0
+    return "".join(kept)
+
+
+def _word(program: Program) -> TypeId:
+    return program.intern(IntType("uintptr", ByteSize(program.word_bytes), False))

@@ -1,0 +1,126 @@
+"""Registers and calling conventions, as records of the data under ``targets/``.
+
+A new architecture is a file in ``targets/arch``; a new convention of a scheme that is
+known is a file in ``targets/abi``. A new scheme is a record of rules below, an engine
+in :mod:`fetchc.abi` and a branch in :mod:`fetchc.target.load`.
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+from fetchc.units import ByteOffset, ByteSize, DwarfRegister
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "Architecture",
+    "Convention",
+    "EightbyteRules",
+    "GoRules",
+    "Instruction",
+    "StackCheck",
+]
+
+
+class Architecture(Record):
+    """A machine's registers, by the kernel's names and by the DWARF numbers.
+
+    ``registers`` are those a fetch-arg can name, by DWARF number; ``named`` is every
+    name the kernel takes, some of which have no number. ``unfetchable`` are the
+    registers that values can be in and the kernel does not save, by DWARF number:
+    their names are for messages. ``aliases`` are names that users and debuggers
+    write: the kernel's name and how many of the register's low bits are meant.
+    ``refused`` are names known to be out of reach, with the words that complete
+    "because ...". ``entry_stack_bytes`` is what a call pushes: at a function's
+    first instruction the CFA is the stack pointer plus that.
+    """
+
+    name: str
+    word_bytes: int
+    little_endian: bool
+    registers: Mapping[int, str]
+    named: frozenset[str]
+    unfetchable: Mapping[int, str]
+    aliases: Mapping[str, tuple[str, int]]
+    refused: Mapping[str, str]
+    stack_pointer: DwarfRegister
+    entry_stack_bytes: ByteSize
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # mappings have no hash; a name has one architecture
+
+    def shown(self, register: DwarfRegister) -> str:
+        """The register for a message: ``%di``, ``%xmm0``, or its number."""
+        name = self.registers.get(register) or self.unfetchable.get(register)
+        return f"DWARF register {register}" if name is None else f"%{name}"
+
+
+class Instruction(Record):
+    """An encoding of known length: ``prefix``, then bytes of any value up to ``size``."""
+
+    prefix: bytes
+    size: ByteSize
+
+
+class StackCheck(Record):
+    """What a function may begin with to compare the stack pointer with its limit.
+
+    Each of ``sequences`` is a whole check: one entry an instruction, and in that the
+    encodings to choose from.
+    """
+
+    sequences: tuple[tuple[tuple[Instruction, ...], ...], ...]
+
+
+class EightbyteRules(Record):
+    """What the System V x86-64 engine needs to know beside the registers.
+
+    ``x87_registers`` hold long double results. ``x87_names`` and ``quad_names`` tell the
+    16-byte floating-point types apart, which debug information does not;
+    ``wide_integer_names`` are the 16-byte integers that are verified. ``wide_splits``:
+    a 16-byte integer may go half into the last register, and is aligned to 8.
+    ``triviality_stated``: a structure about which the debug information does not say how
+    it is passed is passed by value.
+    """
+
+    x87_registers: tuple[DwarfRegister, ...]
+    x87_names: tuple[str, ...]
+    quad_names: tuple[str, ...]
+    wide_integer_names: tuple[str, ...]
+    wide_splits: bool
+    triviality_stated: bool
+
+
+class GoRules(Record):
+    """What Go's run time adds to its convention.
+
+    ``goroutine_register`` holds the running g in Go code, ``closure_register`` the
+    closure's captured variables at its entry; None where the convention has none.
+    ``vector_packages`` are prefixes of types that go into vector registers.
+    """
+
+    goroutine_register: DwarfRegister | None
+    closure_register: DwarfRegister | None
+    stack_check: StackCheck | None
+    vector_packages: tuple[str, ...]
+
+
+class Convention(Record):
+    """Where a caller puts arguments and finds results.
+
+    Registers are DWARF numbers in the order of use. ``stack_offset`` is where the first
+    argument on the stack is, from the stack pointer at the callee's first instruction.
+    """
+
+    name: str
+    architecture: str
+    word_bytes: int
+    stack_pointer: DwarfRegister
+    stack_offset: ByteOffset
+    integer_registers: tuple[DwarfRegister, ...]
+    float_registers: tuple[DwarfRegister, ...]
+    result_integer_registers: tuple[DwarfRegister, ...]
+    result_float_registers: tuple[DwarfRegister, ...]
+    rules: EightbyteRules | GoRules
