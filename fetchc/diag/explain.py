@@ -13,16 +13,16 @@ from fetchc.diag.codes import TITLES
 __all__ = ["explain"]
 
 
-def explain(code: str) -> str | None:
-    """Title, meaning, example and cure of ``code``; None where there is no such code.
+def explain(code: str) -> str:
+    """Title, meaning, example and cure of ``code``, one of :data:`fetchc.diag.codes.TITLES`.
 
-    Several lines without a final newline, at most 100 columns wide.
+    Several lines without a final newline, at most 100 columns wide. Raises ValueError
+    for what is no code.
     """
-    title = TITLES.get(code)
     text = _texts().get(code)
-    if title is None or text is None:
-        return None
-    return f"{code}: {title}\n\n{text}"
+    if text is None:
+        raise ValueError(f"no diagnostic code {code!r}")
+    return f"{code}: {TITLES[code]}\n\n{text}"
 
 
 def _texts() -> dict[str, str]:

@@ -32,8 +32,8 @@ _RESET = "\x1b[0m"
 def render(diagnostic: Diagnostic, text: str, name: str = "<argument>", color: bool = False) -> str:
     """Lines without a final newline: header, the place in ``text``, notes, help, origin.
 
-    ``text`` is what the spans count in; ``name`` says where the user gave it. Spans that
-    reach beyond ``text`` are cut to it.
+    ``text`` is what the spans count in, empty where there is nothing to show; ``name`` says
+    where the user gave it. Spans that reach beyond ``text`` are cut to it.
     """
     paint = _painted if color else _plain
     tint = _YELLOW if diagnostic.severity == "warning" else _RED
@@ -47,7 +47,7 @@ def render(diagnostic: Diagnostic, text: str, name: str = "<argument>", color: b
         (_within(label.span, text), label.text, mark, tint)
         for label, mark, tint in (*primary, *((it, "-", _BLUE) for it in diagnostic.secondary))
     ]
-    if labels:
+    if labels and text:
         bar = paint("   |", _BLUE)
         lines.append(f"{paint('  -->', _BLUE)} {printable(name)}:1:{labels[0][0].start + 1}")
         lines.append(bar)
