@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from fetchc.record import Record
-from fetchc.units import Address, ByteSize, FileOffset
+from fetchc.debuginfo.image import Image, Segment
+from fetchc.debuginfo.separate import DEBUG_ROOT, debug_image
+from fetchc.debuginfo.symbols import Symbol, SymbolTable, symbol_table
+from fetchc.diag.errors import DebugInfoError
+from fetchc.units import Address, FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,81 +17,133 @@ if TYPE_CHECKING:
 __all__ = ["Elf", "Segment", "Symbol"]
 
 
-class Segment(Record):
-    """A PT_LOAD: bytes of the file that are mapped at an address. ``flags``: PF_R 4, W 2, X 1."""
-
-    offset: FileOffset
-    address: Address
-    file_size: ByteSize
-    memory_size: ByteSize
-    flags: int
-
-
-class Symbol(Record):
-    """A defined symbol. ``kind`` is STT_* (2 function, 10 ifunc), ``binding`` STB_* (0 local)."""
-
-    name: str
-    address: Address
-    size: ByteSize
-    kind: int
-    binding: int
-    section: int
-
-
 class Elf:
     """A mapped ELF file of either class and byte order.
 
     Opening reads the headers. Code bytes and segments are the file's own; symbols and
-    debug sections may come from a separate debug file, found when first asked for.
+    debug sections come from a separate debug file where the file has no .debug_info, found
+    when first asked for. ``kind`` is e_type, ``machine`` e_machine.
     """
 
-    path: str
-    kind: int  # e_type
-    machine: int  # e_machine
-    word_bytes: int
-    little_endian: bool
-    entry: Address
-    segments: tuple[Segment, ...]
+    __slots__ = (
+        "_debug",
+        "_debug_root",
+        "_image",
+        "_tables",
+        "entry",
+        "kind",
+        "little_endian",
+        "machine",
+        "path",
+        "segments",
+        "word_bytes",
+    )
 
-    def __init__(self, path: str) -> None:
-        raise NotImplementedError
+    def __init__(self, path: str, debug_root: str = DEBUG_ROOT) -> None:
+        self._image = Image(path)
+        self._debug: Image | None = None
+        self._debug_root: str | None = debug_root
+        self._tables: tuple[SymbolTable, ...] | None = None
+        self.path = path
+        self.kind: int = self._image.kind
+        self.machine: int = self._image.machine
+        self.entry = self._image.entry
+        self.word_bytes = 8 if self._image.bits64 else 4
+        self.little_endian = self._image.little
+        self.segments = self._image.segments
+
+    def _debug_file(self) -> Image | None:
+        # The image with the debug sections when it is not the program itself.
+        if self._debug_root is not None:
+            if self._image.header(".debug_info") is None:
+                self._debug = debug_image(self._image, self._debug_root)
+            self._debug_root = None
+        return self._debug
+
+    @property
+    def debug_path(self) -> str:
+        """The file that the debug sections are read from: the separate one, else the program."""
+        debug = self._debug_file()
+        return self.path if debug is None else debug.path
 
     def open_section(self, name: str) -> Section | None:
-        """The section of that name to read piecewise; None when absent or without bytes."""
-        raise NotImplementedError
+        """The section of that name to read piecewise; None when absent or without bytes.
+
+        ``.debug_*`` come from the separate debug file where there is one.
+        """
+        if name.startswith(".debug_"):
+            debug = self._debug_file()
+            if debug is not None:
+                return debug.open_section(name)
+        return self._image.open_section(name)
 
     def section(self, name: str, limit: int | None = None) -> Buffer | None:
-        """Its decompressed content, at least the first ``limit`` bytes; None when absent."""
-        raise NotImplementedError
+        """Its decompressed content, at least the first ``limit`` bytes; None when absent.
+
+        A plain section is a view of the mapped file, whole whatever the limit.
+        """
+        found = self.open_section(name)
+        return None if found is None else found.upto(limit)
 
     def section_address(self, name: str) -> Address | None:
         """Where the section of the program file is mapped (sh_addr); None when absent."""
-        raise NotImplementedError
+        header = self._image.header(name)
+        return None if header is None else header.address
+
+    def _symbol_tables(self) -> tuple[SymbolTable, ...]:
+        if self._tables is None:
+            full = symbol_table(self._image, ".symtab")
+            debug = self._debug_file() if full is None else None
+            if debug is not None:
+                full = symbol_table(debug, ".symtab")
+            exported = symbol_table(self._image, ".dynsym")
+            self._tables = tuple([table for table in (full, exported) if table is not None])
+        return self._tables
 
     def symbols_named(self, name: str) -> tuple[Symbol, ...]:
-        """Defined symbols of exactly that name."""
-        raise NotImplementedError
+        """Defined symbols of exactly that name, from .symtab, else from .dynsym."""
+        for table in self._symbol_tables():
+            found = table.named(name)
+            if found:
+                return found
+        return ()
 
     def function_symbols(self) -> Iterator[Symbol]:
-        """Every defined function symbol, in the order of the table."""
-        raise NotImplementedError
+        """Every defined function symbol of .symtab, of .dynsym where that is missing."""
+        for table in self._symbol_tables()[:1]:
+            yield from table.functions()
 
     def symbols_at(self, address: Address) -> tuple[Symbol, ...]:
         """Function symbols (and untyped ones) whose address is exactly that."""
-        raise NotImplementedError
+        for table in self._symbol_tables():
+            found = table.at(address)
+            if found:
+                return found
+        return ()
 
     def segment_of(self, address: Address) -> Segment | None:
         """The PT_LOAD that holds ``address`` in the memory image."""
-        raise NotImplementedError
+        for segment in self.segments:
+            if segment.address <= address < segment.address + segment.memory_size:
+                return segment
+        return None
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at ``address`` is in the file; FC0904 where no segment has it."""
-        raise NotImplementedError
+        segment = self.segment_of(address)
+        if segment is None or address - segment.address >= segment.file_size:
+            raise DebugInfoError(
+                "FC0904", self.path, f"no segment has address {address:#x} in the file"
+            )
+        return FileOffset(address - segment.address + segment.offset)
 
     def read(self, address: Address, size: int) -> bytes:
         """Bytes of the file at ``address``, shorter where the segment's file part ends."""
-        raise NotImplementedError
+        start = self.file_offset(address)
+        segment = self.segment_of(address)
+        stop = start if segment is None else segment.offset + segment.file_size
+        return self._image.map[start : min(start + size, stop)]
 
     def build_id(self) -> str | None:
         """NT_GNU_BUILD_ID in lower-case hex."""
-        raise NotImplementedError
+        return self._image.build_id()

@@ -14,40 +14,105 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from mmap import mmap
 
+    from fetchc.debuginfo.inflate import Inflater
+
     Buffer = bytes | memoryview
 
 __all__ = ["Section"]
 
+_STRING_GUESS = 256  # bytes looked at first for a string's end
+
 
 class Section:
-    """Content of a section; ``size`` is of the decompressed bytes."""
+    """Content of a section; ``size`` is of the decompressed bytes.
 
-    __slots__ = ("little", "name", "path", "size")
+    A plain section is a window on the mapped file and copies only what is asked for. A
+    compressed one has an ``inflater`` and keeps what that has given so far.
+    """
 
-    path: str
-    name: str
-    size: int
-    little: bool
+    __slots__ = ("_available", "_base", "_inflater", "_map", "little", "name", "path", "size")
+
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        little: bool,
+        mapped: mmap,
+        base: int,
+        size: int,
+        inflater: Inflater | None = None,
+    ) -> None:
+        self.path = path
+        self.name = name
+        self.little = little
+        self.size = size
+        self._map = mapped
+        self._base = base
+        self._inflater = inflater
+        self._available: Buffer = b""
 
     def upto(self, limit: int | None = None) -> Buffer:
         """At least the first ``limit`` bytes (all if None), or fewer where the section ends."""
-        raise NotImplementedError
+        wanted = self.size if limit is None or limit > self.size else limit
+        have = len(self._available)
+        if have >= wanted:
+            return self._available
+        if self._inflater is None:
+            self._available = memoryview(self._map)[self._base : self._base + self.size]
+        else:
+            # Each step copies what is there: growing by an eighth keeps the copies below the
+            # cost of inflating.
+            target = min(self.size, max(wanted, have + have // 8))
+            self._available = b"".join((self._available, self._inflater.more(target - have)))
+        return self._available
 
     def bytes_between(self, start: int, end: int) -> bytes:
         """A copy of [start, end); FC0904 where that is outside the section."""
-        raise NotImplementedError
+        if not 0 <= start <= end <= self.size:
+            raise self.error(f"bytes {start:#x} to {end:#x} are outside the section", start)
+        if self._inflater is None:
+            return self._map[self._base + start : self._base + end]
+        return bytes(self.upto(end)[start:end])
 
     def find_all(self, needle: bytes) -> Iterator[int]:
-        """Offsets of every occurrence of ``needle``, overlapping ones too."""
-        raise NotImplementedError
+        """Offsets of every occurrence of ``needle``, overlapping ones too, in order."""
+        if not needle:
+            return
+        data: mmap | bytes
+        if self._inflater is None:
+            data, base = self._map, self._base
+        else:
+            data, base = bytes(self.upto()), 0
+        end = base + self.size
+        at = data.find(needle, base, end)
+        while at >= 0:
+            yield at - base
+            at = data.find(needle, at + 1, end)
 
     def cstring(self, offset: int) -> bytes:
         """The NUL-terminated string at ``offset``, without its NUL."""
-        raise NotImplementedError
+        if not 0 <= offset < self.size:
+            raise self.error("string outside the section", offset)
+        if self._inflater is None:
+            at = self._base + offset
+            end = self._map.find(b"\0", at, self._base + self.size)
+            if end >= 0:
+                return self._map[at:end]
+            raise self.error("string without an end", offset)
+        guess = _STRING_GUESS
+        while True:
+            data = bytes(self.upto(offset + guess))
+            end = data.find(b"\0", offset)
+            if end >= 0:
+                return data[offset:end]
+            if len(data) >= self.size:
+                raise self.error("string without an end", offset)
+            guess *= 4
 
     def cursor(self, offset: int, end: int | None = None) -> Cursor:
-        """A cursor at ``offset`` that inflates as it reads."""
-        raise NotImplementedError
+        """A cursor at ``offset`` that inflates as it reads, up to ``end`` or the section's end."""
+        stop = self.size if end is None else min(end, self.size)
+        return Cursor(self.path, self.name, self.upto(0), offset, stop, self.little, self)
 
     def error(self, what: str, offset: int | None = None) -> DebugInfoError:
         """A located FC0904 for ``raise``."""
