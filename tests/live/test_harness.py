@@ -196,6 +196,7 @@ def test_a_program_not_started_here_leaves_no_trace(session: Session) -> None:
     path = fixture("c/layouts/gcc-O2-dwarf5")
     offset, _ = place_of(path, "triple")
     session.add(f"p:{session.group}/ev {path}:{offset:#x} n=%di:s32")
+    session.enable()
     subprocess.run([path], stdout=subprocess.DEVNULL, check=True)
     assert session.hits("ev") == []
 
@@ -208,6 +209,7 @@ def test_nothing_stays_behind_when_a_test_fails() -> None:
 
     def fail(session: Session) -> None:
         session.add(f"p:{session.group}/ev {path}:{offset:#x} n=%di:s32")
+        session.enable()
         assert session.group in (tracing / "uprobe_events").read_text()
         raise LookupError("a test that fails")
 

@@ -79,6 +79,7 @@ class Session:
     def __enter__(self) -> Session:
         self._instance.mkdir()
         self._cleanup.callback(self._instance.rmdir)
+        self._cleanup.callback(self._remove)
         # The program's threads and children count as well.
         (self._instance / "options/event-fork").write_text("1")
         (self._instance / "buffer_size_kb").write_text("2048")
@@ -95,18 +96,25 @@ class Session:
         self._cleanup.close()
 
     def add(self, definition: str) -> None:
-        """Install one definition, whose group must be this session's, and enable it here."""
+        """Install one definition, whose group must be this session's; off until the next run."""
         head, *rest = definition.split()
         group, _, event = head.partition(":")[2].partition("/")
         if group != self.group:
             raise ValueError(f"the group of {head} is not {self.group}")
         _append(definition)
-        if event not in self._names:
-            self._cleanup.callback(_append, f"-:{group}/{event}")
-            self._names[event] = [argument.partition("=")[0] for argument in rest[1:]]
-            enable = self._instance / "events" / group / event / "enable"
-            self._cleanup.callback(enable.write_text, "0")
-            enable.write_text("1")
+        self._names[event] = [argument.partition("=")[0] for argument in rest[1:]]
+
+    def enable(self) -> None:
+        """Switch on what was added, for programs that :meth:`run` starts from now on."""
+        # All events at once: the kernel waits for its readers after each switch.
+        (self._instance / "events" / self.group / "enable").write_text("1")
+
+    def _remove(self) -> None:
+        if self._names:
+            try:
+                (self._instance / "events" / self.group / "enable").write_text("0")
+            finally:
+                _append("\n".join(f"-:{self.group}/{event}" for event in self._names))
 
     def run(self, command: Sequence[str | os.PathLike[str]]) -> str:
         """Run a program to its end under the probes and return what it printed.
@@ -114,6 +122,7 @@ class Session:
         The child enters its own number in ``set_event_pid`` before it becomes the program: the
         same fixture run by another test leaves no trace here.
         """
+        self.enable()
         only = self._instance / "set_event_pid"
 
         def enter() -> None:

@@ -143,6 +143,7 @@ KEPT int statics_here(int n);
 KEPT int statics_there(int n);
 KEPT int triple(int n);
 KEPT int gone(int n);
+KEPT void swallow(int n);
 int call_twin_here(struct inner *it);
 int call_twin_there(int wide, struct node *it);
 struct opaque *make_opaque(int round);

@@ -80,6 +80,8 @@ int triple(int n) {
     return 3 * n;
 }
 
+KEPT void swallow(int n) { USE(n); }
+
 /* Optimised, n is gone after the first instructions and twice is never anywhere. */
 int gone(int n) {
     int twice = 2 * n;
@@ -88,6 +90,6 @@ int gone(int n) {
     kept += twice & 1;
     n = kept;
     USE(n);
-    triple(kept);
+    swallow(kept);
     return shared_counter;
 }
