@@ -28,7 +28,9 @@ from fetchc.ir.nodes import (
 )
 from tests.support.machine import Memory
 
-DATA, TEXT, BIAS = 0x10000, 0x20000, 0xF000
+# Pages that a process may map where it likes; the texts end with their page.
+DATA, TEXT, BIAS = 0x10000, 0x20E00, 0xF000
+PAGE = 4096
 WIDTHS = (8, 16, 32, 64)
 
 offsets = st.one_of(
@@ -40,7 +42,7 @@ offsets = st.one_of(
 wild_offsets = st.one_of(offsets, st.integers(-(2**40), 2**40))
 
 
-def bases(returning: bool = False) -> st.SearchStrategy[Value]:
+def bases(returning: bool = False, bias: int = BIAS) -> st.SearchStrategy[Value]:
     """The bottoms of chains; the ``@`` forms come with their load."""
     plain: list[st.SearchStrategy[Value]] = [
         st.builds(Register, st.sampled_from(("di", "si", "ax", "r8", "sp"))),
@@ -50,7 +52,9 @@ def bases(returning: bool = False) -> st.SearchStrategy[Value]:
             Immediate, st.one_of(st.integers(-(2**63), 2**64 - 1), st.integers(DATA, DATA + 999))
         ),
         st.builds(Deref, st.builds(Absolute, st.integers(DATA - 8, DATA + 999)), st.just(0)),
-        st.builds(Deref, st.builds(Image, st.integers(0xFF8, 0x13E0)), st.just(0)),
+        st.builds(
+            Deref, st.builds(Image, st.integers(DATA - 8 - bias, DATA + 999 - bias)), st.just(0)
+        ),
     ]
     if returning:
         plain.append(st.just(ReturnValue()))
@@ -58,9 +62,11 @@ def bases(returning: bool = False) -> st.SearchStrategy[Value]:
 
 
 @st.composite
-def chains(draw: st.DrawFn, returning: bool = False, wild: bool = False, longest: int = 5) -> Value:
+def chains(
+    draw: st.DrawFn, returning: bool = False, wild: bool = False, longest: int = 5, bias: int = BIAS
+) -> Value:
     """A base below up to ``longest`` dereferences."""
-    value = draw(bases(returning))
+    value = draw(bases(returning, bias))
     used = wild_offsets if wild else offsets
     for offset in draw(st.lists(used, max_size=longest)):
         value = Deref(value, offset, draw(st.sampled_from((False, False, False, True))))
@@ -90,10 +96,10 @@ def stores(wild: bool = False) -> st.SearchStrategy[Store]:
 
 
 def fetches(
-    returning: bool = False, wild: bool = False, longest: int = 5
+    returning: bool = False, wild: bool = False, longest: int = 5, bias: int = BIAS
 ) -> st.SearchStrategy[Fetch]:
     """Fetches; those of ``wild`` break rules now and then, the others only that of the base."""
-    random = st.builds(Fetch, chains(returning, wild, longest), stores(wild))
+    random = st.builds(Fetch, chains(returning, wild, longest, bias), stores(wild))
     return st.one_of(random, random, random, st.builds(Fetch, st.just(Comm()), stores(wild)))
 
 
@@ -113,4 +119,5 @@ def memory(seed: int) -> tuple[Memory, dict[str, int]]:
     text_bytes = bytes([random.choice(b'\0abcdefgh\xe9"\\') for _ in range(511)]) + b"z"
     registers = {name: DATA + random.randrange(0, 512, 8) for name in ("di", "si", "r8", "sp")}
     registers["ax"] = random.choice((0, DATA, random.getrandbits(64)))
-    return Memory({DATA: data_bytes, TEXT: text_bytes}), registers
+    pages = {DATA: data_bytes.ljust(PAGE, b"\0"), TEXT & -PAGE: text_bytes.rjust(PAGE, b"\0")}
+    return Memory(pages), registers

@@ -28,7 +28,7 @@ class Uprobes:
     def judge(self, line: str) -> Verdict:
         """Write one definition, and remove at once what came of it."""
         try:
-            self._append(line)
+            self.add(line)
         except OSError as error:
             return Verdict(error.errno or -1, self._logged(line))
         self.clear()
@@ -44,9 +44,10 @@ class Uprobes:
     def clear(self) -> None:
         """Remove every event of our group."""
         for name in set(self.listed()):
-            self._append(f"-:{name}")
+            self.add(f"-:{name}")
 
-    def _append(self, line: str) -> None:
+    def add(self, line: str) -> None:
+        """Write one line, a definition of our group or a removal; OSError if it is refused."""
         # One write system call: the kernel takes a line from one write only.
         descriptor = os.open(TRACEFS / "uprobe_events", os.O_WRONLY | os.O_APPEND)
         try:

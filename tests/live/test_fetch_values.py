@@ -1,0 +1,193 @@
+"""The oracles of fetches, held against the running kernel: what an event really shows.
+
+A program of our own maps two pages, fills them and its registers from its standard input,
+and passes one instruction with a probe for each fetch. The kernel, the interpreter of
+fetch-arg text (tests/support/machine.py) and ``ir.evaluate`` must show the same.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fetchc.emit.definition import definition
+from fetchc.emit.fetcharg import body
+from fetchc.ir.evaluate import State, evaluate
+from fetchc.ir.nodes import Deref, Fetch, Register, Scalar
+from fetchc.ir.verify import verify
+from fetchc.target.kernel import kernel, running_version
+from fetchc.units import FileOffset
+from tests.property.test_fetch_values import shown
+from tests.support import fetches, machine
+from tests.support.verdicts import TRACEFS, Uprobes, why_not
+
+pytestmark = [pytest.mark.live]
+
+GROUP = "fetchc_fetch_values"
+COMM = "fetchc_values"
+KERNEL = kernel(running_version())
+SOURCE = r"""
+#include <sys/mman.h>
+#include <unistd.h>
+unsigned long registers[5]; /* di si r8 sp ax */
+unsigned long saved;
+void pass(void);
+__asm__(".text\n.globl pass, probed\n"
+        "pass: mov %rsp, saved(%rip)\n"
+        "mov registers(%rip), %rdi\n"
+        "mov registers+8(%rip), %rsi\n"
+        "mov registers+16(%rip), %r8\n"
+        "mov registers+24(%rip), %rsp\n"
+        "mov registers+32(%rip), %rax\n"
+        "probed: nop\n"
+        "mov saved(%rip), %rsp\n"
+        "ret\n");
+static int fill(void *to, long size)
+{
+    return read(0, to, size) != size;
+}
+static int page(unsigned long at)
+{
+    void *to = mmap((void *)at, 4096, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    return to != (void *)at || fill(to, 4096);
+}
+int main(void)
+{
+    if (fill(registers, sizeof registers) || page(DATA) || page(TEXT))
+        return 1;
+    pass();
+    return 0;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The program, where it is probed, and an instance of tracefs of our own."""
+
+    program: Path
+    offset: FileOffset
+    bias: int
+    instance: Path
+    probes: Uprobes
+
+    def show(self, texts: list[str], seed: int) -> list[str | None]:
+        """What the kernel shows for each fetch-arg; None where the event is missing."""
+        memory, registers = fetches.memory(seed)
+        values = [registers[name] for name in ("di", "si", "r8", "sp", "ax")]
+        given = b"".join([value.to_bytes(8, "little") for value in values])
+        given += b"".join(memory.regions.values())
+        # Few events, as each costs a grace period of RCU when it is disabled.
+        chunks = [texts[start : start + 10] for start in range(0, len(texts), 10)]
+        events = self.instance / "events" / GROUP / "enable"
+        try:
+            for number, chunk in enumerate(chunks):
+                path, arguments = str(self.program), [(f"a{n}", t) for n, t in enumerate(chunk)]
+                line = definition("uprobe", GROUP, f"e{number}", path, self.offset, arguments)
+                self.probes.add(line)
+            (self.instance / "trace").write_text("")
+            events.write_text("1")
+            subprocess.run([self.program], input=given, check=True, timeout=20)
+            trace = (self.instance / "trace").read_bytes().decode("latin-1")
+        finally:
+            if events.exists():
+                events.write_text("0")
+            self.probes.clear()
+        shown: list[str | None] = []
+        for number, chunk in enumerate(chunks):
+            # A value can hold newlines: a line ends where the next one, or the file, begins.
+            values_shown = " ".join([f"a{n}=(.*?)" for n in range(len(chunk))])
+            pattern = rf" e{number}: \(0x[0-9a-f]+\) {values_shown}\n(?= *{COMM}-\d+ |\Z)"
+            found = re.search(pattern, trace, re.DOTALL)
+            shown += found.groups() if found else [None] * len(chunk)
+        return shown
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("no gcc")
+    folder = tmp_path_factory.mktemp("values")
+    program, source = folder / COMM, folder / "values.c"
+    source.write_text(SOURCE)
+    pages = [f"-DDATA={fetches.DATA}", f"-DTEXT={fetches.TEXT & -fetches.PAGE}"]
+    subprocess.run([gcc, "-no-pie", *pages, "-o", program, source], check=True, timeout=60)
+    offset, bias = _probed(program)
+    instance = TRACEFS / "instances" / GROUP
+    probes = Uprobes(GROUP)
+    probes.clear()
+    instance.mkdir(exist_ok=True)
+    try:
+        yield Lab(program, offset, bias, instance, probes)
+    finally:
+        probes.clear()
+        instance.rmdir()
+
+
+def _probed(program: Path) -> tuple[FileOffset, int]:
+    # @+OFF counts from the probe's address less its file offset.
+    with program.open("rb") as stream:
+        elf = ELFFile(stream)
+        symbols = elf.get_section_by_name(".symtab")
+        assert isinstance(symbols, SymbolTableSection)
+        found = symbols.get_symbol_by_name("probed")
+        assert found is not None
+        address = int(found[0]["st_value"])
+        (offset,) = elf.address_offsets(address)
+    return FileOffset(offset), address - offset
+
+
+def oracles(lab: Lab, fetch: Fetch, text: str, seed: int) -> tuple[str | None, str | None]:
+    memory, registers = fetches.memory(seed)
+    thread = machine.Machine(registers, memory, lab.bias, COMM)
+    state = State(registers, memory.read, lab.bias, COMM.encode())
+    return machine.run(text, thread), shown(evaluate(fetch, state), fetch.store)
+
+
+def test_the_kernel_shows_what_the_oracles_say(lab: Lab) -> None:
+    compared = 0
+    several = st.lists(fetches.fetches(bias=lab.bias, longest=2), min_size=40, max_size=80)
+
+    @settings(
+        max_examples=20,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
+    )
+    @given(several, st.integers(0, 1000))
+    def check(several: list[Fetch], seed: int) -> None:
+        nonlocal compared
+        sound = [fetch for fetch in several if not verify(fetch, KERNEL)]
+        texts = [body(fetch) for fetch in sound]
+        for fetch, text, live in zip(sound, texts, lab.show(texts, seed), strict=True):
+            assert live is not None, f"{text}: no event"
+            by_text, by_tree = oracles(lab, fetch, text, seed)
+            if by_text is None:
+                continue  # stale bytes: whatever was there
+            compared += 1
+            assert (by_text, by_tree) == (live, live), text
+
+    check()
+    assert compared > 200
+
+
+def test_a_wrong_text_is_noticed(lab: Lab) -> None:
+    fetch = Fetch(Deref(Register("di"), 8), Scalar("x", 64))
+    (live,) = lab.show(["+0(%di):x64"], seed=3)
+    assert live is not None
+    assert live not in oracles(lab, fetch, body(fetch), seed=3)
+    (live,) = lab.show([body(fetch)], seed=3)
+    assert oracles(lab, fetch, body(fetch), seed=3) == (live, live)
