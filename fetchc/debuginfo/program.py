@@ -8,6 +8,7 @@ owns what they cache.
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf import functions, names, variables
+from fetchc.debuginfo.dwarf.attributes import language_key
 from fetchc.debuginfo.dwarf.constants import DW_AT_decl_file, DW_AT_decl_line, DW_AT_frame_base
 from fetchc.debuginfo.dwarf.info import DebugInfo
 from fetchc.debuginfo.dwarf.types import TypeTable
@@ -54,6 +55,7 @@ class DwarfProgram:
         "_elf",
         "_functions",
         "_info",
+        "_language",
         "_parameters",
         "_types",
         "architecture",
@@ -70,6 +72,7 @@ class DwarfProgram:
         self._functions: dict[str, tuple[Function, ...]] = {}
         self._parameters: dict[DieOffset, tuple[Variable, ...]] = {}
         self._definitions: dict[TypeId, TypeId] = {}
+        self._language: str | None = None
         self.path: str = path
         self.architecture: str = _architecture(elf)
         self.word_bytes: int = elf.word_bytes
@@ -139,7 +142,14 @@ class DwarfProgram:
 
         die = self._info.die(variable.die)
         around = self._around(variable, function)
-        return self._resolved(loclists.place_at(self._info, die, around, address), address)
+        place = loclists.place_at(self._info, die, around, address)
+        if not _frame_relative(place):
+            return place
+        from fetchc.debuginfo.dwarf.expr import resolve_frame
+        from fetchc.debuginfo.dwarf.frame import cfa_at
+
+        start = None if function is None else function.address
+        return resolve_frame(place, cfa_at(self._elf, address, start))
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
@@ -192,6 +202,17 @@ class DwarfProgram:
         self._require()
         return names.types_named(self._types, name, self._within(function))
 
+    def type_names(self) -> Iterator[str]:
+        """Names of the types that are defined outside functions; walks all units."""
+        self._require()
+        return names.type_names(self._types)
+
+    def main_language(self) -> str:
+        """Language key of the program's own code: Go where any unit is Go, else the first's."""
+        if self._language is None:
+            self._language = self._find_language()
+        return self._language
+
     def intern(self, made: Type) -> TypeId:
         """An id for a type that no debug information has (a cast's pointer)."""
         return self._types.intern(made)
@@ -238,6 +259,16 @@ class DwarfProgram:
             what = "the file has no debug information"
             raise DebugInfoError("FC0903", self.path, what, help=GET_DEBUG_INFO)
 
+    def _find_language(self) -> str:
+        first = ""
+        if self._info.present:
+            for unit in self._info.units():
+                key = language_key(unit)
+                if key == "go":
+                    return key
+                first = first or key
+        return first
+
     def _die(self, function: Function) -> Die:
         self._require()
         if function.die is None:
@@ -252,14 +283,6 @@ class DwarfProgram:
 
     def _around(self, variable: Variable, function: Function | None) -> Die | None:
         return None if variable.kind == variables.GLOBAL else self._within(function)
-
-    def _resolved(self, place: Place, address: Address) -> Place:
-        from fetchc.debuginfo.dwarf.expr import resolve_frame
-        from fetchc.debuginfo.dwarf.frame import cfa_at
-
-        if not _frame_relative(place):
-            return place
-        return resolve_frame(place, cfa_at(self._info.elf, address))
 
 
 def open_program(path: str) -> DwarfProgram:

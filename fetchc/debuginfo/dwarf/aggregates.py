@@ -98,7 +98,7 @@ def _member(types: TypeTable, die: Die) -> Member:
 
 def _base(types: TypeTable, die: Die) -> Member:
     base = types.target_die(die)
-    name = "" if base is None else types.name(base)
+    name = "" if base is None else types.name(types.resolved(base))
     offset = None if die.unsigned(DW_AT_virtuality) else _offset(types, die)
     if offset is None:
         return _unplaced(types, die, name, True)
@@ -151,7 +151,8 @@ def _bit_field(types: TypeTable, die: Die) -> BitField | None:
         if location is None:
             return None
         offset = 8 * location
-        from_top = die.constant(DW_AT_bit_offset)
+        # Negative where clang lets a packed field cross its unit, at times in a form without sign.
+        from_top = die.signed(DW_AT_bit_offset)
         if from_top is not None and types.info.elf.little_endian:
             # Counted from the most significant bit of the storage unit, on every machine.
             storage = die.unsigned(DW_AT_byte_size)

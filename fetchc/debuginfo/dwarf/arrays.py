@@ -127,9 +127,9 @@ def _dimension(types: TypeTable, die: Die) -> Dimension:
         return Dimension(None, f"its indices start at {lower}")
     count = die.unsigned(DW_AT_count)
     if count is None and die.has(DW_AT_upper_bound):
-        upper = die.unsigned(DW_AT_upper_bound)
+        upper = die.constant(DW_AT_upper_bound)
         if upper is not None:
-            # int a[0] of gcc: an upper bound of -1 in a form without sign.
+            # int a[0] of gcc: an upper bound of -1, at times in a form without sign.
             count = 0 if upper == (1 << 8 * die.unit.address_size) - 1 else upper + 1
     if count is not None and not 0 <= count < ADDRESS_SPACE:
         raise malformed(die, f"an array of {count} elements")

@@ -72,9 +72,8 @@ def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
         for die in _subprograms(info, unit):
             for start, end in info.ranges(die):
                 if start <= address < end:
-                    symbols = elf.symbols_at(start)
-                    symbol = symbols[0].name if symbols else ""
-                    return _function(info, die, symbol, start, ByteSize(end - start))
+                    name = next((symbol.name for symbol in elf.symbols_at(start)), "")
+                    return _function(info, die, name, start, ByteSize(end - start))
     for symbol in elf.function_symbols():
         if symbol.address <= address < symbol.address + symbol.size:
             return _of_symbol(info, symbol)

@@ -19,6 +19,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_base_type,
     DW_TAG_class_type,
     DW_TAG_enumeration_type,
+    DW_TAG_namespace,
     DW_TAG_pointer_type,
     DW_TAG_structure_type,
     DW_TAG_subroutine_type,
@@ -27,7 +28,13 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_union_type,
     DW_TAG_unspecified_type,
 )
-from fetchc.debuginfo.dwarf.scopes import answers_to, declaration, last_part, qualified_name
+from fetchc.debuginfo.dwarf.scopes import (
+    UNNAMED_NAMESPACE,
+    answers_to,
+    declaration,
+    last_part,
+    qualified_name,
+)
 from fetchc.program.types import FloatType, IntType
 from fetchc.record import Record
 from fetchc.units import ByteSize, TypeId
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.program.types import Member
 
-__all__ = ["base_spelling", "definition", "types_named"]
+__all__ = ["base_spelling", "definition", "type_names", "types_named"]
 
 CLASSES = frozenset({DW_TAG_structure_type, DW_TAG_class_type})
 TAGS_OF_KEYWORD = {
@@ -60,11 +67,15 @@ GO_TAGS = frozenset(
         DW_TAG_structure_type,
         DW_TAG_typedef,
         DW_TAG_base_type,
+        DW_TAG_namespace,
         DW_TAG_pointer_type,
         DW_TAG_array_type,
         DW_TAG_subroutine_type,
     }
 )
+NAMED = ORDINARY | TAGGED
+NESTING = CLASSES | {DW_TAG_union_type, DW_TAG_namespace}
+KEYWORDS = {**AGGREGATES, DW_TAG_enumeration_type: "enum"}
 QUALIFIERS = frozenset({"const", "volatile"})
 BASE_WORDS = frozenset({"char", "short", "int", "long", "float", "double", "signed", "unsigned"})
 UNITS_FOR_BASE = 64  # a base type that so many units lack is not looked for any further
@@ -154,6 +165,37 @@ def definition(types: TypeTable, type_id: TypeId) -> TypeId:
     same = (other for other in candidates if qualified_name(types.info, other) == name)
     found = _ids(types, same)
     return found[0] if len(found) == 1 else type_id
+
+
+def type_names(types: TypeTable) -> Iterator[str]:
+    """Names of the types that stand outside functions, each once; walks all units."""
+    seen = set()
+    for unit in types.info.units():
+        keywords = is_c_family(unit) and not has_namespaces(unit)
+        waiting: list[tuple[str, Iterator[Die]]] = [("", iter(types.info.children(unit.top)))]
+        while waiting:
+            scope, children = waiting[-1]
+            die = next(children, None)
+            if die is None:
+                waiting.pop()
+                continue
+            if die.tag not in NAMED and die.tag != DW_TAG_namespace:
+                continue
+            name = die.text(DW_AT_name) or ""
+            if die.tag == DW_TAG_namespace:
+                name = name or UNNAMED_NAMESPACE
+            if not name:
+                continue
+            whole = scope + name
+            if die.has_children and die.tag in NESTING and has_namespaces(unit):
+                waiting.append((whole + "::", iter(types.info.children(die))))
+            if die.tag == DW_TAG_namespace or die.flag(DW_AT_declaration):
+                continue
+            if keywords and die.tag in KEYWORDS:
+                whole = f"{KEYWORDS[die.tag]} {whole}"
+            if whole not in seen:
+                seen.add(whole)
+                yield whole
 
 
 def _base(types: TypeTable, base: Base, home: Unit | None) -> tuple[TypeId, ...]:

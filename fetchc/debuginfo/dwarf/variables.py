@@ -51,6 +51,10 @@ PARAMETER, RESULT, LOCAL, GLOBAL = "parameter", "result", "local", "global"
 # DW_TAG_member with DW_AT_external: a static member of a class up to DWARF 4.
 GLOBAL_TAGS = frozenset({DW_TAG_variable, DW_TAG_member})
 FUNCTION_SCOPES = frozenset({DW_TAG_subprogram, DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
+# Parameters of C++ constructors and destructors that only some of the copies take: the
+# abstract entry lists them, the copy that has one says so. Source: gcc/cp/class.cc,
+# maybe_retrofit_in_chrg.
+ONLY_IN_COPIES = frozenset({"__in_chrg", "__vtt_parm"})
 INNER = frozenset({DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 
 
@@ -160,7 +164,11 @@ def _merged(info: DebugInfo, die: Die, listing: Listing) -> list[Die]:
     for template in _templates(info, die):
         declared = list(listing(info, template))
         if declared:
-            merged = [known.get(entry.offset, entry) for entry in declared]
+            merged = [
+                known.get(entry.offset, entry)
+                for entry in declared
+                if entry.offset in known or entry.text(DW_AT_name) not in ONLY_IN_COPIES
+            ]
             there = {entry.offset for entry in merged}
             return merged + [entry for entry in own if entry.offset not in there]
     return own
