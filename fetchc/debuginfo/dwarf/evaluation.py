@@ -183,7 +183,7 @@ def _literal(run: Run, operation: Operation) -> None:
 def _entry_value(run: Run, operation: Operation) -> None:
     code = operation.block[0] if operation.block else 0
     of = f"DWARF register {code - op.DW_OP_reg0}" if op.is_register(code) else "an expression"
-    run.push(Unknown(f"computed from what {of} held on entry, which is not kept"))
+    run.push(Unknown(f"what {of} held on entry"))
 
 
 def _opaque(run: Run, operation: Operation) -> None:

@@ -215,12 +215,16 @@ def _distance(number: int, address_size: int) -> ByteOffset:
 def _words(at: InMemory | FrameRelative | AtAddress | Indirect) -> str:
     match at:
         case InMemory(register, offset):
-            return f"DWARF register {register} {offset:+d}"
+            return f"DWARF register {register}{_plus(offset)}"
         case FrameRelative(offset):
-            return f"the address of its stack frame {offset:+d}"
+            return f"the address of its stack frame{_plus(offset)}"
         case AtAddress(address):
             return f"the address {address:#x} of the file"
         case Indirect(_, offset):
-            return f"a word of memory {offset:+d}" if offset else "a word of memory"
+            return f"a word of memory{_plus(offset)}"
         case _:
             assert_never(at)
+
+
+def _plus(offset: int) -> str:
+    return f" {'-' if offset < 0 else '+'} {abs(offset)}" if offset else ""

@@ -1,0 +1,362 @@
+"""Location expressions as bytes, and the places that they describe."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.debuginfo.dwarf.cursor import Cursor
+from fetchc.debuginfo.dwarf.expr import Machine, evaluate, moved, resolve_frame
+from fetchc.debuginfo.dwarf.operations import operation_name
+from fetchc.diag.errors import DebugInfoError
+from fetchc.program.places import (
+    Absent,
+    AtAddress,
+    Constant,
+    FrameRelative,
+    Indirect,
+    InMemory,
+    InRegister,
+    Piece,
+    Pieces,
+    Place,
+)
+from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
+
+CFA = FrameRelative(ByteOffset(0))
+
+
+def register(number: int) -> InRegister:
+    return InRegister(DwarfRegister(number))
+
+
+def memory(number: int, offset: int) -> InMemory:
+    return InMemory(DwarfRegister(number), ByteOffset(offset))
+
+
+def frame(offset: int) -> FrameRelative:
+    return FrameRelative(ByteOffset(offset))
+
+
+def at(address: int) -> AtAddress:
+    return AtAddress(Address(address))
+
+
+def indirect(pointer: Place, offset: int = 0) -> Indirect:
+    return Indirect(pointer, ByteOffset(offset))
+
+
+def pieces(*parts: tuple[int, int, Place]) -> Pieces:
+    return Pieces(tuple(Piece(ByteOffset(start), ByteSize(size), p) for start, size, p in parts))
+
+
+def describe(
+    expression: str,
+    *,
+    frame_base: Place | None = None,
+    little: bool = True,
+    address_size: int = 8,
+    initial: Place | None = None,
+) -> Place:
+    """The place of an expression in hex; addrx 0 is 0x4000 and so on in steps of 8."""
+    cursor = Cursor("a.out", ".debug_info", bytes.fromhex(expression), little=little)
+    machine = Machine(address_size, 4, frame_base, lambda index: Address(0x4000 + 8 * index))
+    return evaluate(cursor, machine, initial)
+
+
+def absent(expression: str, **options: Place | None) -> Absent:
+    described = describe(expression, **options)  # type: ignore[arg-type]
+    assert isinstance(described, Absent)
+    return described
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("55", register(5)),  # reg5
+        ("90 21", register(33)),  # regx 33
+        ("55 96", register(5)),  # nop behind it
+        ("55 f0", register(5)),  # GNU_uninit
+        ("77 08", memory(7, 8)),  # breg7 8
+        ("76 70", memory(6, -16)),  # breg6 -16
+        ("92 21 7f", memory(33, -1)),  # bregx 33, -1
+        ("03 1020000000000000", at(0x2010)),
+        ("a1 02", at(0x4010)),  # addrx 2
+        ("fb 02", at(0x4010)),  # GNU_addr_index 2
+        ("9c", frame(0)),  # call_frame_cfa, as Go's parameters
+        ("9c 23 10", frame(16)),  # plus_uconst
+        ("9c 11 70 22", frame(-16)),  # consts -16, plus
+        ("9c 48 1c", frame(-24)),  # lit24, minus
+        ("11 70 9c 22", frame(-16)),  # the constant below
+        ("03 1020000000000000 23 08", at(0x2018)),
+        ("77 08 06", indirect(memory(7, 8))),
+        ("77 08 06 23 20", indirect(memory(7, 8), 32)),
+        ("77 08 06 23 20 06", indirect(indirect(memory(7, 8), 32))),
+        ("77 08 94 08", indirect(memory(7, 8))),  # deref_size 8
+        ("76 00 23 f8ffffffffffffffff01", memory(6, -8)),  # -8 spelled unsigned
+        ("35 9f", Constant(5)),
+        ("09 ff 9f", Constant(-1)),  # const1s
+        ("08 ff 9f", Constant(255)),  # const1u
+        ("0a 3412 9f", Constant(0x1234)),
+        ("0b ffff 9f", Constant(-1)),
+        ("0c 78563412 9f", Constant(0x12345678)),
+        ("0d feffffff 9f", Constant(-2)),
+        ("0e ffffffffffffffff 9f", Constant((1 << 64) - 1)),
+        ("0f ffffffffffffffff 9f", Constant(-1)),
+        ("10 8001 9f", Constant(128)),
+        ("a2 01 9f", Constant(0x4008)),  # constx
+        ("35 37 22 9f", Constant(12)),
+        ("37 35 1c 9f", Constant(2)),
+        ("37 35 1e 9f", Constant(35)),
+        ("37 35 1a 9f", Constant(5)),
+        ("37 38 21 9f", Constant(15)),
+        ("37 35 27 9f", Constant(2)),
+        ("37 1f 9f", Constant(-7)),
+        ("37 20 9f", Constant(-8)),
+        ("9e 04 78563412", Constant(0x12345678)),  # implicit_value
+        ("75 00 9f", register(5)),  # the value is all of a register
+        ("77 08 06 9f", memory(7, 8)),  # the value is a word of memory
+        ("35 12 22 9f", Constant(10)),  # dup
+        ("35 37 13 9f", Constant(5)),  # drop
+        ("35 37 14 1c 1c 9f", Constant(3)),  # over: 5, 7, 5 -> 5 - (7 - 5)
+        ("35 37 15 01 13 13 9f", Constant(5)),  # pick 1, drop, drop
+        ("35 37 16 1c 9f", Constant(2)),  # swap: 7 - 5
+        ("31 32 33 17 1c 1c 9f", Constant(4)),  # rot: 3, 1, 2 -> 3 - (1 - 2)
+    ],
+)
+def test_a_simple_location(expression: str, expected: Place) -> None:
+    assert describe(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("frame_base", "expected"),
+    [
+        (CFA, frame(-20)),
+        (frame(16), frame(-4)),
+        (register(6), memory(6, -20)),  # clang: the base is what rbp holds
+        (memory(7, 8), memory(7, -12)),
+        (at(0x1000), at(0x1000 - 20)),
+        (indirect(memory(6, -8)), indirect(memory(6, -8), -20)),  # gcc with a realigned stack
+    ],
+)
+def test_a_frame_base_moves_fbreg(frame_base: Place, expected: Place) -> None:
+    assert describe("91 6c", frame_base=frame_base) == expected  # fbreg -20
+
+
+def test_pieces_count_from_the_start_of_the_object() -> None:
+    # A Go string in two registers, then a hole, then eight bytes of the frame.
+    assert describe("50 93 08 53 93 08 93 04 91 10 93 08", frame_base=CFA) == pieces(
+        (0, 8, register(0)),
+        (8, 8, register(3)),
+        (16, 4, Absent("FC0401", "the compiler gives it no location (it was optimised out)")),
+        (20, 8, frame(16)),
+    )
+
+
+def test_values_can_be_pieces() -> None:
+    assert describe("35 9f 93 04 9e 02 0100 93 02") == pieces(
+        (0, 4, Constant(5)), (4, 2, Constant(1))
+    )
+
+
+def test_bit_pieces_of_whole_bytes() -> None:
+    assert describe("50 9d 20 00 77 08 9d 10 08") == pieces(
+        (0, 4, register(0)), (4, 2, memory(7, 9))
+    )
+
+
+def test_a_bit_piece_inside_a_register_is_absent() -> None:
+    described = describe("50 9d 08 08")
+    assert described == pieces((0, 1, Absent("FC0404", "its bits are in the middle of a place")))
+
+
+def test_bit_pieces_that_are_no_bytes() -> None:
+    assert absent("50 9d 03 00 51 9d 05 00").code == "FC0404"
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "reason"),
+    [
+        ("", "FC0401", "the compiler gives it no location (it was optimised out)"),
+        ("9e 00", "FC0401", "the compiler gives it no location (it was optimised out)"),
+        ("0e 1000000000000000 e0", "FC0403", "it is in thread-local storage"),
+        ("0e 1000000000000000 9b", "FC0403", "it is in thread-local storage"),
+        ("75 08 9f", "FC0406", "it is computed as DWARF register 5 + 8 and kept in no memory"),
+        (
+            "9c 9f",
+            "FC0406",
+            "it is computed as the address of its stack frame and kept in no memory",
+        ),
+        (
+            "03 1020000000000000 9f",
+            "FC0406",
+            "it is computed as the address 0x2010 of the file and kept in no memory",
+        ),
+        (
+            "a3 01 55 9f",
+            "FC0406",
+            "it is what DWARF register 5 held on entry and kept in no memory",
+        ),
+        (
+            "f3 01 55 23 08 9f",
+            "FC0406",
+            "it is what DWARF register 5 held on entry and kept in no memory",
+        ),
+        (
+            "75 00 70 00 22",
+            "FC0405",
+            "its address is computed at run time (DW_OP_plus)",
+        ),
+        (
+            "75 00 35 1a 9f",
+            "FC0406",
+            "it is computed at run time (DW_OP_and) and kept in no memory",
+        ),
+        (
+            "75 00 94 04 9f",
+            "FC0406",
+            "it is computed from 4 bytes of memory and kept in no memory",
+        ),
+        (
+            "a5 11 20 a8 00 9f",
+            "FC0406",
+            "it is computed at run time (DW_OP_convert) and kept in no memory",
+        ),
+        (
+            "a0 10000000 00",
+            "FC0406",
+            "it points at a variable that the compiler keeps in no memory",
+        ),
+        (
+            "10 8020",
+            "FC0405",
+            "its address is the fixed number 0x1000, which is in no part of the file",
+        ),
+        ("35 06", "FC0405", "its address is read from the fixed address 0x5"),
+        ("30 28 0100 31 9f", "FC0406", "it is chosen at run time (DW_OP_bra)"),
+        (
+            "98 1000",
+            "FC0406",
+            "it is computed by a procedure of the debug information (DW_OP_call2)",
+        ),
+        ("ed 00 01 9f", "FC0406", "it is computed by the unknown operation DW_OP_0xed"),
+        (
+            "91 10",
+            "FC0405",
+            "its address is relative to a frame base that the debug information does not give",
+        ),
+    ],
+)
+def test_what_cannot_be_fetched_says_why(expression: str, code: str, reason: str) -> None:
+    assert absent(expression) == Absent(code, reason)
+
+
+def test_a_frame_base_that_is_absent_takes_its_variables_along() -> None:
+    base = Absent("FC0405", "its address is computed at run time (DW_OP_and)")
+    described = absent("91 10", frame_base=base)
+    assert described.code == "FC0405"
+    assert described.reason.endswith(base.reason)
+
+
+def test_a_word_of_a_big_endian_machine_is_not_taken_for_its_value() -> None:
+    assert describe("77 08 06", little=False) == indirect(memory(7, 8))
+    assert isinstance(describe("77 08 06 9f", little=False), Absent)
+
+
+def test_numbers_in_the_byte_order_of_the_file() -> None:
+    assert describe("03 00002010", little=False, address_size=4) == at(0x2010)
+    assert describe("9e 02 0102", little=False) == Constant(0x0102)
+
+
+def test_a_32_bit_address_wraps_at_its_own_size() -> None:
+    assert describe("75 00 23 fcffffff0f", address_size=4) == memory(5, -4)
+
+
+def test_too_many_dereferences_are_refused() -> None:
+    assert describe("77 00" + "06" * 32) != absent("77 00" + "06" * 33)
+    described = absent("77 00" + "06" * 40)
+    assert described == Absent("FC0405", "its address is behind more than 32 pointers")
+
+
+def test_a_rule_of_call_frame_information_starts_with_the_cfa() -> None:
+    assert describe("23 08", initial=CFA) == frame(8)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("03 1020", "a.out: .debug_info+0x1: truncated 8-byte number"),
+        ("01", "a.out: .debug_info+0x0: unknown operation DW_OP_0x1"),
+        ("06", "a.out: .debug_info+0x1: the expression takes a value from its empty stack"),
+        ("35 15 04", "a.out: .debug_info+0x3: the expression has no stack entry 4"),
+        ("55 23 08", "a.out: .debug_info+0x1: DW_OP_plus_uconst follows a finished location"),
+        ("35 55", "a.out: .debug_info+0x1: DW_OP_reg5 with values left on the stack"),
+        ("55 93 08 56", "a.out: .debug_info+0x4: the last piece of the expression has no size"),
+        ("9e 05 00", "a.out: .debug_info+0x2: truncated block of 5 bytes"),
+        ("91", "a.out: .debug_info+0x1: truncated signed LEB128 number"),
+    ],
+)
+def test_malformed_expressions(expression: str, message: str) -> None:
+    with pytest.raises(DebugInfoError) as caught:
+        describe(expression)
+    assert str(caught.value) == message
+    assert caught.value.code == "FC0904"
+
+
+@given(st.binary(max_size=40), st.sampled_from([4, 8]), st.booleans())
+def test_any_bytes_are_a_place_or_a_located_error(raw: bytes, size: int, little: bool) -> None:
+    located: str | None = ".debug_info"
+    try:
+        described = describe(raw.hex(), frame_base=CFA, address_size=size, little=little)
+        resolve_frame(described, memory(7, 8))
+    except DebugInfoError as error:
+        located = error.section
+    assert located == ".debug_info"
+
+
+def test_a_long_chain_of_operations_is_bounded() -> None:
+    raw = b"\x12" * 100_000  # dup
+    assert isinstance(describe("35" + raw.hex() + "9f"), Constant)
+    raw = b"\x12\x1e" * 50_000  # dup, mul: the number stays one word
+    described = describe("37" + raw.hex() + "9f")
+    assert isinstance(described, Constant)
+    assert described.value < 1 << 64
+
+
+def test_resolve_frame_reaches_every_part() -> None:
+    cfa = memory(7, 8)
+    assert resolve_frame(frame(-20), cfa) == memory(7, -12)
+    assert resolve_frame(indirect(frame(8), 4), cfa) == indirect(memory(7, 16), 4)
+    assert resolve_frame(pieces((0, 8, frame(0)), (8, 8, register(3))), cfa) == pieces(
+        (0, 8, memory(7, 8)), (8, 8, register(3))
+    )
+    realigned = indirect(memory(6, -8))
+    assert resolve_frame(frame(-20), realigned) == indirect(memory(6, -8), -20)
+    for other in (register(3), memory(3, 4), at(5), Constant(5)):
+        assert resolve_frame(other, cfa) == other
+
+
+def test_resolve_frame_without_a_frame_address() -> None:
+    nowhere = Absent("FC0401", "the file has no call-frame information for 0x10")
+    assert resolve_frame(frame(8), nowhere) == nowhere
+    assert resolve_frame(indirect(frame(8)), nowhere) == nowhere
+
+
+def test_moved_stays_in_memory() -> None:
+    assert moved(at(8), 8) == at(16)
+    assert moved(indirect(at(8)), 8) == indirect(at(8), 8)
+    described = moved(register(5), 8)
+    assert isinstance(described, Absent)
+
+
+@given(st.integers(0, 255))
+def test_every_operation_has_a_name(code: int) -> None:
+    assert operation_name(code).startswith("DW_OP_")
+
+
+def test_numbers_are_read_as_struct_packs_them() -> None:
+    packed = struct.pack("<Bq", 0x0F, -(1 << 63))
+    assert describe(packed.hex() + "9f") == Constant(-(1 << 63))
