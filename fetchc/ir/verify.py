@@ -222,6 +222,7 @@ def _legal(fetch: Fetch, chain: list[Value], kernel: Kernel, kind: str) -> list[
     for rule in stores:
         if outermost.name not in rule.on:
             problems.append(_wrong_base(rule, outermost))
+            break  # an array and its elements would say the same
     return problems
 
 

@@ -50,6 +50,11 @@ DI = Register("di")
 KERNEL = kernel(running_version())
 Rule = Callable[[Fetch, Diagnostic], bool]
 
+
+def texts(store: Store) -> bool:
+    return isinstance(store.element if isinstance(store, Array) else store, Text)
+
+
 # Where we refuse what the kernel accepts: the reason, and what it is about.
 STRICTER: list[tuple[str, Rule]] = [
     (
@@ -57,11 +62,10 @@ STRICTER: list[tuple[str, Rule]] = [
         lambda fetch, problem: problem.code == "FC0511",
     ),
     (
-        "an immediate as string is read as an address, which Deref says plainly",
+        "an immediate as string is read as an address, which Deref says plainly, and as an array"
+        " of strings it makes the kernel step from an address that it never set",
         lambda fetch, problem: (
-            problem.code == "FC0507"
-            and isinstance(fetch.value, Immediate)
-            and isinstance(fetch.store, Text)
+            problem.code == "FC0507" and isinstance(fetch.value, Immediate) and texts(fetch.store)
         ),
     ),
     (
@@ -209,6 +213,7 @@ SINGLE: list[Fetch] = [
     Fetch(Deref(DI, 0, user=True), Array(Text(True), 4)),
     Fetch(Deref(DI, 0, user=True), Array(Bits(1, 0, 8), 4)),
     # texts
+    *[Fetch(Immediate(8), Array(Text(), count)) for count in (1, 4)],
     *[Fetch(value, Text()) for value in (DI, StackPointer(), StackEntry(3), Immediate(4096))],
     *[Fetch(value, Text(user=True)) for value in (DI, Deref(DI, 0), Deref(DI, 8, user=True))],
     Fetch(Comm(), Text()),
