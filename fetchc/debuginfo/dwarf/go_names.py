@@ -72,14 +72,19 @@ def with_import_path(info: DebugInfo, name: str) -> Iterator[str]:
             yield f"{head}{slash}{last.replace('.', '%2e')}.{rest}"
 
 
-def type_spellings(info: DebugInfo, name: str) -> Iterator[str]:
-    """Names under which the debug information may have the type that a person calls ``name``."""
+def type_spellings(info: DebugInfo, name: str, package: str) -> Iterator[str]:
+    """Names under which the debug information may have the type that a person calls ``name``.
+
+    ``package`` is the import path of the code around, as the linker writes it, or empty.
+    """
     matched = MODIFIERS.match(name)
     modifiers = "" if matched is None else matched.group()
     bare = name[len(modifiers) :]
     bare = ALIASES.get(bare, bare)
     for spelling in escaped(bare):
         yield modifiers + spelling
+    if package and "." not in bare:
+        yield f"{modifiers}{package}.{bare}"
     for spelling in with_import_path(info, bare):
         yield modifiers + spelling
 

@@ -134,7 +134,8 @@ def base_spelling(name: str) -> Base | None:
 
 def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId, ...]:
     """Ids of the unlike definitions of that name; ``within`` is an entry of the unit at hand."""
-    home = None if within is None else declaration(types.info, within).unit
+    origin = None if within is None else declaration(types.info, within)
+    home = None if origin is None else origin.unit
     base = base_spelling(name)
     if base is not None and (home is None or not is_go(home)):
         return _base(types, base, home)
@@ -142,7 +143,9 @@ def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId
     if len(words) > 1 and words[0] in TAGS_OF_KEYWORD:
         return _ids(types, _search(types, " ".join(words[1:]), TAGS_OF_KEYWORD[words[0]], home))
     if home is None or is_go(home):
-        for spelling in go_names.type_spellings(types.info, name):
+        function = None if origin is None else origin.text(DW_AT_name)
+        package = go_names.package_of(function or "")
+        for spelling in go_names.type_spellings(types.info, name, package):
             candidates = types.info.find_named(spelling, GO_TAGS, definitions=True)
             found = _preferred([die for die in candidates if is_go(die.unit)])
             if found:
