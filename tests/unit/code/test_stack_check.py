@@ -1,0 +1,162 @@
+"""The stack check's patterns against a disassembler, on every function of real programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import capstone
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from fetchc.code.stack_check import after_stack_check
+from fetchc.target.load import convention
+from fetchc.target.model import GoRules, StackCheck
+from tests.support.toolchains import ROOT, TOOLCHAINS
+
+# Programs of the corpus, and the assemblers that come with the toolchains (many more functions).
+PROGRAMS = {
+    "corpus go1.15": (ROOT / "corpus/go/dnsforward/bin/go1.15", "go-x86_64-abi0"),
+    "corpus go1.22": (ROOT / "corpus/go/dnsforward/bin/go1.22", "go-x86_64-regabi"),
+    "corpus go1.27": (ROOT / "corpus/go/dnsforward/bin/go1.27", "go-x86_64-regabi"),
+    "miekg go1.15": (ROOT / "corpus/go/miekg/bin/go1.15", "go-x86_64-abi0"),
+    "asm 1.22": (TOOLCHAINS / "go-1.22.10/go/pkg/tool/linux_amd64/asm", "go-x86_64-regabi"),
+    "asm 1.27": (TOOLCHAINS / "go-1.27.3/go/pkg/tool/linux_amd64/asm", "go-x86_64-regabi"),
+}
+CHECK_BYTES = 64
+STEPS = {"mov", "lea", "cmp", "sub", "jb", "je", "jbe"}
+LIMITS = (0x10, 0x18)  # g.stackguard0 and g.stackguard1
+
+
+def stack_check(name: str) -> StackCheck:
+    rules = convention(name).rules
+    assert isinstance(rules, GoRules)
+    assert rules.stack_check is not None
+    return rules.stack_check
+
+
+def functions(path: Path) -> Iterator[tuple[str, bytes]]:
+    with path.open("rb") as stream:
+        elf = ELFFile(stream)
+        symbols = elf.get_section_by_name(".symtab")
+        text = elf.get_section_by_name(".text")
+        if not isinstance(symbols, SymbolTableSection) or text is None:
+            return
+        code, base = text.data(), text["sh_addr"]
+        found = {
+            symbol["st_value"] - base: (symbol.name, symbol["st_size"])
+            for symbol in symbols.iter_symbols()
+            if symbol["st_info"]["type"] == "STT_FUNC"
+        }
+        for start, (name, size) in sorted(found.items()):
+            if 0 <= start < len(code):
+                yield name, code[start : start + min(CHECK_BYTES, size)]
+
+
+def disassembler() -> capstone.Cs:
+    made = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    made.detail = True
+    return made
+
+
+def by_disassembly(machine: capstone.Cs, code: bytes) -> int:
+    """Behind the first jbe that follows a look at g's limit, with no other work before it."""
+    limit = False
+    for instruction in machine.disasm(code, 0):
+        if instruction.mnemonic not in STEPS:
+            return 0
+        for operand in instruction.operands:
+            if operand.type == capstone.x86.X86_OP_MEM:
+                base = instruction.reg_name(operand.mem.base)
+                limit |= base in ("r14", "rcx") and operand.mem.disp in LIMITS
+        if instruction.mnemonic == "jbe":
+            return instruction.address + instruction.size if limit else 0
+    return 0
+
+
+def wrong_answers(path: Path, name: str, check: StackCheck) -> tuple[Counter[int], list[str]]:
+    machine = disassembler()
+    counts: Counter[int] = Counter()
+    wrong = []
+    for symbol, code in functions(path):
+        stack = name.endswith("abi0") or symbol.endswith(".abi0")
+        used = stack_check("go-x86_64-abi0") if stack else check
+        found = after_stack_check(code, used)
+        counts[found] += 1
+        if found != by_disassembly(machine, code):
+            wrong.append(symbol)
+    return counts, wrong
+
+
+@pytest.mark.parametrize("label", PROGRAMS)
+def test_patterns_agree_with_a_disassembler(label: str) -> None:
+    path, name = PROGRAMS[label]
+    if not path.exists():
+        pytest.skip(f"no {path} here (.ci/setup brings the toolchains)")
+    counts, wrong = wrong_answers(path, name, stack_check(name))
+    if not counts:
+        pytest.skip(f"{path} has no symbols")
+    print(f"{label}: {counts.total()} functions, {counts.total() - counts[0]} with a check")
+    assert not wrong
+    assert counts.total() > 500
+    assert counts.total() > 2 * counts[0]
+
+
+@pytest.mark.parametrize("label", PROGRAMS)
+def test_nothing_of_the_caller_is_overwritten(label: str) -> None:
+    """What is stepped over writes neither the stack pointer nor an argument's register."""
+    path, name = PROGRAMS[label]
+    if not path.exists():
+        pytest.skip(f"no {path} here (.ci/setup brings the toolchains)")
+    machine = disassembler()
+    stepped = 0
+    for symbol, code in functions(path):
+        stack = name.endswith("abi0") or symbol.endswith(".abi0")
+        allowed = {"rflags", "r12", "r14"} | ({"rcx", "rax", "rsi"} if stack else set())
+        check = stack_check("go-x86_64-abi0" if stack else name)
+        end = after_stack_check(code, check)
+        starts = {0}
+        for instruction in machine.disasm(code[:end], 0):
+            written = {instruction.reg_name(n) for n in instruction.regs_access()[1]}
+            assert written <= allowed, (symbol, instruction)
+            starts.add(instruction.address + instruction.size)
+        assert end in starts, symbol
+        stepped += end > 0
+    if not stepped:
+        pytest.skip(f"{path} has no symbols")
+
+
+@pytest.mark.parametrize("broken", ["a sequence is missing", "a length is wrong"])
+def test_a_wrong_pattern_is_noticed(broken: str) -> None:
+    path, name = PROGRAMS["corpus go1.27"]
+    check = stack_check(name)
+    if broken == "a sequence is missing":
+        check = StackCheck(check.sequences[:1] + check.sequences[2:])
+    else:
+        lengthened = tuple(
+            tuple(type(e)(e.prefix, type(e.size)(e.size + 1)) for e in encodings)
+            for encodings in check.sequences[0]
+        )
+        check = StackCheck((lengthened, *check.sequences[1:]))
+    assert wrong_answers(path, name, check)[1]
+
+
+@pytest.mark.parametrize("name", ["go-x86_64-abi0", "go-x86_64-regabi"])
+def test_truncated_code_has_no_check(name: str) -> None:
+    check = stack_check(name)
+    for sequence in check.sequences:
+        code = b"".join(e[0].prefix + bytes(e[0].size - len(e[0].prefix)) for e in sequence)
+        assert after_stack_check(code, check) == len(code)
+        assert after_stack_check(code + b"\xc3", check) == len(code)
+        for size in range(len(code)):
+            assert after_stack_check(code[:size], check) == 0
+
+
+def test_other_first_comparisons_are_no_stack_check() -> None:
+    # cmd/asm: encodeI2_1921_16To32Bit starts with cmp $3,%eax; jbe.
+    assert after_stack_check(bytes.fromhex("83f803760590"), stack_check("go-x86_64-regabi")) == 0
+    # runtime.decoderune stores a parameter first.
+    code = bytes.fromhex("48894424084839cb0f8634010000")
+    assert after_stack_check(code, stack_check("go-x86_64-regabi")) == 0
