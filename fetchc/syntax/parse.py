@@ -1,27 +1,94 @@
-"""From the text of an argument to its tree."""
+"""From the text of an argument, a probe point or a type to its tree."""
 
 from __future__ import annotations
 
+from fetchc.diag.errors import reject
+from fetchc.source import Span
+from fetchc.syntax import build_types, tables
+from fetchc.syntax.build import Builder
+from fetchc.syntax.driver import Unexpected, run
+from fetchc.syntax.limits import BRACKETS, DEPTH, LENGTH, depth_exceeds
+from fetchc.syntax.points import point_of
 from fetchc.syntax.tree import Argument, Expression, Point, TypeName
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["as_type", "parse_argument", "parse_point", "parse_type"]
 
 
 def parse_argument(text: str) -> Argument:
     """The tree of an argument; raises CompileError (FC0101, FC0102, FC0104, FC0207)."""
-    raise NotImplementedError(text)
+    result: Argument = _parse("argument", text)
+    return result
 
 
 def parse_point(text: str) -> Point:
     """The tree of a probe point alone, as ``--at`` takes it; raises CompileError."""
-    raise NotImplementedError(text)
+    _check_length(text)
+    if not text.strip():
+        raise reject("FC0104", "the probe point is empty", Span(0, len(text)), "nothing here")
+    return point_of(text)
 
 
 def parse_type(text: str) -> TypeName:
     """The tree of a type's name alone; raises CompileError."""
-    raise NotImplementedError(text)
+    result: TypeName = _parse("type", text)
+    return result
 
 
 def as_type(expression: Expression) -> TypeName | None:
     """An expression read as a type's name (``msg``, ``dns.Msg``), None where it cannot be one."""
-    raise NotImplementedError(expression)
+    return build_types.as_type(expression, {})
+
+
+def _parse(start: str, text: str) -> Any:
+    if not text.strip():
+        raise reject("FC0104", f"the {_what(start)} is empty", Span(0, len(text)), "nothing here")
+    _check_length(text)
+    builder = Builder(text)
+    try:
+        result = run(tables, start, text, builder)
+    except Unexpected as problem:
+        from fetchc.syntax.errors import explain
+
+        raise explain(text, start, problem) from None
+    if len(text) > DEPTH and depth_exceeds(result):
+        raise reject(
+            "FC0102",
+            f"the {_what(start)} nests more than {DEPTH} operations",
+            result.span,
+            "too deep",
+        )
+    builder.finish()
+    return result
+
+
+def _what(start: str) -> str:
+    return "expression" if start == "argument" else start
+
+
+def _check_length(text: str) -> None:
+    if len(text) > LENGTH:
+        raise reject(
+            "FC0102",
+            f"the text has {len(text)} characters, more than {LENGTH}",
+            Span(LENGTH, len(text)),
+            "too long",
+        )
+    if text.count("(") + text.count("[") <= BRACKETS:
+        return
+    depth = 0
+    for at, character in enumerate(text):
+        if character in "([":
+            depth += 1
+            if depth > BRACKETS:
+                raise reject(
+                    "FC0102",
+                    f"more than {BRACKETS} brackets are open at once",
+                    Span(at, at + 1),
+                    "too deep",
+                )
+        elif character in ")]":
+            depth -= 1

@@ -3,7 +3,7 @@
 Nothing is looked up here: whether ``main.counter`` is a variable of a package or a
 member of a local called ``main`` is the checker's question. Every node ends in the
 span of the text it came from, in characters. :mod:`fetchc.syntax.unparse` gives
-the canonical text back. The syntax itself is ``grammar/argument.lark``.
+the canonical text back. The syntax itself is ``grammar/expression.lark``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ __all__ = [
     "Expression",
     "FieldStep",
     "Format",
-    "FunctionOf",
     "Index",
     "IndexStep",
     "Integer",
@@ -56,8 +55,9 @@ class NamedType(Record):
 
     ``keyword`` is ``struct``, ``union``, ``enum``, ``class`` or None. ``name`` has one
     blank between words, no ``const`` and its like, and is otherwise as written
-    (``long unsigned`` stays so). ``arguments`` are those of a template or a generic
-    type, and not part of ``name``; an int among them is a template's number.
+    (``long unsigned`` stays so); Go's ``interface{}`` is ``interface {}``.
+    ``arguments`` are those of a template or a generic type, and not part of ``name``;
+    an int among them is a template's number.
     ``brackets`` is ``<`` or ``[``, or empty where there are no arguments.
     """
 
@@ -106,14 +106,7 @@ class ChannelOf(Record):
     span: Span
 
 
-class FunctionOf(Record):
-    """Go's ``func(A, B) R``; ``text`` as written. No value of one can be taken apart."""
-
-    text: str
-    span: Span
-
-
-TypeName = NamedType | PointerTo | ArrayOf | SliceOf | MapOf | ChannelOf | FunctionOf
+TypeName = NamedType | PointerTo | ArrayOf | SliceOf | MapOf | ChannelOf
 
 
 # --- paths of offsetof and container_of ---------------------------------------------------

@@ -1,17 +1,197 @@
-"""From a tree back to canonical text, for diagnostics and round trips."""
+"""From a tree back to canonical text, for diagnostics, look-ups and round trips."""
 
 from __future__ import annotations
 
-from fetchc.syntax.tree import Argument, Expression, TypeName
+from fetchc.record import assert_never
+from fetchc.syntax.tree import (
+    AddressOf,
+    Argument,
+    ArrayOf,
+    Assertion,
+    Binary,
+    Call,
+    Cast,
+    ChannelOf,
+    ContainerOf,
+    Dereference,
+    Expression,
+    Index,
+    IndexStep,
+    Integer,
+    MapOf,
+    Member,
+    MethodCall,
+    Name,
+    NamedType,
+    Negate,
+    OffsetOf,
+    Path,
+    Point,
+    PointerTo,
+    Range,
+    Register,
+    SizeOf,
+    SliceOf,
+    Special,
+    TypeName,
+)
 
-__all__ = ["unparse", "unparse_type"]
+__all__ = ["unparse", "unparse_point", "unparse_type"]
+
+# How tightly each form binds; an operand that binds less tightly gets parentheses.
+_SUM, _PRODUCT, _UNARY, _POSTFIX = range(4)
+_PRECEDENCE = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
 
 
 def unparse(node: Argument | Expression) -> str:
     """Canonical text of an argument or expression; parsing it gives the same tree again."""
-    raise NotImplementedError(node)
+    if not isinstance(node, Argument):
+        return _text(node)[0]
+    text = "" if node.name is None else f"{node.name}="
+    text += unparse(node.expression)
+    if node.format is not None:
+        text += f":{node.format.text}"
+    if node.point is not None:
+        text += f" @ {unparse_point(node.point)}"
+    return text
+
+
+def unparse_point(point: Point) -> str:
+    """Canonical text of a probe point, without the at sign."""
+    if point.address is not None:
+        return f"{point.address:#x}"
+    text = point.file or point.function or ""
+    if point.offset is not None:
+        text += f"+{point.offset:#x}"
+    if point.line is not None:
+        text += f":{point.line}"
+    return text + ("%return" if point.returns else "")
 
 
 def unparse_type(type: TypeName) -> str:
-    """Canonical text of a type's name, in the spelling of its language."""
-    raise NotImplementedError(type)
+    """Canonical text of a type's name.
+
+    Stars stand behind the name of a C type and before everything that only Go can
+    spell, which is then as Go's debug information has it: ``[]*main.T``.
+    """
+    return _type(type, prefix=_is_go(type))
+
+
+def _type(type: TypeName, prefix: bool) -> str:
+    match type:
+        case NamedType(keyword=keyword, name=name, arguments=arguments, brackets=brackets):
+            text = name if keyword is None else f"{keyword} {name}"
+            if arguments:
+                go = brackets == "["
+                inner = [
+                    str(argument)
+                    if isinstance(argument, int)
+                    else _type(argument, go or _is_go(argument))
+                    for argument in arguments
+                ]
+                # Go's debug information has no blank behind the comma.
+                text += f"[{','.join(inner)}]" if go else f"<{', '.join(inner)}>"
+            return text
+        case PointerTo(target=target):
+            if prefix:
+                return "*" + _type(target, prefix)
+            text = _type(target, prefix)
+            return text + "*" if text.endswith("*") else text + " *"
+        case ArrayOf(element=element, count=count):
+            return f"[{count}]{_type(element, prefix=True)}"
+        case SliceOf(element=element):
+            return f"[]{_type(element, prefix=True)}"
+        case MapOf(key=key, value=value):
+            return f"map[{_type(key, prefix=True)}]{_type(value, prefix=True)}"
+        case ChannelOf(element=element, direction=direction):
+            return f"{direction} {_type(element, prefix=True)}"
+        case _:
+            assert_never(type)
+
+
+def _is_go(type: TypeName) -> bool:
+    while isinstance(type, PointerTo):
+        type = type.target
+    if isinstance(type, NamedType):
+        return type.brackets == "[" or "." in type.name or "{" in type.name
+    return True
+
+
+def _text(node: Expression) -> tuple[str, int]:
+    # The text and how tightly its outermost form binds.
+    match node:
+        case Name(text=text, line=line):
+            return (text if line is None else f"{text}@{line}"), _POSTFIX
+        case Special(name=name):
+            return f"${name}", _POSTFIX
+        case Register(name=name):
+            return f"%{name}", _POSTFIX
+        case Integer(value=value):
+            return str(value), _POSTFIX
+        case Member(base=base, name=name, arrow=arrow):
+            return f"{_operand(base, _POSTFIX)}{'->' if arrow else '.'}{name}", _POSTFIX
+        case Index(base=base, index=index):
+            return f"{_operand(base, _POSTFIX)}[{index}]", _POSTFIX
+        case Range(base=base, low=low, high=high):
+            return f"{_operand(base, _POSTFIX)}[{low}:{high}]", _POSTFIX
+        case Assertion(base=base, type=type):
+            return f"{_operand(base, _POSTFIX)}.({unparse_type(type)})", _POSTFIX
+        case MethodCall(base=base, name=name, arguments=arguments):
+            return f"{_operand(base, _POSTFIX)}.{name}({_list(arguments)})", _POSTFIX
+        case Call(function=function, arguments=arguments):
+            return f"{function}({_list(arguments)})", _POSTFIX
+        case SizeOf(operand=operand):
+            # With the stars before it, a pointer would be read as a value again.
+            inner = _text(operand)[0] if isinstance(operand, Expression) else _c_type(operand)
+            return f"sizeof({inner})", _POSTFIX
+        case OffsetOf(type=type, path=path):
+            return f"offsetof({unparse_type(type)}, {_path(path)})", _POSTFIX
+        case ContainerOf(operand=operand, type=type, path=path):
+            inner = f"{_text(operand)[0]}, {unparse_type(type)}, {_path(path)}"
+            return f"container_of({inner})", _POSTFIX
+        case Dereference(operand=operand):
+            return f"*{_operand(operand, _UNARY)}", _UNARY
+        case AddressOf(operand=operand):
+            return f"&{_operand(operand, _UNARY)}", _UNARY
+        case Negate(operand=operand):
+            return f"-{_operand(operand, _UNARY)}", _UNARY
+        case Cast(type=type, operand=operand):
+            return _cast(type, operand)
+        case Binary(operator=operator, left=left, right=right):
+            binding = _PRECEDENCE[operator]
+            text = f"{_operand(left, binding)} {operator} {_operand(right, binding + 1)}"
+            return text, binding
+        case _:
+            assert_never(node)
+
+
+def _operand(node: Expression, at_least: int) -> str:
+    text, binding = _text(node)
+    return text if binding >= at_least else f"({text})"
+
+
+def _cast(type: TypeName, operand: Expression) -> tuple[str, int]:
+    text, binding = _text(operand)
+    if _is_go(type):
+        return f"({unparse_type(type)})({text})", _POSTFIX
+    # Without knowing types, `(name)-x` is a subtraction.
+    bare = isinstance(operand, Cast) or binding >= _POSTFIX
+    return f"({unparse_type(type)}){text if bare else f'({text})'}", _UNARY
+
+
+def _c_type(type: TypeName) -> str:
+    innermost = type
+    while isinstance(innermost, PointerTo):
+        innermost = innermost.target
+    return _type(type, prefix=not isinstance(innermost, NamedType))
+
+
+def _list(arguments: tuple[Expression, ...]) -> str:
+    return ", ".join([_text(argument)[0] for argument in arguments])
+
+
+def _path(path: Path) -> str:
+    text = ""
+    for step in path.steps:
+        text += f"[{step.index}]" if isinstance(step, IndexStep) else f".{step.name}"
+    return text.removeprefix(".")

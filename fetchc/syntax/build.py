@@ -1,0 +1,480 @@
+"""Actions of grammar/expression.lark: the tree of one argument.
+
+The grammar takes a little more than the language where one token of look-ahead cannot
+tell a type from a value (``(*a.b)`` before a cast, ``[int]`` behind a generic type). What
+is neither is refused here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.diag.errors import reject
+from fetchc.source import Span
+from fetchc.syntax.build_types import TypeActions, as_type, declared
+from fetchc.syntax.limits import shown
+from fetchc.syntax.numbers import constant, number
+from fetchc.syntax.points import point_behind
+from fetchc.syntax.tree import (
+    AddressOf,
+    Argument,
+    Assertion,
+    Binary,
+    Call,
+    Cast,
+    ContainerOf,
+    Dereference,
+    Expression,
+    FieldStep,
+    Format,
+    Index,
+    IndexStep,
+    Integer,
+    Member,
+    MethodCall,
+    Name,
+    NamedType,
+    Negate,
+    OffsetOf,
+    Path,
+    PointerTo,
+    Range,
+    Register,
+    SizeOf,
+    Special,
+    TypeName,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from fetchc.syntax.build_types import Arguments
+    from fetchc.syntax.driver import Token
+
+    Trailer = Callable[[Expression, int], Expression]  # of the base and where it starts
+
+__all__ = ["FORMATS", "Builder"]
+
+FORMATS = frozenset(
+    [f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)]
+    + ["char", "string", "ustring", "symbol", "hex"]
+)
+
+# What kernel and shells take for a field of an event.
+# Source: Linux, kernel/trace/trace.h, is_good_name().
+_ARGUMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Parens:
+    """An expression in parentheses: a value, or the type of a cast."""
+
+    __slots__ = ("inner", "span")
+
+    def __init__(self, inner: Expression, span: Span) -> None:
+        self.inner = inner
+        self.span = span
+
+
+class Chain:
+    """A primary and what follows it, not yet put together."""
+
+    __slots__ = ("head", "start", "trailers")
+
+    def __init__(self, head: Expression | Parens, start: int) -> None:
+        self.head = head
+        self.start = start
+        self.trailers: list[Trailer] = []
+
+    def fold(self) -> Expression:
+        """All of it as one value."""
+        return self.follow(self.head.inner if isinstance(self.head, Parens) else self.head)
+
+    def follow(self, base: Expression) -> Expression:
+        """``base`` with the trailers behind it."""
+        for trailer in self.trailers:
+            base = trailer(base, self.start)
+        return base
+
+
+class Head:
+    """The type of a cast; ``tight`` where it is spelled as Go does and binds like a call."""
+
+    __slots__ = ("span", "tight", "type")
+
+    def __init__(self, type: TypeName, tight: bool, span: Span) -> None:
+        self.type = type
+        self.tight = tight
+        self.span = span
+
+
+class Builder(TypeActions):
+    """Makes the tree of one text; see :mod:`fetchc.syntax.driver` for how it is called."""
+
+    __slots__ = ("generics", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        # Subscripts that were no numbers: they must turn out to be types' arguments.
+        self.generics: dict[Span, Arguments] = {}
+
+    def finish(self) -> None:
+        """Refuse what was neither a value nor a type."""
+        for span, (arguments, brackets) in self.generics.items():
+            first = arguments[0]
+            inside = Span(first.span.start, span.end - 1) if not isinstance(first, int) else span
+            if brackets == "<":
+                raise reject(
+                    "FC0101",
+                    "`<` begins a template's arguments, which only a type has",
+                    span,
+                    "not a type here",
+                )
+            raise reject(
+                "FC0101",
+                "an index must be a number",
+                inside,
+                "not a number",
+                notes=("fetch-args are fixed when the probe is set: no index can vary",),
+            )
+
+    # --- the argument ---------------------------------------------------------------------
+
+    def argument(self, parts: list[Argument], span: Span) -> Argument:
+        """An argument without a name."""
+        return parts[0]
+
+    def named_argument(self, parts: list[Any], span: Span) -> Argument:
+        """``NAME = ...``."""
+        token, body = parts
+        if not _ARGUMENT_NAME.fullmatch(token.text):
+            raise reject(
+                "FC0207",
+                f"`{shown(token.text)}` cannot be an argument's name",
+                token.span,
+                "not an identifier",
+                help="use ASCII letters, digits and `_`, and no digit at the start",
+            )
+        return Argument(token.text, body.expression, body.format, body.point, span)
+
+    def body(self, parts: list[Expression], span: Span) -> Argument:
+        """An expression alone."""
+        return Argument(None, parts[0], None, None, span)
+
+    def body_format(self, parts: list[Any], span: Span) -> Argument:
+        """``expression : format``."""
+        return Argument(None, parts[0], parts[1], None, span)
+
+    def body_point(self, parts: list[Any], span: Span) -> Argument:
+        """``expression @ point``."""
+        point = point_behind(self.text, parts[1].span.start)
+        return Argument(None, parts[0], None, point, Span(span.start, point.span.end))
+
+    def body_format_point(self, parts: list[Any], span: Span) -> Argument:
+        """``expression : format @ point``."""
+        point = point_behind(self.text, parts[2].span.start)
+        return Argument(None, parts[0], parts[1], point, Span(span.start, point.span.end))
+
+    def format(self, parts: list[Token], span: Span) -> Format:
+        """A format's name."""
+        name = parts[0].text
+        if name not in FORMATS:
+            raise reject(
+                "FC0101",
+                f"`{shown(name)}` is not a format",
+                span,
+                "unknown format",
+                notes=("formats are u8 to u64, s8 to s64, x8 to x64, char, string, ustring, "
+                       "symbol and hex, each also with a count: `u8[4]`",),
+            )  # fmt: skip
+        return Format(name, name, None, span)
+
+    def format_array(self, parts: list[Any], span: Span) -> Format:
+        """A format and a count."""
+        base = self.format(parts[:1], parts[0].span)
+        count = constant(parts[1])
+        if count is None or count < 0:
+            raise reject("FC0101", "a format's count must be a number", parts[1].span, "the count")
+        return Format(f"{base.text}[{count}]", base.base, count, span)
+
+    # --- operators ------------------------------------------------------------------------
+
+    def add(self, parts: list[Expression], span: Span) -> Binary:
+        """``a + b``."""
+        return Binary("+", parts[0], parts[1], span)
+
+    def subtract(self, parts: list[Expression], span: Span) -> Binary:
+        """``a - b``."""
+        return Binary("-", parts[0], parts[1], span)
+
+    def multiply(self, parts: list[Expression], span: Span) -> Binary:
+        """``a * b``."""
+        return Binary("*", parts[0], parts[1], span)
+
+    def divide(self, parts: list[Expression], span: Span) -> Binary:
+        """``a / b``."""
+        return Binary("/", parts[0], parts[1], span)
+
+    def dereference(self, parts: list[Expression], span: Span) -> Dereference:
+        """``*e``."""
+        return Dereference(parts[0], span)
+
+    def address_of(self, parts: list[Expression], span: Span) -> AddressOf:
+        """``&e``."""
+        return AddressOf(parts[0], span)
+
+    def negate(self, parts: list[Expression], span: Span) -> Negate:
+        """``-e``."""
+        return Negate(parts[0], span)
+
+    # --- casts ----------------------------------------------------------------------------
+
+    def parens(self, parts: list[Expression], span: Span) -> Parens:
+        """``(e)``, before it is known what for."""
+        return Parens(parts[0], span)
+
+    def head_type(self, parts: list[TypeName], span: Span) -> Head:
+        """``(struct s *)``, ``([]byte)``: what no value looks like."""
+        return Head(parts[0], not isinstance(_innermost(parts[0]), NamedType), span)
+
+    def head_pointers(self, parts: list[Any], span: Span) -> Head:
+        """``(T *)``."""
+        return Head(self.pointers_type(parts, span), False, span)
+
+    def head_word(self, parts: list[Token], span: Span) -> Head:
+        """``(char)``."""
+        words = [w for w in parts[0].text[1:-1].split() if w not in ("const", "volatile")]
+        return Head(NamedType(None, words[0], (), "", span), False, span)
+
+    def cast(self, parts: list[Any], span: Span) -> Cast:
+        """``(T)-e``, ``(T)(U)e``."""
+        return Cast(self._head(parts[0]).type, parts[1], span)
+
+    def cast_chain(self, parts: list[Any], span: Span) -> Expression:
+        """``(T)e.f``: C casts the member, Go takes the member of what it converted."""
+        head, chain = self._head(parts[0]), parts[1]
+        if head.tight and isinstance(chain.head, Parens):
+            inner = Cast(head.type, chain.head.inner, head.span.to(chain.head.span))
+            chain.start = span.start
+            return chain.follow(inner)  # type: ignore[no-any-return]
+        return Cast(head.type, chain.fold(), span)
+
+    def _head(self, part: Head | Parens) -> Head:
+        if isinstance(part, Head):
+            return part
+        type = as_type(part.inner, self.generics)
+        if type is None:
+            raise reject(
+                "FC0101",
+                "expected an operator between these two values",
+                part.span,
+                "not a type either",
+            )
+        plain = isinstance(type, NamedType) and type.brackets != "[" and "." not in type.name
+        return Head(type, not plain, part.span)
+
+    # --- values ---------------------------------------------------------------------------
+
+    def chain_start(self, parts: list[Any], span: Span) -> Chain:
+        """A primary."""
+        return Chain(parts[0], span.start)
+
+    def chain_more(self, parts: list[Any], span: Span) -> Chain:
+        """A primary and one more thing behind it."""
+        chain: Chain = parts[0]
+        chain.trailers.append(parts[1])
+        return chain
+
+    def value(self, parts: list[Chain], span: Span) -> Expression:
+        """A chain that is no cast's operand."""
+        return parts[0].fold()
+
+    def name(self, parts: list[Token], span: Span) -> Name:
+        """An identifier."""
+        return Name(parts[0].text, None, span)
+
+    def name_line(self, parts: list[Token], span: Span) -> Name:
+        """``n@12``."""
+        return Name(parts[0].text, int(parts[1].text[1:]), span)
+
+    def path_name(self, parts: list[Token], span: Span) -> Name:
+        """``github.com/miekg/dns.ErrId``."""
+        return Name(parts[0].text, None, span)
+
+    def integer_value(self, parts: list[Token], span: Span) -> Integer:
+        """A number."""
+        return Integer(number(parts[0].text, span), span)
+
+    def special(self, parts: list[Token], span: Span) -> Special:
+        """``$retval``."""
+        return Special(parts[0].text[1:], span)
+
+    def register(self, parts: list[Token], span: Span) -> Register:
+        """``%ax``."""
+        return Register(parts[0].text[1:], span)
+
+    def call_empty(self, parts: list[Token], span: Span) -> Call:
+        """``f()``."""
+        return self.call([parts[0], []], span)
+
+    def call(self, parts: list[Any], span: Span) -> Call:
+        """``len(e)``."""
+        name, name_span = _called(parts[0])
+        return Call(name, self._values(name, parts[1]), name_span, span)
+
+    def size_of(self, parts: list[Any], span: Span) -> SizeOf:
+        """``sizeof(e or T)``."""
+        operand = parts[1]
+        if isinstance(operand, Expression) and any(
+            operand.span.start <= generic.start and generic.end <= operand.span.end
+            for generic in self.generics
+        ):
+            operand = as_type(operand, self.generics) or operand
+        return SizeOf(operand, span)
+
+    def offset_of(self, parts: list[Any], span: Span) -> OffsetOf:
+        """``offsetof(T, path)``."""
+        return OffsetOf(parts[1], parts[2], span)
+
+    def container_of(self, parts: list[Any], span: Span) -> ContainerOf:
+        """``container_of(e, T, path)``."""
+        return ContainerOf(parts[1], parts[2], parts[3], span)
+
+    def pointers_type(self, parts: list[Any], span: Span) -> TypeName:
+        """``T *`` where an expression could stand."""
+        base = as_type(parts[0], self.generics)
+        if base is None:
+            at = Span(parts[1][-1].span.end, parts[1][-1].span.end + 1)
+            raise reject("FC0101", "expected a value after `*`", at, "a value is missing")
+        return declared(base, parts[1])
+
+    def _values(self, function: str, operands: list[Any]) -> tuple[Expression, ...]:
+        for operand in operands:
+            if not isinstance(operand, Expression):
+                raise reject(
+                    "FC0101",
+                    f"`{shown(function)}` takes a value, not a type",
+                    operand.span,
+                    "a type",
+                )
+        return tuple(operands)
+
+    # --- what follows a value -------------------------------------------------------------
+
+    def member_dot(self, parts: list[Token], span: Span) -> Trailer:
+        """``.name``."""
+        return self._member(parts[0], False)
+
+    def member_arrow(self, parts: list[Token], span: Span) -> Trailer:
+        """``->name``."""
+        return self._member(parts[0], True)
+
+    def _member(self, token: Token, arrow: bool) -> Trailer:
+        end = token.span.end
+        return lambda base, start: Member(base, token.text, arrow, token.span, Span(start, end))
+
+    def method_empty(self, parts: list[Token], span: Span) -> Trailer:
+        """``.size()``."""
+        return self.method([parts[0], []], span)
+
+    def method(self, parts: list[Any], span: Span) -> Trailer:
+        """``.at(1)``, and Go's conversion ``dns.Msg(x)``."""
+        name, name_span = _called(parts[0])
+        values = self._values(name, parts[1])
+        return lambda base, start: MethodCall(base, name, values, name_span, Span(start, span.end))
+
+    def assertion(self, parts: list[TypeName], span: Span) -> Trailer:
+        """``.(T)``."""
+        return lambda base, start: Assertion(base, parts[0], Span(start, span.end))
+
+    def subscript(self, parts: list[list[Any]], span: Span) -> Trailer:
+        """``[4]``, or the arguments of a generic type."""
+        items = parts[0]
+        inside = items[0].span.to(items[-1].span)
+        index = constant(items[0]) if len(items) == 1 else None
+        if index is not None:
+            return lambda base, start: Index(base, index, inside, Span(start, span.end))
+        return self._generic(items, "[", span)
+
+    def template(self, parts: list[list[Any]], span: Span) -> Trailer:
+        """``<int>``."""
+        return self._generic(parts[0], "<", span)
+
+    def _generic(self, items: list[Any], brackets: str, span: Span) -> Trailer:
+        types = []
+        for item in items:
+            type = as_type(item, self.generics) if isinstance(item, Expression) else item
+            if type is None:
+                raise _not_a_number("an index", item.span)
+            types.append(type)
+
+        def trailer(base: Expression, start: int) -> Expression:
+            # Stands for the type until as_type() or finish() comes by.
+            whole = Span(start, span.end)
+            self.generics[whole] = (tuple(types), brackets)
+            return Index(base, 0, span, whole)
+
+        return trailer
+
+    def range(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[low:high]``."""
+        return self._range(_bound(parts[0]), _bound(parts[1]), span)
+
+    def range_from_start(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[:high]``."""
+        return self._range(0, _bound(parts[0]), span)
+
+    def range_no_end(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[low:]``, refused: what is fetched has a fixed length."""
+        raise reject(
+            "FC0101",
+            "a range must say where it ends",
+            span,
+            "no end",
+            help="write the number of the element after the last one, as in `[0:4]`",
+        )
+
+    def _range(self, low: int, high: int, span: Span) -> Trailer:
+        inside = Span(span.start + 1, span.end - 1)
+        return lambda base, start: Range(base, low, high, inside, Span(start, span.end))
+
+    # --- paths ----------------------------------------------------------------------------
+
+    def path_start(self, parts: list[Token], span: Span) -> Path:
+        """The first member of a path."""
+        return Path((FieldStep(parts[0].text, span),), span)
+
+    def path_field(self, parts: list[Any], span: Span) -> Path:
+        """``path.name``."""
+        return Path((*parts[0].steps, FieldStep(parts[1].text, parts[1].span)), span)
+
+    def path_index(self, parts: list[Any], span: Span) -> Path:
+        """``path[4]``."""
+        index = constant(parts[1])
+        if index is None:
+            raise _not_a_number("an index", parts[1].span)
+        return Path((*parts[0].steps, IndexStep(index, parts[1].span)), span)
+
+
+def _innermost(type: TypeName) -> TypeName:
+    while isinstance(type, PointerTo):
+        type = type.target
+    return type
+
+
+def _called(token: Token) -> tuple[str, Span]:
+    # The token of a call has the parenthesis, and blanks before it.
+    name = token.text.removesuffix("(").rstrip()
+    return name, Span(token.span.start, token.span.start + len(name))
+
+
+def _bound(expression: Expression) -> int:
+    value = constant(expression)
+    if value is None:
+        raise _not_a_number("a range's end", expression.span)
+    return value
+
+
+def _not_a_number(what: str, span: Span) -> Exception:
+    return reject("FC0101", f"{what} must be a number", span, "not a number")

@@ -1,0 +1,105 @@
+"""Run the LALR(1) tables that ``.ci/regen_tables.py`` makes of a grammar.
+
+Lark compiles the tables, and importing Lark costs more than a whole ``compile``; this
+driver stands in for its parser. tests/property/test_syntax_driver.py holds the two
+together.
+
+A state is an index of ``STATES``; its dictionary gives for a symbol the next state, or
+-1 - the number of the rule to reduce by. The builder has a method for each action of a
+rule, called with the values that the rule keeps and the span of everything it covers.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.record import Record
+from fetchc.source import Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    class Tables(Protocol):
+        """A generated module of tables."""
+
+        PATTERN: str
+        IGNORED: frozenset[str]
+        STARTS: dict[str, tuple[int, int]]
+        RULES: tuple[tuple[str, int, str, tuple[int, ...]], ...]
+        STATES: tuple[dict[str, int], ...]
+
+
+__all__ = ["END", "Token", "Unexpected", "run"]
+
+END = "$END"  # Lark's name of the symbol behind the last token
+
+
+class Token(Record):
+    """A piece of the text; ``kind`` is the name of its terminal in the grammar."""
+
+    kind: str
+    text: str
+    span: Span
+
+
+class Unexpected(Exception):
+    """The text stops making sense at ``token``, with the parser in ``state``.
+
+    ``token.kind`` is empty where no terminal matches, and :data:`END` at the end.
+    :mod:`fetchc.syntax.errors` turns it into a diagnostic.
+    """
+
+    def __init__(self, state: int, token: Token) -> None:
+        super().__init__(state, token)
+        self.state = state
+        self.token = token
+
+
+def run(tables: Tables, start: str, text: str, builder: object, position: int = 0) -> Any:
+    """What ``builder`` makes of ``text`` from ``position`` on; raises :class:`Unexpected`."""
+    match = re.compile(tables.PATTERN).match
+    rules, moves = tables.RULES, tables.STATES
+    state, last = tables.STARTS[start]
+    states = [state]
+    values: list[Any] = []
+    spans: list[Span] = []
+    while True:
+        token = _token(match, tables.IGNORED, text, position, state)
+        position = token.span.end
+        while True:
+            move = moves[state].get(token.kind)
+            if move is None:
+                raise Unexpected(state, token)
+            if move >= 0:
+                break
+            symbol, count, action, kept = rules[-1 - move]
+            first = len(values) - count
+            if action:
+                span = Span(spans[first].start, spans[-1].end)
+                value = getattr(builder, action)([values[first + at] for at in kept], span)
+            else:
+                value, span = values[first + kept[0]], spans[first + kept[0]]
+            del states[first + 1 :], values[first:], spans[first:]
+            state = moves[states[-1]][symbol]
+            states.append(state)
+            values.append(value)
+            spans.append(span)
+            if state == last and token.kind == END:
+                return value
+        state = move
+        states.append(state)
+        values.append(token)
+        spans.append(token.span)
+
+
+def _token(match: Any, ignored: frozenset[str], text: str, position: int, state: int) -> Token:
+    while position < len(text):
+        found = match(text, position)
+        if found is None:
+            raise Unexpected(state, Token("", text[position], Span(position, position + 1)))
+        kind = found.lastgroup
+        if kind not in ignored:
+            return Token(kind, found[0], Span(position, found.end()))
+        position = found.end()
+    return Token(END, "", Span(position, position))

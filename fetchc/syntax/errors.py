@@ -1,0 +1,144 @@
+"""Why a text does not parse, in the words of its writer.
+
+Off the hot path: :mod:`fetchc.syntax.parse` imports this when there is an error. The
+message comes from the first of these that has one: the character, the brackets, the
+table of malformed examples, and at last what the parser could have used.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.diag.errors import reject
+from fetchc.source import Span
+from fetchc.syntax import tables
+from fetchc.syntax.driver import END, Unexpected, run
+from fetchc.syntax.examples import EXAMPLES, Complaint
+from fetchc.syntax.limits import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.errors import CompileError
+
+__all__ = ["complaint_for", "explain"]
+
+_PAIRS = {")": "(", "]": "["}
+
+
+class _NoActions:
+    """A builder that makes nothing, to see where the parser stops."""
+
+    def __getattr__(self, name: str) -> object:
+        return lambda parts, span: None
+
+
+def explain(text: str, start: str, problem: Unexpected) -> CompileError:
+    """The diagnostic (FC0101) for a text that stopped making sense at ``problem.token``."""
+    token = problem.token
+    if not token.kind:
+        return _strange_character(token.text, token.span)
+    brackets = _brackets(text, token.span.start, token.kind == END, token.text)
+    if brackets is not None:
+        return brackets
+    before = _before(text, token.span.start)
+    complaint = complaint_for(start, problem) or _by_expectation(start, problem, before)
+    span = token.span
+    if token.kind == END and before is not None:
+        span = before
+    elif token.kind == "POINT":
+        span = Span(span.start, span.start + 1)
+    piece = "" if before is None else shown(text[before.start : before.end])
+    message = complaint.message.replace("{before}", piece)
+    message = message.replace("{token}", shown(text[span.start : span.end]))
+    return reject("FC0101", message, span, complaint.label, help=complaint.help)
+
+
+def complaint_for(start: str, problem: Unexpected) -> Complaint | None:
+    """The row of the table whose examples stop in the same place, if there is one."""
+    if start != "argument":
+        return None
+    same_state = None
+    for complaint in EXAMPLES:
+        for example in complaint.examples:
+            try:
+                run(tables, start, example, _NoActions())
+            except Unexpected as stop:
+                if stop.state != problem.state:
+                    continue
+                if stop.token.kind == problem.token.kind:
+                    return complaint
+                if _is_specific(stop.state):
+                    same_state = same_state or complaint
+    return same_state
+
+
+def _is_specific(state: int) -> bool:
+    # A state behind a whole value accepts operators: what is wrong there depends on
+    # the token, so that one example says nothing of another token.
+    return not {"PLUS", "SPECIAL"} & tables.STATES[state].keys()
+
+
+def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Complaint:
+    accepted = tables.STATES[problem.state].keys()
+    if "SPECIAL" in accepted:
+        what = "a value"
+    elif "WORDS" in accepted:
+        what = "a type"
+    elif "NAME" in accepted and "PLUS" not in accepted:
+        what = "a name"
+    elif "INTEGER" in accepted:
+        what = "a number"
+    elif problem.token.kind == END:
+        return Complaint("something is missing at the end", "more must follow", None, ())
+    elif start == "argument" and "PLUS" in accepted:
+        return Complaint("expected an operator before `{token}`", "no operator before it", None, ())
+    else:
+        return Complaint("`{token}` cannot stand here", "not expected here", None, ())
+    if before is None:
+        message = "an argument begins with a value" if what == "a value" else f"expected {what}"
+        return Complaint(message, f"not {what}", None, ())
+    label = f"{what} is missing" if problem.token.kind == END else f"not {what}"
+    return Complaint(f"expected {what} after `{{before}}`", label, None, ())
+
+
+def _strange_character(character: str, span: Span) -> CompileError:
+    if not character.isprintable():
+        message = f"a character that cannot be shown (U+{ord(character):04X})"
+        return reject("FC0101", message, span, "not printable")
+    if character in "\"'`":
+        return reject("FC0101", "no text in quotes can be fetched", span, "a quote")
+    return reject("FC0101", f"`{character}` has no meaning in an expression", span, "not known")
+
+
+def _brackets(text: str, stop: int, at_end: bool, token: str) -> CompileError | None:
+    # No token but the probe point, which is the last one, has brackets that do not count.
+    opened: list[int] = []
+    for at, character in enumerate(text[:stop]):
+        if character in "([":
+            opened.append(at)
+        elif character in ")]" and opened:
+            opened.pop()
+    if at_end and opened:
+        span = Span(opened[-1], opened[-1] + 1)
+        return reject("FC0101", f"unclosed `{text[opened[-1]]}`", span, "never closed")
+    if token in _PAIRS:
+        span = Span(stop, stop + 1)
+        if not opened:
+            return reject("FC0101", f"`{token}` closes nothing", span, "nothing is open here")
+        if text[opened[-1]] != _PAIRS[token]:
+            opener = Span(opened[-1], opened[-1] + 1)
+            message = f"`{token}` cannot close `{text[opened[-1]]}`"
+            return reject("FC0101", message, opener, f"closed by `{token}`")
+    return None
+
+
+def _before(text: str, stop: int) -> Span | None:
+    # The last piece of text before ``stop``, as a reader sees pieces.
+    end = len(text[:stop].rstrip())
+    if end == 0:
+        return None
+    for pattern in (r"->\Z", r"[$%@]?\w+\Z"):
+        found = re.search(pattern, text[max(0, end - 64) : end])
+        if found:
+            return Span(end - len(found[0]), end)
+    return Span(end - 1, end)

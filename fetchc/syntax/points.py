@@ -1,0 +1,122 @@
+"""Actions of grammar/point.lark: probe points."""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.diag.errors import reject
+from fetchc.source import Span
+from fetchc.syntax import point_tables
+from fetchc.syntax.driver import Unexpected, run
+from fetchc.syntax.limits import shown
+from fetchc.syntax.tree import Point
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.syntax.driver import Token
+
+__all__ = ["point_behind", "point_of"]
+
+# What a function's name ends in when a point has two endings.
+_ENDING = re.compile(r"(?:\+\s*[0-9]\w*|(?<!:):\s*[0-9]\w*|%\s*return)\Z")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def point_behind(text: str, at: int) -> Point:
+    """The point behind the at sign that stands at ``at``; raises CompileError."""
+    return point_of(text, at + 1, Span(at, at + 1))
+
+
+def point_of(text: str, position: int = 0, blame: Span | None = None) -> Point:
+    """The point that ``text`` from ``position`` on spells; raises CompileError.
+
+    ``blame`` is what to underline when there is none.
+    """
+    strange = _CONTROL.search(text, position)
+    if strange:
+        raise reject(
+            "FC0101",
+            f"a control character (code {ord(strange[0])}) in a probe point",
+            Span(*strange.span()),
+            "not printable",
+        )
+    try:
+        point: Point = run(point_tables, "point", text, PointBuilder(), position)
+    except Unexpected as problem:
+        raise reject(
+            "FC0101",
+            "expected a probe point: a function, `FILE:LINE` or an address",
+            problem.token.span if problem.token.text else blame or problem.token.span,
+            "no point starts here" if problem.token.text else "a point is missing",
+            help="write it as `main.run`, `main.run+4`, `main.go:17` or `0x401234`",
+        ) from None
+    return point
+
+
+class PointBuilder:
+    """Makes a :class:`Point`; see :mod:`fetchc.syntax.driver` for how it is called."""
+
+    __slots__ = ()
+
+    def address(self, parts: list[Token], span: Span) -> Point:
+        """``0x401234``."""
+        return Point(None, None, None, None, False, _number(parts[0], 0), span)
+
+    def function(self, parts: list[Token], span: Span) -> Point:
+        """A function alone."""
+        return Point(_function(parts[0]), None, None, None, False, None, span)
+
+    def function_offset(self, parts: list[Token], span: Span) -> Point:
+        """``f+4``."""
+        offset = _number(parts[1], 1)
+        return Point(_function(parts[0]), offset, None, None, False, None, span)
+
+    def function_line(self, parts: list[Token], span: Span) -> Point:
+        """``f:17``."""
+        return Point(_function(parts[0]), None, _line(parts[1]), None, False, None, span)
+
+    def function_return(self, parts: list[Token], span: Span) -> Point:
+        """``f%return``."""
+        return Point(_function(parts[0]), None, None, None, True, None, span)
+
+    def file_line(self, parts: list[Token], span: Span) -> Point:
+        """``main.go:17``."""
+        return Point(None, None, _line(parts[1]), parts[0].text.rstrip(), False, None, span)
+
+    def offset(self, parts: list[Token], span: Span) -> Point:
+        """``+4`` in the function that is named elsewhere."""
+        return Point(None, _number(parts[0], 1), None, None, False, None, span)
+
+    def line(self, parts: list[Token], span: Span) -> Point:
+        """``:17``."""
+        return Point(None, None, _line(parts[0]), None, False, None, span)
+
+    def returns(self, parts: list[Token], span: Span) -> Point:
+        """``%return``."""
+        return Point(None, None, None, None, True, None, span)
+
+
+def _function(token: Token) -> str:
+    if _ENDING.search(token.text):
+        raise reject(
+            "FC0101",
+            "a probe point has only one of `+OFFSET`, `:LINE` and `%return`",
+            token.span,
+            "has one of its own",
+        )
+    return token.text
+
+
+def _number(token: Token, skip: int) -> int:
+    from fetchc.syntax.numbers import number
+
+    text = token.text[skip:].lstrip()
+    return number(text, Span(token.span.end - len(text), token.span.end))
+
+
+def _line(token: Token) -> int:
+    text = token.text[1:].lstrip()
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
+        span = Span(token.span.end - len(text), token.span.end)
+        raise reject("FC0101", f"`{shown(text)}` is not a line number", span, "not a line number")
+    return int(text)
