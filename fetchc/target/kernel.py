@@ -12,6 +12,7 @@ import re
 
 from fetchc.diag.errors import reject
 from fetchc.record import Record
+from fetchc.target.load import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def kernel(version: str) -> Kernel:
     Raises :class:`~fetchc.diag.errors.CompileError` (FC0506) for a text that is not a
     version and for a kernel older than uprobe events.
     """
-    facts = _facts()
+    facts = table("kernel/linux")
     match = _VERSION.match(version)
     if match is None:
         raise reject(
@@ -135,10 +136,9 @@ def kernel(version: str) -> Kernel:
             notes=(f"they came with Linux {dotted(oldest)}",),
         )
     limits = {name: _step(limit["steps"], wanted) for name, limit in facts["limits"].items()}
-    costs = {name: cost for name, cost in facts["costs"].items() if name != "source"}
     return Kernel(
         version=wanted,
-        costs=Costs(**costs),
+        costs=Costs(**facts["costs"]),
         bases=_rules(facts["bases"]),
         stores=_rules(facts["stores"]),
         features=_rules(facts["features"]),
@@ -146,15 +146,6 @@ def kernel(version: str) -> Kernel:
         confusing_names=tuple(facts["names"]["confusing"]),
         **limits,
     )
-
-
-def _facts() -> dict[str, Any]:
-    import tomllib
-
-    from fetchc.resources import data_path
-
-    with open(os.path.join(data_path("targets"), "kernel", "linux.toml"), "rb") as file:
-        return tomllib.load(file)
 
 
 def _parse(version: str) -> Version:
