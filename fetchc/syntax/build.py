@@ -7,14 +7,11 @@ is neither is refused here.
 
 from __future__ import annotations
 
-import re
-
 from fetchc.diag.errors import reject
 from fetchc.source import Span
 from fetchc.syntax.build_types import TypeActions, as_type, declared
 from fetchc.syntax.limits import shown
 from fetchc.syntax.numbers import constant, number
-from fetchc.syntax.points import point_behind
 from fetchc.syntax.tree import (
     AddressOf,
     Argument,
@@ -61,10 +58,6 @@ FORMATS = frozenset(
     [f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)]
     + ["char", "string", "ustring", "symbol", "hex"]
 )
-
-# What kernel and shells take for a field of an event.
-# Source: Linux, kernel/trace/trace.h, is_good_name().
-_ARGUMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Parens:
@@ -148,7 +141,9 @@ class Builder(TypeActions):
     def named_argument(self, parts: list[Any], span: Span) -> Argument:
         """``NAME = ...``."""
         token, body = parts
-        if not _ARGUMENT_NAME.fullmatch(token.text):
+        # What the kernel takes: letters, digits and `_`, all ASCII.
+        # Source: Linux, kernel/trace/trace.h, is_good_name().
+        if not (token.text.isascii() and token.text.isidentifier()):
             raise reject(
                 "FC0207",
                 f"`{shown(token.text)}` cannot be an argument's name",
@@ -168,11 +163,15 @@ class Builder(TypeActions):
 
     def body_point(self, parts: list[Any], span: Span) -> Argument:
         """``expression @ point``."""
+        from fetchc.syntax.points import point_behind  # has tables of its own
+
         point = point_behind(self.text, parts[1].span.start)
         return Argument(None, parts[0], None, point, Span(span.start, point.span.end))
 
     def body_format_point(self, parts: list[Any], span: Span) -> Argument:
         """``expression : format @ point``."""
+        from fetchc.syntax.points import point_behind
+
         point = point_behind(self.text, parts[2].span.start)
         return Argument(None, parts[0], parts[1], point, Span(span.start, point.span.end))
 

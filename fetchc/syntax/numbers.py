@@ -24,6 +24,8 @@ _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
 
 def number(text: str, span: Span) -> int:
     """The value of a number as written; raises CompileError FC0101."""
+    if len(text) < 16 and text.isascii() and text.isdecimal() and text[0] != "0":
+        return int(text)
     found = re.fullmatch(_FORM + _SUFFIX, text)
     if found is None or (found.lastgroup == "d" and len(found["d"]) > 1 and text[0] == "0"):
         raise reject(

@@ -8,7 +8,6 @@ from fetchc.syntax import build_types, tables
 from fetchc.syntax.build import Builder
 from fetchc.syntax.driver import Unexpected, run
 from fetchc.syntax.limits import BRACKETS, DEPTH, LENGTH, depth_exceeds
-from fetchc.syntax.points import point_of
 from fetchc.syntax.tree import Argument, Expression, Point, TypeName
 
 TYPE_CHECKING = False
@@ -26,6 +25,8 @@ def parse_argument(text: str) -> Argument:
 
 def parse_point(text: str) -> Point:
     """The tree of a probe point alone, as ``--at`` takes it; raises CompileError."""
+    from fetchc.syntax.points import point_of
+
     _check_length(text)
     if not text.strip():
         raise reject("FC0104", "the probe point is empty", Span(0, len(text)), "nothing here")

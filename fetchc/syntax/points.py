@@ -9,6 +9,7 @@ from fetchc.source import Span
 from fetchc.syntax import point_tables
 from fetchc.syntax.driver import Unexpected, run
 from fetchc.syntax.limits import shown
+from fetchc.syntax.numbers import number
 from fetchc.syntax.tree import Point
 
 TYPE_CHECKING = False
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["point_behind", "point_of"]
 
 # What a function's name ends in when a point has two endings.
-_ENDING = re.compile(r"(?:\+\s*[0-9]\w*|(?<!:):\s*[0-9]\w*|%\s*return)\Z")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_ENDING = r"(?:\+\s*[0-9]\w*|(?<!:):\s*[0-9]\w*|%\s*return)\Z"
 
 
 def point_behind(text: str, at: int) -> Point:
@@ -32,14 +32,15 @@ def point_of(text: str, position: int = 0, blame: Span | None = None) -> Point:
 
     ``blame`` is what to underline when there is none.
     """
-    strange = _CONTROL.search(text, position)
-    if strange:
-        raise reject(
-            "FC0101",
-            f"a control character (code {ord(strange[0])}) in a probe point",
-            Span(*strange.span()),
-            "not printable",
-        )
+    for at in range(position, len(text)):
+        code = ord(text[at])
+        if code < 0x20 or code == 0x7F:  # all else can be in the bytes of a symbol's name
+            raise reject(
+                "FC0101",
+                f"a control character (code {code}) in a probe point",
+                Span(at, at + 1),
+                "not printable",
+            )
     try:
         point: Point = run(point_tables, "point", text, PointBuilder(), position)
     except Unexpected as problem:
@@ -97,7 +98,7 @@ class PointBuilder:
 
 
 def _function(token: Token) -> str:
-    if _ENDING.search(token.text):
+    if re.search(_ENDING, token.text):
         raise reject(
             "FC0101",
             "a probe point has only one of `+OFFSET`, `:LINE` and `%return`",
@@ -108,8 +109,6 @@ def _function(token: Token) -> str:
 
 
 def _number(token: Token, skip: int) -> int:
-    from fetchc.syntax.numbers import number
-
     text = token.text[skip:].lstrip()
     return number(text, Span(token.span.end - len(text), token.span.end))
 
