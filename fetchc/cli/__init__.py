@@ -15,8 +15,7 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status of docs/interface.md."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    options = parse(words)
+    options = parse(sys.argv[1:] if argv is None else argv)
     if isinstance(options, int):
         return options
     from fetchc.cli.output import Output

@@ -8,8 +8,7 @@ from fetchc.target.kernel import running_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
+    from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.diag.model import Diagnostic
 
@@ -35,9 +34,9 @@ class Outcome:
         return self.argument.whole.warnings if self.whole else self.argument.warnings
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run(options: Options, output: Output) -> int:
     """Compile every expression; one that is refused does not hide the next."""
-    texts = [*options.expressions, *options.expr]
+    texts = [*options.operands, *options.expr]
     if not texts:
         output.say("error: no expression is given\n\nusage: fetchc compile EXPR... -x BINARY")
         return 2
@@ -46,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     shared = None
     if options.function is not None or options.at is not None:
         shared = program.probe(options.function, options.at, options.returns, kernel)
-    whole = options.format != "fetcharg"
+    whole = options.format in ("probe", "json")
     outcomes = []
     for text in texts:
         outcomes.append(_compile(program, shared, text, kernel, whole, options.returns))
@@ -56,7 +55,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.diagnostics(shared.warnings, "")
     for outcome in outcomes:
         output.diagnostics(outcome.diagnostics, outcome.text)
-        if options.format == "fetcharg" and outcome.argument is not None:
+        if not whole and outcome.argument is not None:
             output.line(outcome.argument.fetcharg)
     if options.format == "probe":
         for probe, arguments in _by_probe(outcomes):

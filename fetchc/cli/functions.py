@@ -6,17 +6,17 @@ from fetchc.api import Program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
+    from fetchc.cli.options import Options
     from fetchc.cli.output import Output
 
 __all__ = ["run"]
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run(options: Options, output: Output) -> int:
     """List function names; ``--long`` adds address, signature and source line."""
     program = Program(options.binary)
-    names = program.functions(options.glob)
+    glob = options.operands[0] if options.operands else "*"
+    names = program.functions(glob)
     found = False
     if options.long:
         rows = []
@@ -36,11 +36,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
             found = True
             output.line(name)
     if not found:
-        output.say(f"no function with code matches `{options.glob}` in {program.path}")
+        output.say(f"no function with code matches `{glob}` in {program.path}")
     return 0 if found else 1
 
 
-def _long(options: argparse.Namespace, output: Output, rows: list[dict[str, object]]) -> None:
+def _long(options: Options, output: Output, rows: list[dict[str, object]]) -> None:
     if options.format == "json":
         import json
 

@@ -1,128 +1,204 @@
-"""What each command takes, as data for argparse. Only the chosen command's parser is built.
+"""What each command takes, as data, and the reader of a command line.
 
-To add a command: a line in ``COMMANDS``, its options in ``OPTIONS``, a module here
-with ``run(options, output) -> status``, a section in docs/commands.md.
+Not argparse: importing it, and what it imports in turn, costs a sixth of a whole
+``compile`` (docs/speed.md). To add a command: a line in ``COMMANDS``, its options in
+``OPTIONS``, a module here with ``run(options, output) -> status``, a section in the README.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
 
-__all__ = ["COMMANDS", "parse"]
+__all__ = ["COMMANDS", "OPTIONS", "Options", "parse"]
+
+
+class Option(Record):
+    """A flag and its long and short spelling; ``metavar`` is None where it takes no value."""
+
+    attribute: str
+    flags: tuple[str, ...]
+    metavar: str | None
+    help: str
+    choices: tuple[str, ...] = ()
+    required: bool = False
 
 
 class Command(Record):
-    """A command: its module, its one-line help, the names of its options in ``OPTIONS``."""
+    """A command: its module, its one-line help, its operand, its options in ``OPTIONS``.
+
+    ``operand`` is the attribute and name of what is no option; ``least`` and ``most`` count
+    them (None: any number).
+    """
 
     module: str
     help: str
+    operand: tuple[str, str]
+    least: int
+    most: int | None
     options: tuple[str, ...]
+
+
+class Options:
+    """A command line as read; an attribute that no option set has its default."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        self.operands: list[str] = []
+        self.expr: list[str] = []
+        self.binary = ""
+        self.function: str | None = None
+        self.at: str | None = None
+        self.returns = False
+        self.kernel = "running"
+        self.format = "text"
+        self.long = False
+        self.color = "auto"
 
 
 COMMANDS = {
     "compile": Command(
-        "compile",
-        "compile expressions to fetch-args",
-        ("expressions", "expr", "binary", "function", "at", "return", "kernel", "format"),
+        "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
+        ("binary", "function", "at", "return", "kernel", "compiled", "expr", "color"),
     ),
     "functions": Command(
-        "functions", "list what can be probed", ("glob", "binary", "long", "output")
+        "functions", "list what can be probed", ("operands", "GLOB"), 0, 1,
+        ("binary", "long", "listed", "color"),
     ),
     "variables": Command(
-        "variables",
-        "list every name visible at a probe point",
-        ("name", "binary", "at", "return", "kernel", "output"),
+        "variables", "list every name visible at a probe point", ("operands", "FUNCTION"), 1, 1,
+        ("binary", "at", "return", "kernel", "listed", "color"),
     ),
-    "types": Command("types", "show the layout of types", ("glob", "binary", "output")),
-    "explain": Command("explain", "explain a diagnostic code", ("code",)),
-}
+    "types": Command(
+        "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
+        ("binary", "listed", "color"),
+    ),
+    "explain": Command(
+        "explain", "explain a diagnostic code", ("operands", "CODE"), 1, 1, ("color",)
+    ),
+}  # fmt: skip
 
-OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "expressions": (("expressions",), {"nargs": "*", "metavar": "EXPR"}),
-    "expr": (
-        ("--expr",),
-        {
-            "action": "append",
-            "default": [],
-            "metavar": "EXPR",
-            "help": "an expression, also one that starts with a dash",
-        },
+OPTIONS = {
+    "binary": Option("binary", ("-x", "--binary"), "BINARY", "the ELF file to probe", (), True),
+    "function": Option("function", ("-f", "--function"), "FUNCTION", "the function to probe"),
+    "at": Option("at", ("--at",), "POINT", "+OFFSET into the function, or an address"),
+    "return": Option("returns", ("--return",), None, "probe where the function returns"),
+    "kernel": Option("kernel", ("--kernel",), "V", "compile for Linux V: 5.10; default: running"),
+    "compiled": Option(
+        "format", ("--format",), "F", "fetcharg (one an expression), probe or json",
+        ("fetcharg", "probe", "json"),
     ),
-    "binary": (
-        ("-x", "--binary"),
-        {"required": True, "metavar": "BINARY", "help": "the ELF file to probe"},
+    "listed": Option("format", ("--format",), "F", "text or json", ("text", "json")),
+    "expr": Option("expr", ("--expr",), "EXPR", "an expression, also one that starts with a dash"),
+    "long": Option("long", ("--long",), None, "with address, signature and source line"),
+    "color": Option(
+        "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",
+        ("auto", "always", "never"),
     ),
-    "function": (("-f", "--function"), {"metavar": "FUNCTION", "help": "the function to probe"}),
-    "at": (
-        ("--at",),
-        {"metavar": "POINT", "help": "+OFFSET into the function, or an address; default: entry"},
-    ),
-    "return": (
-        ("--return",),
-        {"action": "store_true", "dest": "returns", "help": "probe where the function returns"},
-    ),
-    "kernel": (
-        ("--kernel",),
-        {
-            "metavar": "V",
-            "default": "running",
-            "help": "the kernel to compile for: 5.10, or running",
-        },
-    ),
-    "format": (
-        ("--format",),
-        {
-            "choices": ("fetcharg", "probe", "json"),
-            "default": "fetcharg",
-            "help": "fetcharg: one an expression; probe: whole definitions; json",
-        },
-    ),
-    "output": (("--format",), {"choices": ("text", "json"), "default": "text"}),
-    "glob": (("glob",), {"nargs": "?", "default": "*", "metavar": "GLOB"}),
-    "long": (
-        ("--long",),
-        {"action": "store_true", "help": "with signature, address and source line"},
-    ),
-    "name": (("function",), {"metavar": "FUNCTION"}),
-    "code": (("code",), {"metavar": "CODE", "help": "such as FC0302"}),
-}
+}  # fmt: skip
 
 
-def parse(words: list[str]) -> argparse.Namespace | int:
+class _Usage(Exception):
+    pass
+
+
+def parse(words: Sequence[str]) -> Options | int:
     """The options of a command line; an exit status where there is nothing to run."""
-    command = next((word for word in words if not word.startswith("-")), None)
-    if command not in COMMANDS:
-        return _no_command(words, command)
-    parser = argparse.ArgumentParser(
-        f"fetchc {command}", description=COMMANDS[command].help, allow_abbrev=False
-    )
-    for name in COMMANDS[command].options:
-        flags, settings = OPTIONS[name]
-        parser.add_argument(*flags, **settings)
-    parser.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colour in diagnostics; NO_COLOR is honoured",
-    )
-    words = list(words)
-    words.remove(command)
+    name = words[0] if words else ""
+    if name not in COMMANDS:
+        return _no_command(words)
+    if "-h" in words or "--help" in words:
+        print(_usage(name, details=True))
+        return 0
     try:
-        options = parser.parse_intermixed_args(words)
-    except SystemExit as ended:  # argparse has said why
-        return int(ended.code or 0)
-    options.command = command
+        return _read(name, words[1:])
+    except _Usage as wrong:
+        print(f"error: {wrong}\n{_usage(name)}", file=sys.stderr)
+        return 2
+
+
+def _read(name: str, words: Sequence[str]) -> Options:
+    command = COMMANDS[name]
+    options = Options(name)
+    known = {flag: OPTIONS[key] for key in command.options for flag in OPTIONS[key].flags}
+    given: set[str] = set()
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            options.operands += rest
+        elif not word.startswith("-") or word == "-":
+            options.operands.append(word)
+        else:
+            option, value = _option(known, word)
+            given.add(option.attribute)
+            if option.metavar is None:
+                if value is not None:
+                    raise _Usage(f"{option.flags[-1]} takes no value")
+                setattr(options, option.attribute, True)
+                continue
+            if value is None:
+                value = next(rest, None)
+            _set(options, option, value)
+    for key in command.options:
+        if OPTIONS[key].required and OPTIONS[key].attribute not in given:
+            raise _Usage(f"{OPTIONS[key].flags[-1]} {OPTIONS[key].metavar} is missing")
+    _count(command, options.operands)
     return options
 
 
-def _no_command(words: list[str], command: str | None) -> int:
+def _option(known: dict[str, Option], word: str) -> tuple[Option, str | None]:
+    if word.startswith("--"):
+        flag, equals, value = word.partition("=")
+        if flag in known:
+            return known[flag], value if equals else None
+    elif word[:2] in known:
+        return known[word[:2]], word[2:] or None
+    hint = "" if word.startswith("--") else "; an expression that starts with a dash goes to --expr"
+    raise _Usage(f"there is no option `{word.partition('=')[0]}`{hint}")
+
+
+def _set(options: Options, option: Option, value: str | None) -> None:
+    flag = option.flags[-1]
+    if value is None:
+        raise _Usage(f"{flag} needs a value: {flag} {option.metavar}")
+    if option.choices and value not in option.choices:
+        raise _Usage(f"{flag} takes {', '.join(option.choices)}, not `{value}`")
+    if option.attribute == "expr":
+        options.expr.append(value)
+    else:
+        setattr(options, option.attribute, value)
+
+
+def _count(command: Command, operands: list[str]) -> None:
+    what = command.operand[1]
+    if len(operands) < command.least:
+        raise _Usage(f"{what} is missing")
+    if command.most is not None and len(operands) > command.most:
+        raise _Usage(f"one {what} is enough: what is `{operands[command.most]}`?")
+
+
+def _usage(name: str, details: bool = False) -> str:
+    command = COMMANDS[name]
+    what = command.operand[1]
+    shown = what if command.least else f"[{what}{'' if command.most else '...'}]"
+    needed = [OPTIONS[key] for key in command.options if OPTIONS[key].required]
+    words = [f"usage: fetchc {name} {shown}"]
+    words += [f"{option.flags[0]} {option.metavar}" for option in needed]
+    lines = [" ".join([*words, "[OPTION...]"])]
+    if details:
+        lines += ["", command.help, ""]
+        for option in [OPTIONS[key] for key in command.options]:
+            flags = ", ".join(option.flags) + (f" {option.metavar}" if option.metavar else "")
+            lines.append(f"  {flags:<26} {option.help}")
+    return "\n".join(lines)
+
+
+def _no_command(words: Sequence[str]) -> int:
     if "--version" in words:
         from fetchc import __version__
 
@@ -131,9 +207,9 @@ def _no_command(words: list[str], command: str | None) -> int:
     lines = ["usage: fetchc COMMAND ...", "", "commands:"]
     lines += [f"  {name:<10} {known.help}" for name, known in COMMANDS.items()]
     lines += ["", "`fetchc COMMAND --help` shows what a command takes"]
-    if "-h" in words or "--help" in words or (command is None and not words):
+    if "-h" in words or "--help" in words:
         print("\n".join(lines))
-        return 0 if words else 2
-    what = f"there is no command `{command}`" if command else f"`{words[0]}` needs a command"
+        return 0
+    what = f"there is no command `{words[0]}`" if words else "no command is given"
     print("\n".join([f"error: {what}", *lines]), file=sys.stderr)
     return 2

@@ -6,19 +6,20 @@ from fetchc.api import Program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from typing import Any
 
+    from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.driver.layout import Layout, Row
 
 __all__ = ["run"]
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run(options: Options, output: Output) -> int:
     """Show the types that match; a bare ``*`` lists their names."""
     program = Program(options.binary)
-    if options.glob == "*":
+    glob = options.operands[0] if options.operands else "*"
+    if glob == "*":
         names = list(program.types())
         if options.format == "json":
             import json
@@ -28,9 +29,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
             for name in names:
                 output.line(name)
         return 0 if names else 1
-    layouts = program.layouts(options.glob)
+    layouts = program.layouts(glob)
     if not layouts:
-        output.say(f"no type matches `{options.glob}` in {program.path}")
+        output.say(f"no type matches `{glob}` in {program.path}")
         return 1
     if options.format == "json":
         import json

@@ -7,20 +7,20 @@ from fetchc.target.kernel import running_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from typing import Any
 
+    from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.driver.variables import Shown
 
 __all__ = ["run"]
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run(options: Options, output: Output) -> int:
     """One line a name: kind, type, name, its fetch-args or the reason why there are none."""
     kernel = running_version() if options.kernel == "running" else options.kernel
     program = Program(options.binary)
-    probe = program.probe(options.function, options.at, options.returns, kernel)
+    probe = program.probe(options.operands[0], options.at, options.returns, kernel)
     output.diagnostics(probe.warnings, "")
     shown = probe.variables()
     if options.format == "json":
