@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def needs(name: str) -> list[str]:
     return [compiler, "miekg"] if program == "go/miekg" else [compiler]
 
 
-def answers(path: Path, questions: dict[str, tuple[str, ...]]) -> dict[tuple[str, str], str]:
+def answers(path: Path, questions: Mapping[str, tuple[str, ...]]) -> dict[tuple[str, str], str]:
     """For every function and expression its fetch-args with their decoding, or the refusal."""
     program = fetchc.open(str(path))
     result = {}
@@ -66,3 +67,11 @@ def test_a_fixture_holds_no_path_of_the_machine_it_was_built_on(name: str) -> No
     content = fixture(name).read_bytes()
     for top in (str(ROOT), "/tmp/", "/home/", "/root/"):
         assert top.encode() not in content
+
+
+def test_other_answers_are_seen() -> None:
+    asked = {"main.(*server).handleRequest": ("r->Id", "r->Question[0].Name")}
+    stack, registers = (
+        answers(fixture(f"go/dnsforward/{go}"), asked) for go in ("go1.15", "go1.27")
+    )
+    assert all(stack[question] != registers[question] for question in stack)
