@@ -1,0 +1,56 @@
+"""Interleaved runs of several commands: what each took, over all rounds."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Result", "measure"]
+
+_CHILD = Path(__file__).with_name("child.py")
+
+
+@dataclass(frozen=True)
+class Result:
+    """CPU seconds (user and system, of all its threads and children) and peak memory."""
+
+    median: float
+    low: float
+    high: float
+    peak_bytes: int
+    status: int  # of the last round; a time to a failure is compared with nothing
+
+
+def measure(commands: dict[str, list[str]], rounds: int) -> dict[str, Result]:
+    """Run every command once to warm the caches, then ``rounds`` times, taking turns.
+
+    Taking turns spreads what else the machine does over all of them.
+    """
+    taken: dict[str, list[tuple[int, float, int]]] = {name: [] for name in commands}
+    for number in range(rounds + 1):
+        for name, command in commands.items():
+            outcome = _once(command)
+            if number > 0:
+                taken[name].append(outcome)
+    return {name: _result(outcomes) for name, outcomes in taken.items()}
+
+
+def _once(command: list[str]) -> tuple[int, float, int]:
+    launcher = [sys.executable, "-I", "-S", str(_CHILD)]
+    done = subprocess.run(launcher + command, capture_output=True, text=True, check=True)
+    status, seconds, kibibytes = done.stdout.split()
+    return int(status), float(seconds), int(kibibytes) * 1024
+
+
+def _result(outcomes: list[tuple[int, float, int]]) -> Result:
+    seconds = [outcome[1] for outcome in outcomes]
+    return Result(
+        statistics.median(seconds),
+        min(seconds),
+        max(seconds),
+        max(outcome[2] for outcome in outcomes),
+        outcomes[-1][0],
+    )
