@@ -47,6 +47,7 @@ __all__ = [
     "NO_CLASS",
     "SSE",
     "SSEUP",
+    "WIDE_COMPLEX",
     "X87",
     "X87UP",
     "Classifier",
@@ -62,6 +63,9 @@ X87UP = "X87UP"
 COMPLEX_X87 = "COMPLEX_X87"
 MEMORY = "MEMORY"
 BY_REFERENCE = "BY_REFERENCE"
+# A complex number of 32 bytes whose name does not say of what (clang: "complex"): in memory
+# as an argument either way, as a result on the x87 stack or in memory.
+WIDE_COMPLEX = "WIDE_COMPLEX"
 
 _EIGHTBYTE = 8
 _MOST_BYTES = 64  # 3.2.3: an object larger than eight eightbytes has class MEMORY
@@ -207,8 +211,8 @@ class Classifier:
                     return (SSE,)
                 if size == 16:
                     return (SSE, SSE)
-                if size == 32 and "long double" in name:
-                    return (COMPLEX_X87,)
+                if size == 32:
+                    return (COMPLEX_X87 if "long double" in name else WIDE_COMPLEX,)
                 raise UnclassifiedError(f"how `{name}` is passed is not known")
             case ArrayType():
                 return self._vector(found)

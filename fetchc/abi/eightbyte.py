@@ -14,6 +14,7 @@ from fetchc.abi.classify import (
     MEMORY,
     SSE,
     SSEUP,
+    WIDE_COMPLEX,
     X87,
     Classifier,
 )
@@ -47,7 +48,7 @@ def parameter_places(
     stopped: Absent | None = None
     try:
         for result in results:
-            if classifier.classes(result) in ((MEMORY,), (BY_REFERENCE,)):
+            if _result_classes(classifier, result) in ((MEMORY,), (BY_REFERENCE,)):
                 assignment.integers = 1  # the address of the memory for the result
     except UnclassifiedError as error:
         stopped = unclassified(error)
@@ -67,7 +68,7 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
     rules = _rules(convention)
     classifier = Classifier(program, rules)
     try:
-        classes = classifier.classes(result)
+        classes = _result_classes(classifier, result)
         size = classifier.size(result)
     except UnclassifiedError as error:
         return unclassified(error)
@@ -87,6 +88,13 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
     return _in_registers(
         classes, size, convention.result_integer_registers, convention.result_float_registers
     )
+
+
+def _result_classes(classifier: Classifier, result: TypeId) -> tuple[str, ...]:
+    classes = classifier.classes(result)
+    if classes == (WIDE_COMPLEX,):
+        raise UnclassifiedError("the debug information does not say which complex type it is")
+    return classes
 
 
 class _Assignment:

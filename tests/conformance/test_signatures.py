@@ -1,0 +1,115 @@
+"""Calling conventions against compilers: random signatures, and a spy that is called.
+
+Seeds are printed with what fails; ``FETCHC_SEEDS=1000-1040`` runs others.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fetchc.abi import convention_for, parameter_places, result_place
+from fetchc.debuginfo.program import open_program
+from fetchc.program.model import Program
+from fetchc.target.load import convention
+from fetchc.target.model import Convention, EightbyteRules
+from fetchc.units import TypeId
+from tests.support.signatures import Dump, Signatures, differences, run
+from tests.support.toolchains import require
+
+FUNCTIONS = 40  # a program
+
+RUNS = [
+    ("gcc", False, ("-O1",)),
+    ("gcc", True, ("-O1", "-gdwarf-4")),
+    ("clang", False, ("-O1",)),
+    ("clang", True, ("-O1", "-gdwarf-4")),
+]
+
+
+def seeds() -> list[int]:
+    first, _, last = os.environ.get("FETCHC_SEEDS", "1-2").partition("-")
+    return list(range(int(first), int(last or first) + 1))
+
+
+def variable_type(program: Program, name: str) -> TypeId:
+    (found,) = program.global_variables(name, None)
+    return found.type
+
+
+def compared(
+    program: Program, used: Convention, signatures: Signatures, dump: Dump
+) -> tuple[int, list[str]]:
+    """How many arguments and results were compared, and which are not where we say."""
+    count = 0
+    wrong = []
+    for i, (parameters, result) in enumerate(
+        zip(signatures.parameters, signatures.results, strict=True)
+    ):
+        types = [variable_type(program, f"a_{i}_{j}") for j in range(len(parameters))]
+        results = [variable_type(program, f"r_{i}")] if result else []
+        places = parameter_places(program, used, types, results)
+        spied = dump.bytes["spy", i, 0]
+        for j, (type_id, place) in enumerate(zip(types, places, strict=True)):
+            count += 1
+            expected = dump.bytes["argument", i, j]
+            if differences(program, type_id, place, expected, spied, False):
+                wrong.append(f"function {i} argument {j}: {parameters[j].name} {place}")
+        if result:
+            count += 1
+            place = result_place(program, used, results[0])
+            expected, spied = dump.bytes["result", i, 0], dump.bytes["returned", i, 0]
+            if differences(program, results[0], place, expected, spied, True):
+                wrong.append(f"function {i} result: {result.name} {place}")
+    return count, wrong
+
+
+def spied_program(
+    seed: int, compiler: str, attributes: bool, options: tuple[str, ...], folder: Path
+) -> tuple[Program, Convention, Signatures, Dump]:
+    require(compiler)
+    signatures = Signatures(seed, FUNCTIONS, attributes, wide_complex=compiler != "clang")
+    binary, dump = run(signatures, compiler, folder, *options)
+    program = open_program(str(binary))
+    (main,) = program.functions_named("main")
+    return program, convention_for(program, main), signatures, dump
+
+
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize(("compiler", "attributes", "options"), RUNS)
+def test_arguments_are_where_the_convention_says(
+    seed: int, compiler: str, attributes: bool, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    program, used, signatures, dump = spied_program(seed, compiler, attributes, options, tmp_path)
+    count, wrong = compared(program, used, signatures, dump)
+    print(f"seed {seed}, {compiler} {used.name}: {count} arguments and results")
+    assert not wrong
+    assert count > 5 * FUNCTIONS
+
+
+@pytest.mark.parametrize("fault", ["swapped registers", "swapped results", "split integers"])
+def test_a_wrong_convention_is_noticed(fault: str, tmp_path: Path) -> None:
+    program, used, signatures, dump = spied_program(1, "gcc", False, ("-O1",), tmp_path)
+    assert isinstance(used.rules, EightbyteRules)
+    integers, results = used.integer_registers, used.result_integer_registers
+    if fault == "swapped registers":
+        integers = (integers[1], integers[0], *integers[2:])
+    elif fault == "swapped results":
+        results = results[::-1]
+    else:
+        used = convention("sysv-x86_64-clang16")
+    changed = Convention(
+        name=used.name,
+        architecture=used.architecture,
+        word_bytes=used.word_bytes,
+        stack_pointer=used.stack_pointer,
+        stack_offset=used.stack_offset,
+        integer_registers=integers,
+        float_registers=used.float_registers,
+        result_integer_registers=results,
+        result_float_registers=used.result_float_registers,
+        rules=used.rules,
+    )
+    assert compared(program, changed, signatures, dump)[1]
