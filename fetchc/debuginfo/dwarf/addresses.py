@@ -12,6 +12,7 @@ from struct import Struct
 
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.ranges import ranges
+from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, DieOffset
 
 TYPE_CHECKING = False
@@ -29,31 +30,46 @@ _WITH_CODE = (c.DW_UT_compile, c.DW_UT_partial, c.DW_UT_skeleton)
 
 def aranges(section: Section) -> Iterator[tuple[Address, Address, DieOffset]]:
     """(start, end, unit offset) of every range in .debug_aranges."""
+    data = section.bytes_between(0, section.size)
+    order = "<" if section.little else ">"
+    header = Struct(order + "IHIBB").unpack_from
+    pairs = {4: Struct(order + "II"), 8: Struct(order + "QQ")}
+    size = len(data)
     at = 0
-    while at < section.size:
-        reader = section.cursor(at)
-        length, offset_size = reader.initial_length()
-        end = reader.offset + length
-        reader.end = end
-        version = reader.u16()
-        unit = DieOffset(reader.unsigned(offset_size))
-        address_size, segment_size = reader.u8(), reader.u8()
-        if version != 2 or address_size not in (4, 8) or segment_size != 0:
+    while at < size:
+        # One unpack for the usual header: a library has thousands of sets.
+        if size - at >= 12 and data[at : at + 4] != b"\xff\xff\xff\xff":
+            length, version, unit, address_size, segment_size = header(data, at)
+            start, end = at + 12, at + 4 + length
+        else:
+            start, end, version, unit, address_size, segment_size = _header(section, at)
+        if end > size or end < start:
+            raise section.error(f"address ranges of {end - at} bytes", at)
+        layout = pairs.get(address_size)
+        if version != 2 or layout is None or segment_size != 0:
             raise section.error(
                 f"address ranges of version {version}, address size {address_size}, "
                 f"segment size {segment_size}",
                 at,
             )
         # The first pair is aligned to the size of a pair, counted from the set's own start.
-        pair = 2 * address_size
-        start = at + -(-(reader.offset - at) // pair) * pair
-        layout = Struct(("<" if section.little else ">") + ("QQ" if address_size == 8 else "II"))
-        if start < end:
-            raw = section.bytes_between(start, end - (end - start) % pair)
-            for low, size in layout.iter_unpack(raw):
-                if size:
-                    yield Address(low), Address(low + size), unit
+        pair = layout.size
+        start = at + -(-(start - at) // pair) * pair
+        for low, length in layout.iter_unpack(data[start : end - (end - start) % pair]):
+            if length:
+                yield Address(low), Address(low + length), DieOffset(unit)
         at = end
+
+
+def _header(section: Section, at: int) -> tuple[int, int, int, int, int, int]:
+    # The header of a set in 64-bit DWARF, or a truncated one.
+    reader = section.cursor(at)
+    length, offset_size = reader.initial_length()
+    end = reader.offset + length
+    version = reader.u16()
+    unit = reader.unsigned(offset_size)
+    address_size, segment_size = reader.u8(), reader.u8()
+    return reader.offset, end, version, unit, address_size, segment_size
 
 
 class AddressTable:
@@ -78,7 +94,16 @@ class AddressTable:
                 return unit
         if self._pending is None:
             self._pending = self._info.units()
-        for unit in self._pending:
+        try:
+            return self._scan(self._pending, address)
+        except DebugInfoError:
+            # The next question must meet the damage again, not the end of the iterator.
+            self._pending = None
+            self._scanned.clear()
+            raise
+
+    def _scan(self, pending: Iterator[Unit], address: Address) -> Unit | None:
+        for unit in pending:
             if unit.kind not in _WITH_CODE:
                 continue
             covered = ranges(unit.top)

@@ -100,18 +100,20 @@ class DebugInfo:
         # Hop over unit headers until one starts behind ``past``, or the sections end.
         info = self.section
         while self._next <= past and self._next < info.size:
-            self._starts.append(self._next)
-            reader = info.cursor(self._next)
+            start = self._next
+            reader = info.cursor(start)
             length = reader.initial_length()[0]
             self._next = reader.offset + length
+            self._starts.append(start)
         if self._next < info.size:
             return
         for section, base in self.sections()[1:]:
             while self._next <= past and self._next - base < section.size:
-                self._starts.append(self._next)
-                reader = section.cursor(self._next - base)
+                start = self._next
+                reader = section.cursor(start - base)
                 length = reader.initial_length()[0]
                 self._next = base + reader.offset + length
+                self._starts.append(start)
 
     def unit_starting(self, offset: DieOffset) -> Unit:
         """The unit whose header is at ``offset``, which must come from a table that says so."""
