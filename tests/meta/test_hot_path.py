@@ -1,0 +1,73 @@
+"""What ``fetchc compile`` loads: the start of the program is most of its time.
+
+docs/speed.md has the figures. dataclasses, typing, pathlib, logging, json, argparse, lark
+and elftools each cost as much as reading a small program's debug information.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+
+# With what they load themselves: re brings enum, functools and collections. unicodedata is for
+# diagnostics with characters beyond ASCII.
+ALLOWED = "__future__, bisect, mmap, os, re, re._casefix, struct, unicodedata, zlib"
+
+PROBE = """
+import sys
+sys.path.insert(0, {checkout!r})
+import {allowed}
+allowed = set(sys.modules)
+{planted}
+from fetchc.cli import main
+status = main(sys.argv[1:])
+sys.stdout.flush()
+print("loaded", *sorted(set(sys.modules) - allowed))
+sys.exit(status)
+"""
+
+C = ("-x", "corpus/c/layouts/bin/gcc-O2-dwarf5", "-f", "visit")
+GO = ("-x", "corpus/go/dnsforward/bin/go1.15", "-f", "main.(*server).handleRequest")
+
+
+def _loaded(*arguments: str, planted: str = "") -> set[str]:
+    # The modules beyond the allowed ones.
+    code = PROBE.format(checkout=str(CHECKOUT), allowed=ALLOWED, planted=planted)
+    done = subprocess.run(
+        # Without site: no package is there, so that one which is wanted is noticed.
+        [sys.executable, "-E", "-S", "-c", code, "compile", *arguments],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*C, "r->head->value"),
+        (*C, "--format=probe", "r->list[1].i", "r->words[0]", "r->colour"),
+        ("-x", "corpus/c/layouts/bin/clang-O0-dwarf4", "-f", "visit", "r->head->value"),
+        (*GO, "r->Question[0].Qtype"),
+        (*GO, "r->Question[0].Name"),  # with a warning
+        (*GO, "--format=probe", "--kernel=6.1", "r->Question[0].Name", "len(r->Question)"),
+    ],
+)
+def test_compile_loads_what_it_needs(arguments: tuple[str, ...]) -> None:
+    loaded = _loaded(*arguments)
+    assert "fetchc.api" in loaded
+    assert {name for name in loaded if name.split(".")[0] != "fetchc"} == set()
+    assert not [name for name in loaded if name.endswith((".examples", ".explain"))]
+
+
+def test_a_planted_import_is_noticed() -> None:
+    loaded = _loaded(*C, "r->head->value", planted="import dataclasses")
+    assert "dataclasses" in loaded
