@@ -45,16 +45,15 @@ class _Event:
     probe: fetchc.Probe
     arguments: tuple[fetchc.Argument, ...]
 
-    def values(self, hit: Hit) -> Iterator[tuple[fetchc.Argument, Value]]:
-        """The arguments' values in one hit; raises Unreadable."""
+    def value(self, argument: fetchc.Argument, hit: Hit) -> Value:
+        """An argument's value in one hit; raises Unreadable."""
         named = self.probe.named(self.arguments)
-        for argument in self.arguments:
-            own = [one for one in named if one.text == argument.text and not one.companion_of]
-            if len(own) != 1:
-                raise Unreadable(f"{argument.text} is {len(own)} values")
-            (value,) = own
-            length = int(hit.values[value.length], 0) if value.length else None
-            yield argument, read(hit.values[value.name], value.part.decode, length)
+        own = [one for one in named if one.text == argument.text and not one.companion_of]
+        if len(own) != 1:
+            raise Unreadable(f"{len(own)} values")
+        (value,) = own
+        length = int(hit.values[value.length], 0) if value.length else None
+        return read(hit.values[value.name], value.part.decode, length)
 
 
 @cache
@@ -150,12 +149,14 @@ def _probe(name: str, function: str) -> fetchc.Probe:
 
 
 def _differences(event: _Event, call: Call, hit: Hit) -> Iterator[str]:
-    where = f"{event.function}:"
-    try:
-        for argument, got in event.values(hit):
-            printed = call.values[argument.text]
+    for argument in event.arguments:
+        printed = call.values[argument.text]
+        bodies = " ".join(part.body for part in argument.whole.parts)
+        shown = f"{event.function}: {argument.text} {bodies}"
+        try:
+            got = event.value(argument, hit)
+        except Unreadable as error:
+            yield f"{shown}: {error}"
+        else:
             if not same(got, printed, argument.whole.parts[0].decode):
-                bodies = " ".join(part.body for part in argument.whole.parts)
-                yield f"{where} {argument.text} {bodies}: {got!r} is not {printed!r}"
-    except Unreadable as error:
-        yield f"{where} {error} in {hit.values}"
+                yield f"{shown}: {got!r} is not {printed!r}"
