@@ -2,12 +2,12 @@
 
 Opening reads the ELF headers and nothing else. Every question goes to the module of
 its concept (functions, variables, types, names); this one only holds them together and
-owns what they cache.
+owns what they cache. What a plain query does not need is imported where it is used.
 """
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf import functions, names, variables
+from fetchc.debuginfo.dwarf import functions, variables
 from fetchc.debuginfo.dwarf.attributes import language_key
 from fetchc.debuginfo.dwarf.constants import DW_AT_decl_file, DW_AT_decl_line, DW_AT_frame_base
 from fetchc.debuginfo.dwarf.info import DebugInfo
@@ -193,6 +193,8 @@ class DwarfProgram:
         """The definition of a declaration, looked for in the other units; itself if none."""
         if type_id < 0 or not isinstance(self._types.type(type_id), DeclaredType):
             return type_id
+        from fetchc.debuginfo.dwarf import names
+
         found = self._definitions.get(type_id)
         if found is None:
             found = names.definition(self._types, type_id)
@@ -201,11 +203,15 @@ class DwarfProgram:
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
         """Definitions of that name: ``struct s``, ``s``, ``int``, ``pkg.T``."""
+        from fetchc.debuginfo.dwarf import names
+
         self._require()
         return names.types_named(self._types, name, self._within(function))
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that are defined outside functions; walks all units."""
+        from fetchc.debuginfo.dwarf import names
+
         self._require()
         return names.type_names(self._types)
 

@@ -42,13 +42,15 @@ def escaped(name: str) -> Iterator[str]:
     """
     yield name
     start = _last_element(name)
-    at = name.find(".", start)
-    following = name.find(".", at + 1)
-    while at >= 0 and following >= 0 and "(" not in name[start:at] and "[" not in name[start:at]:
+    end = min(at for at in (name.find("(", start), name.find("[", start), len(name)) if at >= 0)
+    # The dot before the function or type itself stays: the last one, or that before (*T).
+    end = name.rfind(".", start, end)
+    at = name.find(".", start, max(start, end))
+    while at >= 0:
         name = name[:at] + "%2e" + name[at + 1 :]
         yield name
-        at = following + 2
-        following = name.find(".", at + 1)
+        end += 2
+        at = name.find(".", at + 3, end)
 
 
 def package_of(name: str) -> str:
