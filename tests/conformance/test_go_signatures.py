@@ -1,0 +1,222 @@
+"""Go's conventions against its compiler: random signatures, stopped at their entry and RET.
+
+``FETCHC_SEEDS=1000-1003`` runs other seeds.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fetchc.abi import convention_for, entry_places, result_places
+from fetchc.abi.signature import dictionary_position, passed
+from fetchc.code.instructions import instruction_starts
+from fetchc.code.stack_check import after_stack_check
+from fetchc.debuginfo.program import open_program
+from fetchc.program.model import Function, Program, Variable
+from fetchc.program.places import InMemory, InRegister, Pieces, Place
+from fetchc.program.types import ArrayType, ComplexType, NamedType, QualifiedType, StructType
+from fetchc.target.model import Convention, GoRules
+from fetchc.units import Address, TypeId
+from tests.support.go_signatures import GoSignatures, build_go
+from tests.support.stops import Stop, run_with_stops, unavailable
+from tests.support.toolchains import GO_VERSIONS, require
+
+FUNCTIONS = 60
+
+
+def seeds() -> list[int]:
+    first, _, last = os.environ.get("FETCHC_SEEDS", "1").partition("-")
+    return list(range(int(first), int(last or first) + 1))
+
+
+class Traced:
+    """One program, its functions, and what was seen at their entries and returns."""
+
+    def __init__(self, seed: int, version: str, folder: Path) -> None:
+        self.signatures = GoSignatures(seed, FUNCTIONS, generics=version != "1.15")
+        binary = build_go(self.signatures.source(), version, folder)
+        self.program = open_program(str(binary))
+        self.functions = [spied(self.program, name) for name in self.signatures.names]
+        self.convention = convention_for(self.program, self.functions[0])
+        self.entries = [entry(self.program, self.convention, f) for f in self.functions]
+        self.returns = [returns(self.program, f) for f in self.functions]
+        stops = {*self.entries, *(a for found in self.returns for a in found)}
+        printed, self.stops = run_with_stops(binary, stops)
+        self.bytes = {}
+        for line in printed.splitlines():
+            tag, i, j, *text = line.split(" ")
+            self.bytes[tag, int(i), int(j)] = bytes.fromhex("".join(text))
+
+
+def spied(program: Program, name: str) -> Function:
+    """The function's body; the shape of a generic one stands in brackets."""
+    found = []
+    for known in program.function_names():
+        plain = known
+        while "[" in plain:
+            start = plain.index("[")
+            depth = 0
+            for end in range(start, len(plain)):
+                depth += (plain[end] == "[") - (plain[end] == "]")
+                if depth == 0:
+                    break
+            plain = plain[:start] + plain[end + 1 :]
+        if plain == name and ("[" not in known or "[go.shape." in known):
+            found.append(known)
+    assert found, name
+    (function,) = program.functions_named(min(found, key=len))
+    return function
+
+
+def entry(program: Program, convention: Convention, function: Function) -> Address:
+    assert isinstance(convention.rules, GoRules)
+    assert convention.rules.stack_check is not None
+    code = program.code(function.address, 64)
+    return Address(function.address + after_stack_check(code, convention.rules.stack_check))
+
+
+def returns(program: Program, function: Function) -> list[Address]:
+    assert function.size is not None
+    code = program.code(function.address, function.size)
+    starts = instruction_starts(code, function.address, program.architecture)
+    return [a for a in starts if code[a - function.address] == 0xC3]
+
+
+def leaves(program: Program, type_id: TypeId, offset: int = 0) -> list[tuple[int, int]]:
+    """(offset, size) of what holds a value; blank fields hold none."""
+    found = program.type(type_id)
+    match found:
+        case NamedType(target=target) | QualifiedType(target=target):
+            return leaves(program, target, offset)
+        case StructType(members=members):
+            return [
+                leaf
+                for member in members
+                if member.name != "_"
+                for leaf in leaves(program, member.type, offset + member.offset)
+            ]
+        case ArrayType(element=element, count=count, size=size):
+            assert count is not None
+            assert size is not None
+            each = size // count if count else 0
+            return [
+                leaf for i in range(count) for leaf in leaves(program, element, offset + i * each)
+            ]
+        case ComplexType(size=size):
+            return [(offset, size // 2), (offset + size // 2, size // 2)]
+        case other:
+            return [(offset, getattr(other, "size", 8))]
+
+
+def at_place(place: Place, size: int, stop: Stop) -> tuple[bytes, bytes]:
+    """The value's bytes, and which of them the place gives."""
+    got, known = bytearray(size), bytearray(size)
+    match place:
+        case Pieces(pieces=pieces):
+            for piece in pieces:
+                value, _ = at_place(piece.place, piece.size, stop)
+                got[piece.offset : piece.offset + piece.size] = value
+                known[piece.offset : piece.offset + piece.size] = b"\1" * piece.size
+        case InRegister(register=register):
+            got[:] = stop.registers[register][:size]
+            known[:] = b"\1" * size
+        case InMemory(register=7, offset=offset):
+            got[:] = stop.stack[offset : offset + size]
+            known[:] = b"\1" * size
+        case _:
+            pass
+    return bytes(got), bytes(known)
+
+
+def wrong_leaves(
+    program: Program, variable: Variable, place: Place, expected: bytes, stop: Stop
+) -> bool:
+    got, known = at_place(place, len(expected), stop)
+    return any(
+        got[start : start + size] != expected[start : start + size]
+        or not all(known[start : start + size])
+        for start, size in leaves(program, variable.type)
+    )
+
+
+def compared(traced: Traced, used: Convention) -> tuple[int, list[str]]:
+    """How many values were compared, and which are not where ``used`` says."""
+    count, wrong = 0, []
+    program = traced.program
+    for i, function in enumerate(traced.functions):
+        variables = program.parameters(function)
+        places = entry_places(program, used, function)
+        call = passed(program, used, function, variables)
+        behind = result_places(program, used, call.parameters, call.results)
+        arguments = [(v, p) for v, p in zip(variables, places, strict=True) if v.name[0] == "p"]
+        if traced.signatures.names[i].endswith(".spy"):
+            arguments.pop(0)  # the receiver, whose bytes are not printed
+        results = [v for v in variables if v.kind == "result"]
+        assert len(arguments) == len(traced.signatures.parameters[i]), function.name
+        for j, (variable, place) in enumerate(arguments):
+            count += 1
+            expected = traced.bytes["argument", i, j]
+            if wrong_leaves(program, variable, place, expected, traced.stops[traced.entries[i]]):
+                wrong.append(f"{function.name} {variable.name}: {place}")
+        (stop,) = [traced.stops[a] for a in traced.returns[i] if a in traced.stops]
+        assert len(results) == len(traced.signatures.results[i]), function.name
+        for j, (variable, place) in enumerate(zip(results, behind, strict=True)):
+            count += 1
+            expected = traced.bytes["result", i, j]
+            if wrong_leaves(program, variable, place, expected, stop):
+                wrong.append(f"{function.name} {variable.name}: {place}")
+    return count, wrong
+
+
+def traced_or_skip(seed: int, version: str, folder: Path) -> Traced:
+    require(f"go{version}")
+    reason = unavailable()
+    if reason:
+        pytest.skip(reason)
+    return Traced(seed, version, folder)
+
+
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("version", GO_VERSIONS)
+def test_values_are_where_the_convention_says(seed: int, version: str, tmp_path: Path) -> None:
+    traced = traced_or_skip(seed, version, tmp_path)
+    count, wrong = compared(traced, traced.convention)
+    print(f"seed {seed}, Go {version}, {traced.convention.name}: {count} values")
+    assert not wrong
+    assert count > 4 * FUNCTIONS
+    registers = bool(traced.convention.integer_registers)
+    assert registers == (version != "1.15")
+    shapes = [dictionary_position(function) for function in traced.functions]
+    generic, method = shapes.count(0), shapes.count(1)
+    print(f"{generic} generic functions, {method} methods of generic types")
+    assert (generic > 2 and method > 2) == (version != "1.15")
+
+
+def test_a_missing_dictionary_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    traced = traced_or_skip(2, "1.22", tmp_path)
+    monkeypatch.setattr("fetchc.abi.signature.dictionary_position", lambda function: None)
+    wrong = compared(traced, traced.convention)[1]
+    assert wrong
+    assert all("[go.shape." in text for text in wrong)
+
+
+def test_a_wrong_convention_is_noticed(tmp_path: Path) -> None:
+    traced = traced_or_skip(2, "1.27", tmp_path)
+    right = traced.convention
+    integers = right.integer_registers
+    changed = Convention(
+        name=right.name,
+        architecture=right.architecture,
+        word_bytes=right.word_bytes,
+        stack_pointer=right.stack_pointer,
+        stack_offset=right.stack_offset,
+        integer_registers=(integers[1], integers[0], *integers[2:]),
+        float_registers=right.float_registers,
+        result_integer_registers=right.result_integer_registers,
+        result_float_registers=right.result_float_registers,
+        rules=right.rules,
+    )
+    assert compared(traced, changed)[1]
