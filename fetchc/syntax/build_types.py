@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.diag.errors import reject
 from fetchc.source import Span
-from fetchc.syntax.limits import DEPTH
+from fetchc.syntax.limits import DEPTH, too_deep
 from fetchc.syntax.numbers import number
 from fetchc.syntax.tree import (
     ArrayOf,
@@ -135,8 +135,9 @@ class TypeActions:
 
     def tail_count(self, parts: list[Any], span: Span) -> list[Suffix]:
         """``[4]`` and what follows it."""
-        first = Suffix(number(parts[0].text, parts[0].span), Span(span.start, parts[0].span.end))
-        return [first, *(parts[1] if len(parts) > 1 else [])]
+        tail = parts[1] if len(parts) > 1 else []
+        end = parts[0].span.end if tail else span.end
+        return [Suffix(number(parts[0].text, parts[0].span), Span(span.start, end)), *tail]
 
 
 def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:
@@ -152,7 +153,7 @@ def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:
     for suffix in reversed(suffixes[len(stars) :]):
         # `T [2][3]` is two arrays of three: the last count is the innermost array's.
         if suffix.count is not None:
-            result = ArrayOf(result, suffix.count, base.span.to(suffix.span))
+            result = ArrayOf(result, suffix.count, base.span.to(suffixes[-1].span))
     return result
 
 
@@ -165,7 +166,7 @@ def as_type(
     those used here are taken out.
     """
     if depth > DEPTH:
-        return None
+        raise too_deep(expression.span)
     match expression:
         case Name(text=text, line=None, span=span):
             return NamedType(None, text, (), "", span)

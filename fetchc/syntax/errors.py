@@ -7,6 +7,7 @@ table of malformed examples, and at last what the parser could have used.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from fetchc.diag.errors import reject
@@ -58,18 +59,27 @@ def complaint_for(start: str, problem: Unexpected) -> Complaint | None:
     if start != "argument":
         return None
     same_state = None
+    for state, kind, complaint in _stops():
+        if state != problem.state:
+            continue
+        if kind == problem.token.kind:
+            return complaint
+        if _is_specific(state):
+            same_state = same_state or complaint
+    return same_state
+
+
+@functools.cache
+def _stops() -> tuple[tuple[int, str, Complaint], ...]:
+    # Where the parser stops at each example.
+    stops = []
     for complaint in EXAMPLES:
         for example in complaint.examples:
             try:
-                run(tables, start, example, _NoActions())
+                run(tables, "argument", example, _NoActions())
             except Unexpected as stop:
-                if stop.state != problem.state:
-                    continue
-                if stop.token.kind == problem.token.kind:
-                    return complaint
-                if _is_specific(stop.state):
-                    same_state = same_state or complaint
-    return same_state
+                stops.append((stop.state, stop.token.kind, complaint))
+    return tuple(stops)
 
 
 def _is_specific(state: int) -> bool:

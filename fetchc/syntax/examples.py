@@ -144,8 +144,7 @@ EXAMPLES = (
         "not expected here",
         "write it as `offsetof(struct s, a.b[2])`",
         ("offsetof()", "offsetof(5)", "offsetof(struct s)", "offsetof(s)", "offsetof(s *)",
-         "offsetof(s, )", "offsetof(s, 5)", "offsetof(s, a, b)", "offsetof(s, a->b)",
-         "offsetof(s b)", "offsetof(s, a b)"),
+         "offsetof(s, )", "offsetof(s, 5)"),
     ),
     Complaint(
         "`container_of` takes a pointer, a type and a path of members",
@@ -153,6 +152,13 @@ EXAMPLES = (
         "write it as `container_of(p, struct s, list)`",
         ("container_of()", "container_of(p)", "container_of(p, )", "container_of(p, 5)",
          "container_of(p, s)", "container_of(p, s, )", "container_of(p, s, 5)",
-         "container_of(p, s, a, b)", "container_of(p, struct s)"),
+         "container_of(p, struct s)"),
+    ),
+    Complaint(
+        "a path has members and indices only",
+        "not part of a path",
+        "write it as `a.b[2]`",
+        ("offsetof(s, a, b)", "offsetof(s, a->b)", "offsetof(s, a b)", "offsetof(s, a.b + 1)",
+         "offsetof(s, a[2], b)", "offsetof(s, a[2] + 1)", "container_of(p, s, a, b)"),
     ),
 )  # fmt: skip

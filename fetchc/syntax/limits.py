@@ -7,15 +7,25 @@ walks a tree by recursion safe.
 
 from __future__ import annotations
 
+from fetchc.diag.errors import reject
 from fetchc.record import Record
 from fetchc.source import Span
 
-__all__ = ["BRACKETS", "DEPTH", "LENGTH", "depth_exceeds", "shown"]
+__all__ = ["BRACKETS", "DEPTH", "LENGTH", "depth_exceeds", "shown", "too_deep"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.errors import CompileError
 
 LENGTH = 4096  # characters of one argument
 BRACKETS = 200  # brackets open at once
 _SHOWN = 60  # characters of the text repeated in a message
 DEPTH = 200  # nodes of a tree from its root to a leaf
+
+
+def too_deep(span: Span) -> CompileError:
+    """The refusal of a tree that is deeper than :data:`DEPTH`."""
+    return reject("FC0102", f"more than {DEPTH} operations within each other", span, "too deep")
 
 
 def depth_exceeds(root: Record, limit: int = DEPTH) -> bool:

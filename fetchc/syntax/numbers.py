@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fetchc.diag.errors import reject
-from fetchc.syntax.limits import DEPTH, shown
+from fetchc.syntax.limits import DEPTH, shown, too_deep
 from fetchc.syntax.tree import Binary, Expression, Integer, Negate
 
 TYPE_CHECKING = False
@@ -45,10 +45,11 @@ def number(text: str, span: Span) -> int:
 def constant(expression: Expression, depth: int = 0) -> int | None:
     """The value of an expression of numbers alone, None for any other or a division by zero.
 
-    Division truncates towards zero, as in every language fetchc reads.
+    Raises CompileError FC0102 where it is too deep to look. Division truncates towards
+    zero, as in every language fetchc reads.
     """
     if depth > DEPTH:
-        return None
+        raise too_deep(expression.span)
     match expression:
         case Integer(value=value):
             return value

@@ -7,7 +7,7 @@ from fetchc.source import Span
 from fetchc.syntax import build_types, tables
 from fetchc.syntax.build import Builder
 from fetchc.syntax.driver import Unexpected, run
-from fetchc.syntax.limits import BRACKETS, DEPTH, LENGTH, depth_exceeds
+from fetchc.syntax.limits import BRACKETS, DEPTH, LENGTH, depth_exceeds, too_deep
 from fetchc.syntax.tree import Argument, Expression, Point, TypeName
 
 TYPE_CHECKING = False
@@ -56,12 +56,7 @@ def _parse(start: str, text: str) -> Any:
 
         raise explain(text, start, problem) from None
     if len(text) > DEPTH and depth_exceeds(result):
-        raise reject(
-            "FC0102",
-            f"the {_what(start)} nests more than {DEPTH} operations",
-            result.span,
-            "too deep",
-        )
+        raise too_deep(result.span)
     builder.finish()
     return result
 

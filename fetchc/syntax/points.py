@@ -32,7 +32,7 @@ def point_of(text: str, position: int = 0, blame: Span | None = None) -> Point:
 
     ``blame`` is what to underline when there is none.
     """
-    for at in range(position, len(text)):
+    for at in range(position, len(text.rstrip())):
         code = ord(text[at])
         if code < 0x20 or code == 0x7F:  # all else can be in the bytes of a symbol's name
             raise reject(

@@ -42,6 +42,11 @@ __all__ = ["unparse", "unparse_point", "unparse_type"]
 _SUM, _PRODUCT, _UNARY, _POSTFIX = range(4)
 _PRECEDENCE = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
 
+# Names that grammar/expression.lark's CAST_WORD takes for types when in parentheses.
+_C_WORDS = frozenset(
+    "int char short long float double void signed unsigned _Bool bool".split()  # noqa: SIM905
+)
+
 
 def unparse(node: Argument | Expression) -> str:
     """Canonical text of an argument or expression; parsing it gives the same tree again."""
@@ -172,6 +177,8 @@ def _operand(node: Expression, at_least: int) -> str:
 
 def _cast(type: TypeName, operand: Expression) -> tuple[str, int]:
     text, binding = _text(operand)
+    if text in _C_WORDS:
+        return f"({unparse_type(type)}){text}", _UNARY  # `(T)(char)-x` would be two casts
     if _is_go(type):
         return f"({unparse_type(type)})({text})", _POSTFIX
     # Without knowing types, `(name)-x` is a subtraction.

@@ -1,0 +1,124 @@
+"""The driver and its tables against Lark, on sentences of the grammar and on broken ones."""
+
+from __future__ import annotations
+
+import random
+import types
+from typing import TYPE_CHECKING, Any
+
+import lark
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.syntax import point_tables, tables
+from fetchc.syntax.driver import Token, Unexpected, run
+from tests.support.sentences import broken, oracle, sentence
+
+if TYPE_CHECKING:
+    from fetchc.syntax.driver import Tables
+
+
+class Trees:
+    """A builder that makes what Lark makes: nested tuples instead of ``lark.Tree``."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda parts, span: (name, *[_plain(part) for part in parts])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Token):
+        return (value.text, value.span.start)
+    if isinstance(value, lark.Token):
+        return (str(value), value.start_pos)
+    if isinstance(value, lark.Tree):
+        name = str(value.data).removeprefix("types__")
+        return (name, *[_plain(child) for child in value.children])
+    return value
+
+
+def by_lark(grammar: str, start: str, text: str) -> Any:
+    """The tree, or None where Lark refuses the text."""
+    try:
+        return _plain(oracle(grammar, start).parse(text, start=start))
+    except lark.exceptions.UnexpectedInput:
+        return None
+
+
+def by_driver(module: Tables, start: str, text: str) -> Any:
+    """The tree, or None where the driver refuses the text."""
+    try:
+        return _plain(run(module, start, text, Trees()))
+    except Unexpected:
+        return None
+
+
+def disagreement(module: Tables, grammar: str, start: str, text: str) -> str | None:
+    """What the two say of a text, where it is not the same."""
+    expected, got = by_lark(grammar, start, text), by_driver(module, start, text)
+    return None if expected == got else f"{text!r}: Lark {expected}, driver {got}"
+
+
+CASES = [
+    (tables, "expression", "argument"),
+    (tables, "expression", "type"),
+    (point_tables, "point", "point"),
+]
+
+
+@pytest.mark.parametrize(("module", "grammar", "start"), CASES, ids=[case[2] for case in CASES])
+@given(seed=st.integers(0, 1 << 32))
+def test_driver_agrees_with_lark(module: Tables, grammar: str, start: str, seed: int) -> None:
+    choose = random.Random(seed)
+    for _ in range(10):
+        text = sentence(grammar, start, choose)
+        assert (found := disagreement(module, grammar, start, text)) is None, found
+        text = broken(text, choose)
+        assert (found := disagreement(module, grammar, start, text)) is None, found
+
+
+@pytest.mark.parametrize(("grammar", "start"), [case[1:] for case in CASES])
+def test_sentences_reach_every_rule(grammar: str, start: str) -> None:
+    choose = random.Random(1)
+    actions: set[str] = set()
+    accepted = 0
+    for _ in range(1500):
+        tree = by_lark(grammar, start, sentence(grammar, start, choose))
+        accepted += tree is not None
+        stack = [tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, tuple):
+                actions.add(node[0])
+                stack.extend(node[1:])
+    # Blanks that the generator leaves out join tokens, so that not each one parses.
+    assert accepted > 300
+    parser = oracle(grammar, start)
+    wanted = {str(rule.alias).removeprefix("types__") for rule in parser.rules if rule.alias}
+    unreached = {
+        "argument": {"integer"},  # spelled the same as an expression's number
+        "type": wanted,  # the other start reaches the rest
+        "point": set(),
+    }[start]
+    assert wanted - actions <= unreached
+
+
+@pytest.mark.parametrize("which", ["rule", "move", "pattern"])
+def test_a_wrong_table_is_seen(which: str) -> None:
+    wrong: Any = types.SimpleNamespace(**{name: getattr(tables, name) for name in tables.__all__})
+    if which == "rule":
+        wrong.RULES = tuple(
+            (symbol, count, {"add": "subtract"}.get(action, action), kept)
+            for symbol, count, action, kept in tables.RULES
+        )
+    elif which == "move":
+        wrong.STATES = tuple(
+            {symbol: move for symbol, move in moves.items() if symbol != "_ARROW"}
+            for moves in tables.STATES
+        )
+    else:
+        wrong.PATTERN = tables.PATTERN.replace("0-9]\\w*", "0-9]+")
+        assert wrong.PATTERN != tables.PATTERN
+    texts = ["a+b", "a->b", "0x12"]
+    assert any(disagreement(wrong, "expression", "argument", text) for text in texts)
+    assert not any(disagreement(tables, "expression", "argument", text) for text in texts)

@@ -1,0 +1,117 @@
+"""Sentences of the grammars in grammar/, and broken ones; Lark's own parsers of them."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+import lark
+
+from fetchc.resources import data_path
+
+# Terminals whose text the grammar does not spell out.
+WORDS = {
+    "NAME": ["a", "Name", "größe", "ns::var", "~r0", "char", "u8", "map", "struct"],
+    "PATH": ["github.com/miekg/dns.Msg", "a-b/c.d", "gopkg.in/yaml%2ev3.Node"],
+    "INTEGER": ["0", "12", "0x1f"],
+    "SPECIAL": ["$retval", "$arg1"],
+    "REGISTER": ["%ax"],
+    "CALL": ["len(", "ns::f (", "int("],
+    "SIZEOF": ["sizeof(", "sizeof ("],
+    "OFFSETOF": ["offsetof("],
+    "CONTAINER_OF": ["container_of("],
+    "LINE": ["@12", ":17"],  # the expression's, the point's
+    "POINT": ["@ main.f", "@0x12", "@12.c:5"],
+    "KEYWORD": ["struct ", "enum "],
+    "WORDS": ["unsigned long", "long  long int"],
+    "EMPTY": ["interface{}", "struct { }"],
+    "CAST_WORD": ["(char)", "( const int )"],
+    "MAP": ["map"],
+    "CHAN": ["chan "],
+    "CHAN_SEND": ["chan<-"],
+    "CHAN_RECEIVE": ["<-chan"],
+    "ADDRESS": ["0x401000"],
+    "FILE": ["src/main.go"],
+    "FUNCTION": ["main.(*T).f", "ns::f(int)"],
+    "OFFSET": ["+4"],
+    "RETURN": ["%return"],
+}
+
+
+@cache
+def oracle(grammar: str, start: str) -> lark.Lark:
+    return lark.Lark.open(
+        str(Path(data_path("grammar"), f"{grammar}.lark")),
+        parser="lalr",
+        lexer="basic",
+        start=["argument", "type"] if grammar == "expression" else start,
+        maybe_placeholders=False,
+    )
+
+
+@cache
+def productions(grammar: str, start: str) -> dict[str, list[list[tuple[str, str | None]]]]:
+    """By symbol, what it can be: pairs of a symbol and, of a string terminal, its text."""
+    parser = oracle(grammar, start)
+    fixed = {
+        terminal.name: terminal.pattern.value
+        for terminal in parser.terminals
+        if isinstance(terminal.pattern, lark.lexer.PatternStr)
+    }
+    found: dict[str, list[list[tuple[str, str | None]]]] = {}
+    for rule in parser.rules:
+        expansion = [(symbol.name, fixed.get(symbol.name)) for symbol in rule.expansion]
+        found.setdefault(str(rule.origin.name), []).append(expansion)
+    return found
+
+
+def sentence(grammar: str, start: str, choose: random.Random) -> str:
+    """A sentence of the grammar. Deep down only the shortest productions are taken."""
+    rules = productions(grammar, start)
+    pieces: list[str] = []
+    pending: list[tuple[str, str | None]] = [(start, None)]
+    steps = 0
+    while pending:
+        symbol, text = pending.pop()
+        if text is not None:
+            pieces.append(text)
+        elif symbol in rules:
+            steps += 1
+            options = rules[symbol]
+            if steps > 25:
+                options = [min(options, key=lambda expansion: (_cost(expansion), len(expansion)))]
+            pending.extend(reversed(choose.choice(options)))
+        else:
+            pieces.append(choose.choice(WORDS[symbol.removeprefix("types__")]))
+        if choose.random() < 0.3:
+            pieces.append(" ")
+    return "".join(pieces)
+
+
+def _cost(expansion: list[tuple[str, str | None]]) -> int:
+    # Rules that lead to a terminal soonest, found by hand once: names and primaries.
+    cheap = {"primary", "chain", "unary", "product", "type_name", "type", "expression", "body"}
+    score = 0
+    for symbol, text in expansion:
+        name = symbol.removeprefix("types__")
+        if text is None and name.islower():
+            score += 1 if name in cheap else 3
+    return score
+
+
+def broken(text: str, choose: random.Random) -> str:
+    """A text with a piece left out, doubled, swapped or put in."""
+    at, to = sorted(choose.choices(range(len(text) + 1), k=2))
+    to = min(to, at + 4)
+    piece = text[at:to]
+    return choose.choice(
+        [
+            text[:at] + text[to:],
+            text[:at] + piece + piece + text[to:],
+            text[:at]
+            + choose.choice(["(", ")", "[", "]", ".", "->", "*", " ", "a", "5"])
+            + text[at:],
+            text[:at] + choose.choice(["@", ":", "=", ",", "<", ">", "&", "?", "\0"]) + text[to:],
+        ]
+    )

@@ -1,0 +1,173 @@
+"""What is refused, why, and where the reason is underlined."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fetchc.diag.errors import CompileError
+from fetchc.diag.model import Diagnostic
+from fetchc.syntax import tables
+from fetchc.syntax.driver import Unexpected, run
+from fetchc.syntax.errors import complaint_for
+from fetchc.syntax.examples import EXAMPLES, Complaint
+from fetchc.syntax.limits import BRACKETS, DEPTH, LENGTH
+from fetchc.syntax.parse import parse_argument, parse_point, parse_type
+
+TERMINALS = set(re.findall(r"\?P<(\w+)>", tables.PATTERN)) | {"$END"}
+RULES = {rule[0] for rule in tables.RULES} | {rule[2] for rule in tables.RULES}
+
+
+def refused(text: str) -> Diagnostic:
+    with pytest.raises(CompileError) as caught:
+        parse_argument(text)
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic
+
+
+def underlined(text: str, diagnostic: Diagnostic) -> str:
+    assert diagnostic.primary is not None
+    return text[diagnostic.primary.span.start : diagnostic.primary.span.end]
+
+
+class _Nothing:
+    def __getattr__(self, name: str) -> object:
+        return lambda parts, span: None
+
+
+@pytest.mark.parametrize(
+    ("complaint", "example"),
+    [(complaint, example) for complaint in EXAMPLES for example in complaint.examples],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_example_gets_its_own_message(complaint: Complaint, example: str) -> None:
+    with pytest.raises(Unexpected) as caught:
+        run(tables, "argument", example, _Nothing())
+    assert complaint_for("argument", caught.value) is complaint
+    assert refused(example).code == "FC0101"
+
+
+def test_labels_are_short() -> None:
+    assert all(len(complaint.label.split()) <= 8 for complaint in EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "span"),
+    [
+        ("a->", "expected a field name after `->`", "->"),
+        ("a.5", "expected a field name after `.`", "5"),
+        ("a[0", "unclosed `[`", "["),
+        ("f((a)", "unclosed `(`", "("),
+        ("a)", "`)` closes nothing", ")"),
+        ("(a]", "`]` cannot close `(`", "("),
+        ("a[i]", "an index must be a number", "i"),
+        ("a[i->j]", "an index must be a number", "i->j"),
+        ("a[x+1]", "an index must be a number", "x+1"),
+        ("a[1/0]", "an index must be a number", "1/0"),
+        ("a[1:n]", "a range's end must be a number", "n"),
+        ("a[1:]", "a range must say where it ends", "[1:]"),
+        ("a b", "expected an operator before `b`", "b"),
+        ("a + * ", "expected a value after `*`", "*"),
+        ("a + ]", "`]` closes nothing", "]"),
+        ("a + , b", "expected a value after `+`", ","),
+        ("a + @f", "expected a value after `+`", "@"),
+        ("+a", "an argument begins with a value", "+"),
+        ("(a+b)c", "expected an operator between these two values", "(a+b)"),
+        ("(a+b*)c", "expected a value after `*`", ")"),
+        ("f(int *)", "`f` takes a value, not a type", "int *"),
+        ("12abc", "`12abc` is not a number", "12abc"),
+        ("08", "`08` is not a number", "08"),
+        ("a[0x1ffffffffffffffff]", "`0x1ffffffffffffffff` needs more than 64 bits",
+         "0x1ffffffffffffffff"),
+        ("a:u7", "`u7` is not a format", "u7"),
+        ("a:u8[n]", "a format's count must be a number", "n"),
+        ("a ? b : c", "`?` has no meaning in an expression", "?"),
+        ('"a"', "no text in quotes can be fetched", '"'),
+        ("a\0b", "a character that cannot be shown (U+0000)", "\0"),
+        ("a\udc80", "a character that cannot be shown (U+DC80)", "\udc80"),
+        ("a@", "expected a probe point: a function, `FILE:LINE` or an address", "@"),
+        ("a@f+4%return", "a probe point has only one of `+OFFSET`, `:LINE` and `%return`", "f+4"),
+        ("a@f:0", "`0` is not a line number", "0"),
+        ("a@f+0x", "`0x` is not a number", "0x"),
+        ("a@f\x01", "a control character (code 1) in a probe point", "\x01"),
+        ("sizeof(char *[4]*)", "a star behind a count is not a type", "*"),
+        ("(a<b>)", "`<` begins a template's arguments, which only a type has", "a<b>"),
+    ],
+)  # fmt: skip
+def test_messages(text: str, message: str, span: str) -> None:
+    diagnostic = refused(text)
+    assert (diagnostic.code, diagnostic.message) == ("FC0101", message)
+    assert underlined(text, diagnostic) == span
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n\t"])
+def test_empty(text: str) -> None:
+    assert refused(text).code == "FC0104"
+    with pytest.raises(CompileError, match="FC0104"):
+        parse_point(text)
+    with pytest.raises(CompileError, match="FC0104"):
+        parse_type(text)
+
+
+@pytest.mark.parametrize("text", ["1a=x", "é=x", "a::b=x", "12=x"])
+def test_argument_names(text: str) -> None:
+    diagnostic = refused(text)
+    assert diagnostic.code == "FC0207"
+    assert underlined(text, diagnostic) == text[:-2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * (LENGTH + 1),
+        "x" * 10_000,
+        "(" * 1000 + "a" + ")" * 1000,
+        "a" + "[" * 1000,
+        "a" + "[0]" * 1000,
+        "*" * 1000 + "a",
+        "-" * 1000 + "1",
+        "a" + ".b" * 1000,
+        "a" + "+1" * 1000,
+        "a[" + "1+" * 1000 + "1]",
+        "a[" + "-" * 1000 + "1]",
+        "(T)" * 1000 + "x",
+        "(" + "*" * 1000 + "T)(x)",
+        "(T" + "*" * 1000 + ")(x)",
+        "sizeof(struct s " + "*" * 1000 + ")",
+        "x.(" + "[]" * 1000 + "int)",
+        "f(" * 1000 + "x" + ")" * 1000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_too_long_or_too_deep(text: str) -> None:
+    assert refused(text).code == "FC0102"
+
+
+def test_limits_are_inclusive() -> None:
+    parse_argument("a" * LENGTH)
+    parse_argument("(" * BRACKETS + "a" + ")" * BRACKETS)
+    parse_argument("*" * (DEPTH - 3) + "a")
+
+
+@pytest.mark.parametrize("text", ["5", "*", "[4]", "map[", "s s", "struct s, b", "a.", "[]"])
+def test_types_that_are_none(text: str) -> None:
+    with pytest.raises(CompileError, match="FC0101"):
+        parse_type(text)
+
+
+def test_no_message_speaks_of_the_grammar() -> None:
+    pieces = ["a", "->", ".", "[", "]", "(", ")", "0", "*", "&", "-", "/", ",", ":", "<", ">", "=",
+              "$x", "%x", "sizeof(", "offsetof(", "struct s", "unsigned int", "@f",
+              "@3"]  # fmt: skip
+    prefixes = [p for complaint in EXAMPLES for e in complaint.examples for p in (e, e[:-1])]
+    for prefix in prefixes:
+        for piece in pieces:
+            try:
+                parse_argument(f"{prefix} {piece}")
+            except CompileError as error:
+                said = error.diagnostics[0].message
+                words = set(re.findall(r"[\w$]+", re.sub(r"`[^`]*`", "", said)))
+                assert not words & TERMINALS, said
+                assert not {word for word in words if "_" in word} & RULES, said
+                assert "{" not in said
