@@ -1,0 +1,56 @@
+"""The examples in README.md and docs/ print what the page shows, word for word."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fetchc.cli import main
+
+CHECKOUT = Path(__file__).parents[2]
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+
+
+def _examples() -> Iterator[tuple[Path, str, str]]:
+    # Page and line, command, output: first standard output, then diagnostics.
+    for page in PAGES:
+        for block in re.finditer(r"^```console\n(.*?)^```$", page.read_text(), re.M | re.S):
+            for example in re.split(r"^(?=\$ )", block[1], flags=re.M):
+                command, _, output = example.partition("\n")
+                if command.startswith("$ "):
+                    yield page, command.removeprefix("$ "), output
+
+
+@pytest.mark.parametrize(
+    ("page", "command", "output"),
+    [pytest.param(*it, id=f"{it[0].name}-{number}") for number, it in enumerate(_examples())],
+)
+def test_example(
+    page: Path,
+    command: str,
+    output: str,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(CHECKOUT)
+    monkeypatch.setenv("NO_COLOR", "1")
+    words = shlex.split(command)
+    assert words[0] == "fetchc", page
+    status = main(words[1:])
+    printed = capsys.readouterr()
+    shown = (printed.out + printed.err).replace(str(CHECKOUT), "/src/fetchc")
+    if request.config.getoption("--bless"):
+        text = page.read_text()
+        page.write_text(text.replace(f"$ {command}\n{output}", f"$ {command}\n{shown}"))
+        return
+    assert shown == output
+    assert status == (1 if "error[" in output else 0)
+
+
+def test_pages_have_examples() -> None:
+    assert len(list(_examples())) > 5

@@ -1,0 +1,156 @@
+"""The tree itself: facts have sources, skips have reasons, documents match the program."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fetchc.cli.options import COMMANDS, OPTIONS, Option
+
+CHECKOUT = Path(__file__).parents[2]
+TARGETS = sorted((CHECKOUT / "targets").rglob("*.toml"))
+# Places of the machine where the tree was written, which mean nothing anywhere else.
+MACHINE = re.compile(rb"(?<![\w.])/(work|tmp|home|root)/\w")
+# The test that the fixtures hold no such place has to name some.
+MACHINE_NAMED = {"tests/meta/test_repository.py", "tests/conformance/test_rebuild.py"}
+
+
+def _committed() -> list[Path]:
+    if not (CHECKOUT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("not a git checkout, or no git: what is committed is not known")
+    listed = subprocess.run(
+        ["git", "-c", f"safe.directory={CHECKOUT}", "ls-files", "-z"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    paths = [CHECKOUT / name.decode() for name in listed.split(b"\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def _without_source(table: dict[str, object], path: str = "", covered: bool = False) -> list[str]:
+    # Tables with facts that neither have a source nor stand below a table that has one.
+    # `applies` of a convention is no fact: it says when the file is looked at.
+    covered = covered or "source" in table or path == "applies"
+    facts = [key for key, value in table.items() if not isinstance(value, dict)]
+    bare = [path] if path and facts and not covered else []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            bare += _without_source(value, f"{path}.{key}".lstrip("."), covered)
+    return bare
+
+
+@pytest.mark.parametrize("path", TARGETS, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_every_fact_about_the_outside_world_has_a_source(path: Path) -> None:
+    assert _without_source(tomllib.loads(path.read_text())) == []
+
+
+def test_a_fact_without_a_source_is_noticed() -> None:
+    facts = tomllib.loads("a = 1\n[b]\nsource = 'x'\n[b.c]\nd = 1\n[e]\nf = 1\n[g.h]\ni = [1]")
+    assert _without_source(facts) == ["e", "g.h"]
+    assert TARGETS
+
+
+def test_no_path_of_a_machine_in_committed_texts() -> None:
+    found = [
+        f"{path.relative_to(CHECKOUT)}: {match[0].decode()}"
+        for path in _committed()
+        if str(path.relative_to(CHECKOUT)) not in MACHINE_NAMED
+        and b"\0" not in (content := path.read_bytes())
+        for match in [MACHINE.search(content)]
+        if match
+    ]
+    assert found == []
+
+
+def _unreasoned(source: str) -> Iterator[int]:
+    # Lines with a skip that does not say why.
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            named = {keyword.arg: keyword.value for keyword in node.keywords}
+            reasons = [named.get("reason"), *node.args[name.endswith("skipif") :]]
+            if name in ("pytest.skip", "pytest.mark.skip", "pytest.mark.skipif", "pytest.xfail"):
+                if not any(reasons):
+                    yield node.lineno
+            elif name == "pytest.importorskip" and "reason" not in named:
+                yield node.lineno
+        elif isinstance(node, ast.FunctionDef):
+            for decorator in node.decorator_list:
+                if ast.unparse(decorator) in ("pytest.mark.skip", "pytest.mark.xfail"):
+                    yield decorator.lineno
+
+
+def test_every_skip_says_why() -> None:
+    found = [
+        f"{path.relative_to(CHECKOUT)}:{line}"
+        for path in (CHECKOUT / "tests").rglob("*.py")
+        for line in _unreasoned(path.read_text())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("pytest.skip()", [1]),
+        ("pytest.skip('no gcc')", []),
+        ("pytest.importorskip('capstone')", [1]),
+        ("@pytest.mark.skipif(True)\ndef f(): ...", [1]),
+        ("@pytest.mark.skipif(True, reason='so')\ndef f(): ...", []),
+        ("@pytest.mark.skip\ndef f(): ...", [1]),
+    ],
+)
+def test_a_skip_without_a_reason_is_noticed(source: str, lines: list[int]) -> None:
+    assert list(_unreasoned(source)) == lines
+
+
+def test_documents_that_are_mentioned_exist() -> None:
+    mentioned = {
+        match.decode()
+        for path in _committed()
+        if path.suffix in (".py", ".md", ".toml", ".lark")
+        for match in re.findall(rb"\bdocs/[\w-]+\.md\b", path.read_bytes())
+    }
+    assert mentioned
+    assert [name for name in sorted(mentioned) if not (CHECKOUT / name).exists()] == []
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    pages = [path for path in _committed() if path.suffix == ".md"]
+    broken = [
+        f"{page.relative_to(CHECKOUT)}: {link}"
+        for page in pages
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+        if not (page.parent / link).exists()
+    ]
+    assert pages
+    assert broken == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_documented(command: str) -> None:
+    assert f"fetchc {command}" in (CHECKOUT / "README.md").read_text()
+    page = (CHECKOUT / "docs/interface.md").read_text()
+    assert re.search(rf"^## `fetchc {command}\b", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: str(option.flags[-1]))
+def test_every_option_is_documented(option: Option) -> None:
+    page = (CHECKOUT / "docs/interface.md").read_text()
+    assert [flag for flag in option.flags if f"`{flag}" not in page] == []
+    assert [choice for choice in option.choices if choice not in page] == []
+
+
+def test_every_directory_of_tests_is_described() -> None:
+    described = (CHECKOUT / "tests/README.md").read_text()
+    for path in sorted((CHECKOUT / "tests").iterdir()):
+        if path.is_dir() and path.name != "__pycache__":
+            assert f"`{path.name}/`" in described, path.name
