@@ -113,12 +113,15 @@ class Declaration:
         return None if place is None else fixed_size(self.forms[:place], self.encoding)
 
     def position_of(self, attribute: int, data: bytes, at: int) -> int:
-        """Where the value of an attribute that entries have starts, ``at`` the first value."""
+        """Where the value of an attribute that entries have starts, ``at`` the first value.
+
+        Behind the form that DW_FORM_indirect puts in front.
+        """
         place = self.index[attribute]
-        fixed = fixed_size(self.forms[:place], self.encoding)
-        if fixed is not None:
-            return at + fixed
-        return interpreted(self.forms[:place], self.encoding)(data, at)
+        start = interpreted(self.forms[:place], self.encoding)(data, at)
+        if self.forms[place] == c.DW_FORM_indirect:
+            return read_uleb(data, start)[1]
+        return start
 
     def getter(self, attribute: int) -> Getter | None:
         """A function (data, position of the first value) -> raw value; None where absent."""
