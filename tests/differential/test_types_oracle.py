@@ -20,7 +20,6 @@ from fetchc.units import TypeId
 from tests.support.programs import fixture
 from tests.support.typed_programs import build
 
-
 Row = tuple[str, int, int | None, int | None, str]
 """Name, offset (bits for a bit field), width of a bit field, size, type."""
 
