@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -20,122 +19,64 @@ from fetchc.program import types as t
 from fetchc.program.model import Function
 from fetchc.program.types import Type
 from fetchc.units import Address, TypeId
-from tests.support.toolchains import require
+from tests.support.dwarfwriter import (
+    Attr,
+    Entry,
+    Ref,
+    Unit,
+    base_die,
+    compile_unit,
+    subprogram_die,
+)
+from tests.support.dwarfwriter import program as written
+from tests.support.elfwriter import Load, Sym
 from tests.support.typed_programs import build
 
 ROUNDS = int(os.environ.get("FETCHC_DAMAGE_ROUNDS", "20"))
 Answer = TypeVar("Answer")
-Value = int | str | bytes
-Attribute = tuple[int, int, Value]
-Entry = tuple[str, int, list[Attribute], list["Entry"]]
-"""Label, tag, attributes with their forms, children."""
 
 
-def ref(label: str, attribute: int = dw.DW_AT_type) -> Attribute:
-    return attribute, dw.DW_FORM_ref4, label
+def ref(label: str, attribute: int = dw.DW_AT_type) -> Attr:
+    return Attr(attribute, dw.DW_FORM_ref4, Ref(label))
 
 
-def name(text: str) -> Attribute:
-    return dw.DW_AT_name, dw.DW_FORM_string, text
+def name(text: str) -> Attr:
+    return Attr(dw.DW_AT_name, dw.DW_FORM_string, text)
 
 
-def number(attribute: int, value: int) -> Attribute:
-    return attribute, dw.DW_FORM_sdata, value
+def number(attribute: int, value: int) -> Attr:
+    return Attr(attribute, dw.DW_FORM_sdata, value)
 
 
-def flag(attribute: int) -> Attribute:
-    return attribute, dw.DW_FORM_flag_present, 0
-
-
-def size(value: int) -> Attribute:
+def size(value: int) -> Attr:
     return number(dw.DW_AT_byte_size, value)
 
 
-INT: Entry = (
-    "int",
-    dw.DW_TAG_base_type,
-    [name("int"), size(4), number(dw.DW_AT_encoding, dw.DW_ATE_signed)],
-    [],
-)
+def die(label: str, tag: int, attributes: Sequence[Attr], children: Sequence[Entry] = ()) -> Entry:
+    return Entry(tag, tuple(attributes), tuple(children), label)
 
 
-def assembled(entries: list[Entry], language: int = dw.DW_LANG_C99) -> str:
-    """Assembler text of one DWARF 4 unit; each entry has an abbreviation of its own."""
-    abbreviations: list[str] = []
-    info: list[str] = []
-
-    def emit(entry: Entry) -> None:
-        label, tag, attributes, children = entry
-        code = len([line for line in abbreviations if line.startswith("# entry")]) + 1
-        abbreviations.append("# entry")
-        abbreviations.append(f".uleb128 {code}, {tag}\n.byte {int(bool(children))}")
-        info.append(f".L{label}:\n.uleb128 {code}")
-        for attribute, form, value in attributes:
-            abbreviations.append(f".uleb128 {attribute}, {form}")
-            match form, value:
-                case dw.DW_FORM_string, str():
-                    info.append(f'.string "{value}"')
-                case dw.DW_FORM_sdata, int():
-                    info.append(f".sleb128 {value}")
-                case dw.DW_FORM_data1, int():
-                    info.append(f".byte {value}")
-                case dw.DW_FORM_data8, int():
-                    info.append(f".quad {value}")
-                case dw.DW_FORM_ref4, str():
-                    info.append(f".long .L{value} - .Lunit")
-                case dw.DW_FORM_block1, bytes():
-                    info.append(f".byte {len(value)}")
-                    info.extend(f".byte {byte}" for byte in value)
-                case dw.DW_FORM_addr, str():
-                    info.append(f".quad {value}")
-                case dw.DW_FORM_flag_present, _:
-                    pass
-                case _:
-                    raise AssertionError((form, value))
-        abbreviations.append(".byte 0, 0")
-        for child in children:
-            emit(child)
-        if children:
-            info.append(".byte 0")
-
-    main: Entry = (
-        "main",
-        dw.DW_TAG_subprogram,
-        [
-            name("_start"),
-            (dw.DW_AT_low_pc, dw.DW_FORM_addr, "_start"),
-            (dw.DW_AT_high_pc, dw.DW_FORM_addr, "_start + 1"),
-        ],
-        [],
-    )
-    top = [
-        number(dw.DW_AT_language, language),
-        (dw.DW_AT_low_pc, dw.DW_FORM_addr, "_start"),
-        (dw.DW_AT_high_pc, dw.DW_FORM_addr, "_start + 1"),
-    ]
-    emit(("top", dw.DW_TAG_compile_unit, top, [INT, main, *entries]))
-    lines = [
-        ".text\n.globl _start\n.type _start, @function\n_start: ret\n.size _start, 1",
-        '.section .debug_abbrev, ""',
-        ".Labbrev:",
-        *abbreviations,
-        ".byte 0",
-        '.section .debug_info, ""',
-        ".Lunit: .long .Lend - .Lstart\n.Lstart: .value 4\n.long 0\n.byte 8",
-        *info,
-        ".Lend:",
-    ]
-    return "\n".join(lines) + "\n"
+START = 0x1000
 
 
 def program(directory: Path, entries: list[Entry], language: int = dw.DW_LANG_C99) -> DwarfProgram:
     """The unit as a program whose function ``_start`` is one byte long."""
-    require("gcc")
-    source, binary = directory / "unit.s", directory / "unit"
-    source.write_text(assembled(entries, language))
-    command = ["gcc", "-nostdlib", "-static", "-o", str(binary), str(source)]
-    subprocess.run(command, check=True, timeout=60)
-    return open_program(str(binary))
+    unit = compile_unit(
+        base_die("int", 4, dw.DW_ATE_signed),
+        subprogram_die("_start", START, START + 1),
+        *entries,
+        language=language,
+        low=START,
+        high=START + 1,
+    )
+    return open_program(
+        written(
+            directory / "unit",
+            [Unit(unit)],
+            symbols=[Sym("_start", START, 1)],
+            loads=[Load(START, b"\xc3")],
+        )
+    )
 
 
 def typed(of: DwarfProgram, name: str) -> Type:
@@ -144,7 +85,7 @@ def typed(of: DwarfProgram, name: str) -> Type:
 
 
 def test_a_typedef_of_itself(tmp_path: Path) -> None:
-    bad = program(tmp_path, [("a", dw.DW_TAG_typedef, [name("a"), ref("a")], [])])
+    bad = program(tmp_path, [die("a", dw.DW_TAG_typedef, [name("a"), ref("a")])])
     (found,) = bad.types_named("int", bad.functions_named("_start")[0])
     assert isinstance(bad.type(found), t.IntType)
     with pytest.raises(DebugInfoError, match=r"unit: \.debug_info\+0x\w+: a type that"):
@@ -153,13 +94,13 @@ def test_a_typedef_of_itself(tmp_path: Path) -> None:
 
 def test_a_circle_of_typedefs_as_the_type_of_a_member(tmp_path: Path) -> None:
     circle: list[Entry] = [
-        ("a", dw.DW_TAG_typedef, [name("a"), ref("b")], []),
-        ("b", dw.DW_TAG_const_type, [ref("a")], []),
-        (
+        die("a", dw.DW_TAG_typedef, [name("a"), ref("b")]),
+        die("b", dw.DW_TAG_const_type, [ref("a")]),
+        die(
             "s",
             dw.DW_TAG_structure_type,
             [name("s"), size(8)],
-            [("m", dw.DW_TAG_member, [ref("a")], [])],
+            [die("m", dw.DW_TAG_member, [ref("a")])],
         ),
     ]
     bad = program(tmp_path, circle)
@@ -168,17 +109,17 @@ def test_a_circle_of_typedefs_as_the_type_of_a_member(tmp_path: Path) -> None:
 
 
 def test_a_structure_within_itself_is_read_one_level_at_a_time(tmp_path: Path) -> None:
-    inside: Entry = ("m", dw.DW_TAG_member, [name("again"), ref("s")], [])
-    odd = program(tmp_path, [("s", dw.DW_TAG_structure_type, [name("s"), size(8)], [inside])])
+    inside = die("m", dw.DW_TAG_member, [name("again"), ref("s")])
+    odd = program(tmp_path, [die("s", dw.DW_TAG_structure_type, [name("s"), size(8)], [inside])])
     found = typed(odd, "struct s")
     assert isinstance(found, t.StructType)
     assert odd.type(found.members[0].type) == found
 
 
 def test_an_array_of_itself(tmp_path: Path) -> None:
-    bound: Entry = ("n", dw.DW_TAG_subrange_type, [number(dw.DW_AT_count, 2)], [])
-    array: Entry = ("a", dw.DW_TAG_array_type, [ref("a")], [bound])
-    bad = program(tmp_path, [array, ("d", dw.DW_TAG_typedef, [name("d"), ref("a")], [])])
+    bound = die("", dw.DW_TAG_subrange_type, [number(dw.DW_AT_count, 2)])
+    array = die("a", dw.DW_TAG_array_type, [ref("a")], [bound])
+    bad = program(tmp_path, [array, die("d", dw.DW_TAG_typedef, [name("d"), ref("a")])])
     with pytest.raises(DebugInfoError, match="a type that contains itself"):
         bad.types_named("d", None)
     assert bad.functions_named("_start")
@@ -186,29 +127,28 @@ def test_an_array_of_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1 << 62, (1 << 63) - 1])
 def test_an_array_beyond_the_address_space(tmp_path: Path, count: int) -> None:
-    bound: Entry = ("n", dw.DW_TAG_subrange_type, [number(dw.DW_AT_count, count)], [])
-    again: Entry = ("m", *bound[1:])
-    array: Entry = ("a", dw.DW_TAG_array_type, [ref("int")], [bound, again])
-    bad = program(tmp_path, [array, ("d", dw.DW_TAG_typedef, [name("d"), ref("a")], [])])
+    bound = die("", dw.DW_TAG_subrange_type, [number(dw.DW_AT_count, count)])
+    array = die("a", dw.DW_TAG_array_type, [ref("int")], [bound, bound])
+    bad = program(tmp_path, [array, die("d", dw.DW_TAG_typedef, [name("d"), ref("a")])])
     with pytest.raises(DebugInfoError, match="bigger than the address space"):
         bad.types_named("d", None)
 
 
 def test_too_many_dimensions(tmp_path: Path) -> None:
-    bound: Entry = ("n", dw.DW_TAG_subrange_type, [number(dw.DW_AT_count, 1)], [])
-    bounds: list[Entry] = [(f"n{i}", *bound[1:]) for i in range(65)]
-    array: Entry = ("a", dw.DW_TAG_array_type, [ref("int")], bounds)
-    bad = program(tmp_path, [array, ("d", dw.DW_TAG_typedef, [name("d"), ref("a")], [])])
+    bound = die("", dw.DW_TAG_subrange_type, [number(dw.DW_AT_count, 1)])
+    bounds = [bound] * 65
+    array = die("a", dw.DW_TAG_array_type, [ref("int")], bounds)
+    bad = program(tmp_path, [array, die("d", dw.DW_TAG_typedef, [name("d"), ref("a")])])
     with pytest.raises(DebugInfoError, match="more than 64 dimensions"):
         bad.types_named("d", None)
 
 
 def test_a_function_that_specifies_itself(tmp_path: Path) -> None:
-    entry: Entry = (
+    entry = die(
         "f",
         dw.DW_TAG_subprogram,
         [ref("f", dw.DW_AT_specification), ref("f", dw.DW_AT_abstract_origin), name("f")],
-        [("p", dw.DW_TAG_formal_parameter, [ref("p", dw.DW_AT_abstract_origin)], [])],
+        [die("p", dw.DW_TAG_formal_parameter, [ref("p", dw.DW_AT_abstract_origin)])],
     )
     bad = program(tmp_path, [entry], dw.DW_LANG_C_plus_plus)
     assert bad.functions_named("f") == ()
@@ -221,16 +161,16 @@ ODD_ARRAYS = {
 
 
 def test_arrays_that_c_cannot_index(tmp_path: Path) -> None:
-    first: Entry = ("n", dw.DW_TAG_subrange_type, ODD_ARRAYS["starts at 1"], [])
-    second: Entry = ("m", dw.DW_TAG_subrange_type, ODD_ARRAYS["bits"], [])
+    first = die("", dw.DW_TAG_subrange_type, ODD_ARRAYS["starts at 1"])
+    second = die("", dw.DW_TAG_subrange_type, ODD_ARRAYS["bits"])
     stride = number(dw.DW_AT_bit_stride, 1)
     odd = program(
         tmp_path,
         [
-            ("a", dw.DW_TAG_array_type, [ref("int")], [first]),
-            ("b", dw.DW_TAG_array_type, [ref("int"), stride], [second]),
-            ("c", dw.DW_TAG_typedef, [name("from_one"), ref("a")], []),
-            ("d", dw.DW_TAG_typedef, [name("by_bits"), ref("b")], []),
+            die("a", dw.DW_TAG_array_type, [ref("int")], [first]),
+            die("b", dw.DW_TAG_array_type, [ref("int"), stride], [second]),
+            die("c", dw.DW_TAG_typedef, [name("from_one"), ref("a")]),
+            die("d", dw.DW_TAG_typedef, [name("by_bits"), ref("b")]),
         ],
     )
     for asked, reason in (("from_one", "start at 1"), ("by_bits", "packed by bits")):
@@ -241,10 +181,10 @@ def test_arrays_that_c_cannot_index(tmp_path: Path) -> None:
         assert reason in found.reason
 
 
-MEMBERS: dict[str, list[Attribute]] = {
+MEMBERS: dict[str, list[Attr]] = {
     "a member at offset -8": [number(dw.DW_AT_data_member_location, -8)],
     "a location that breaks off": [
-        (dw.DW_AT_data_member_location, dw.DW_FORM_block1, b"\x23\x80"),
+        Attr(dw.DW_AT_data_member_location, dw.DW_FORM_block1, b"\x23\x80"),
     ],
     "a bit field of 0 bits": [number(dw.DW_AT_bit_size, 0)],
     "a bit field of 3 bits at bit -5": [
@@ -260,8 +200,8 @@ MEMBERS: dict[str, list[Attribute]] = {
 
 @pytest.mark.parametrize("what", MEMBERS)
 def test_members_that_cannot_be(tmp_path: Path, what: str) -> None:
-    member: Entry = ("m", dw.DW_TAG_member, [name("m"), ref("int"), *MEMBERS[what]], [])
-    bad = program(tmp_path, [("s", dw.DW_TAG_structure_type, [name("s"), size(8)], [member])])
+    member = die("m", dw.DW_TAG_member, [name("m"), ref("int"), *MEMBERS[what]])
+    bad = program(tmp_path, [die("s", dw.DW_TAG_structure_type, [name("s"), size(8)], [member])])
     with pytest.raises(DebugInfoError) as caught:
         typed(bad, "struct s")
     assert caught.value.section == ".debug_info"
@@ -270,8 +210,8 @@ def test_members_that_cannot_be(tmp_path: Path, what: str) -> None:
 
 
 def test_base_types_that_are_not_read(tmp_path: Path) -> None:
-    def base(label: str, *attributes: Attribute) -> Entry:
-        return label, dw.DW_TAG_base_type, [name(label), size(2), *attributes], []
+    def base(label: str, *attributes: Attr) -> Entry:
+        return die(label, dw.DW_TAG_base_type, [name(label), size(2), *attributes])
 
     unsigned = number(dw.DW_AT_encoding, dw.DW_ATE_unsigned)
     odd = program(
@@ -281,7 +221,7 @@ def test_base_types_that_are_not_read(tmp_path: Path) -> None:
             base("swapped", unsigned, number(dw.DW_AT_endianity, 1)),
             base("strange", number(dw.DW_AT_encoding, 0x7F)),
             base("silent"),
-            ("odd", 0x7777, [name("odd"), size(2)], []),
+            die("odd", 0x7777, [name("odd"), size(2)]),
         ],
     )
     for asked in ("bits13", "swapped", "strange", "silent"):
@@ -291,7 +231,7 @@ def test_base_types_that_are_not_read(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
-    odd = program(tmp_path, [("s", dw.DW_TAG_structure_type, [name("\\377s"), size(8)], [])])
+    odd = program(tmp_path, [die("s", dw.DW_TAG_structure_type, [name("\udcffs"), size(8)])])
     found = typed(odd, "struct \udcffs")
     assert isinstance(found, t.StructType)
     assert found.name == "\udcffs"
@@ -301,7 +241,7 @@ def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
 def test_go_kinds_without_their_parts(tmp_path: Path, kind: int) -> None:
     attributes = [name("main.T"), size(16), number(dw.DW_AT_go_kind, kind)]
     tag = dw.DW_TAG_structure_type if kind > 21 else dw.DW_TAG_typedef
-    bad = program(tmp_path, [("s", tag, attributes, [])], dw.DW_LANG_Go)
+    bad = program(tmp_path, [die("s", tag, attributes)], dw.DW_LANG_Go)
     with pytest.raises(DebugInfoError) as caught:
         typed(bad, "main.T")
     assert caught.value.code == "FC0904"
