@@ -7,9 +7,16 @@ and rules of each convention are data in ``targets/abi``.
 from __future__ import annotations
 
 from fetchc.abi.choose import convention_for, go_version
-from fetchc.abi.places import entry_places, parameter_places, result_place, result_places
+from fetchc.abi.places import (
+    argument_bytes,
+    entry_places,
+    parameter_places,
+    result_place,
+    result_places,
+)
 
 __all__ = [
+    "argument_bytes",
     "convention_for",
     "entry_places",
     "go_version",

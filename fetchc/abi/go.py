@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from fetchc.target.model import Convention
     from fetchc.units import DwarfRegister, TypeId
 
-__all__ = ["signature_places"]
+__all__ = ["argument_bytes", "signature_places"]
 
 _MOST_LEAVES = 32  # more than any convention has registers
 
@@ -83,6 +83,22 @@ def signature_places(
         results, convention.result_integer_registers, convention.result_float_registers
     )
     return placed, returned
+
+
+def argument_bytes(
+    program: Program,
+    convention: Convention,
+    parameters: Sequence[TypeId],
+    results: Sequence[TypeId],
+) -> int:
+    """Bytes of a call's parameters and results on the stack, as the run-time counts them."""
+    assignment = _Assignment(convention, Shapes(program, convention))
+    assignment.places(parameters, convention.integer_registers, convention.float_registers)
+    assignment.stack = round_up(assignment.stack, convention.word_bytes)
+    assignment.places(
+        results, convention.result_integer_registers, convention.result_float_registers
+    )
+    return round_up(assignment.stack, convention.word_bytes)
 
 
 class _Assignment:

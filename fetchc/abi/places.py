@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fetchc.target.model import Convention
     from fetchc.units import TypeId
 
-__all__ = ["entry_places", "parameter_places", "result_place", "result_places"]
+__all__ = ["argument_bytes", "entry_places", "parameter_places", "result_place", "result_places"]
 
 
 def entry_places(program: Program, convention: Convention, function: Function) -> tuple[Place, ...]:
@@ -41,6 +41,15 @@ def entry_places(program: Program, convention: Convention, function: Function) -
         else:
             found.append(places[position])
     return tuple(found)
+
+
+def argument_bytes(program: Program, convention: Convention, function: Function) -> int:
+    """Bytes on the stack of a Go function's parameters and results, by its declaration."""
+    from fetchc.abi import go
+    from fetchc.abi.signature import passed
+
+    call = passed(program, convention, function, program.parameters(function))
+    return go.argument_bytes(program, convention, call.parameters, call.results)
 
 
 def parameter_places(

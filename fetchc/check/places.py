@@ -25,10 +25,11 @@ from fetchc.program.places import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
+    from fetchc.diag.errors import CompileError
     from fetchc.program.model import Function, Variable
     from fetchc.source import Span
 
-__all__ = ["is_clone", "variable_place"]
+__all__ = ["disagreement", "evidence", "is_clone", "same", "settled", "variable_place"]
 
 # Suffixes of functions whose signature GCC or LLVM may have changed.
 # Source: GCC, gcc/ipa-*.cc (clone_function_name); LLVM ArgumentPromotion keeps the name.
@@ -99,32 +100,28 @@ def _parameter_at_entry(
     places = _convention_places(site, function)
     position = next(i for i, p in enumerate(parameters) if p.die == variable.die)
     by_convention = places[position]
-    evidence = _evidence(site, function, variable)
+    if site.language.convention_first:
+        from fetchc.check.go_places import go_place
+
+        return go_place(site, function, parameters, places, position, span)
+    found = evidence(site, function, variable)
     unknown = isinstance(by_convention, Absent)
-    if evidence is None:
+    if found is None:
         if unknown:
             return by_convention, None
         return _unconfirmed(site, function, parameters, places, by_convention), None
-    if not unknown and _same(evidence, by_convention):
+    if not unknown and same(found, by_convention):
         return by_convention, None
+    if isinstance(found, Constant):
+        # Only a function that is called from nowhere else is known to get one value.
+        private = is_clone(function) or not function.external
+        return (found if private else by_convention), None
     if unknown:
-        return evidence, _settled(variable, "the convention cannot place its type", span)
-    if site.language.stack_check:
-        return _go_disagreement(site, function, variable, by_convention, evidence, span)
+        return found, settled(variable, "the convention cannot place its type", span)
     if is_clone(function) or not function.external:
         note = "the compiler changed how this function is called"
-        return evidence, _settled(variable, note, span)
-    raise reject(
-        "FC0407",
-        f"`{variable.name}` is said to be in two places at `{function.name}`",
-        span,
-        "which one is right cannot be known",
-        notes=(
-            f"by the calling convention: {_words(site, by_convention)}",
-            f"by the debug information: {_words(site, evidence)}",
-        ),
-        help="fetch the one you trust by its register: `%di`, `$arg1`",
-    )
+        return found, settled(variable, note, span)
+    raise disagreement(site, function, variable, by_convention, found, span)
 
 
 def _convention_places(site: Site, function: Function) -> tuple[Place, ...]:
@@ -133,16 +130,16 @@ def _convention_places(site: Site, function: Function) -> tuple[Place, ...]:
     return entry_places(site.program, convention_for(site.program, function), function)
 
 
-def _evidence(site: Site, function: Function, variable: Variable) -> Place | None:
+def evidence(site: Site, function: Function, variable: Variable) -> Place | None:
     """What the debug information says at the first instruction, if it can be believed there.
 
-    Believed: registers and register pieces, and the caller's part of the frame
+    Believed: registers and register pieces, constants, and the caller's part of the frame
     (at or above the CFA). Not believed: slots of the callee's own frame, anything
     measured from a frame base register, nothing.
     """
     place = site.program.place(variable, function, function.address)
     match place:
-        case InRegister():
+        case InRegister() | Constant():
             return place
         case Pieces(pieces=pieces):
             found = [p for p in pieces if not isinstance(p.place, Absent)]
@@ -158,12 +155,14 @@ def _evidence(site: Site, function: Function, variable: Variable) -> Place | Non
             return None
 
 
-def _same(evidence: Place, by_convention: Place) -> bool:
-    # The evidence may know less (a dead piece), never something else. Compilers describe
-    # padding as pieces of its own and repeat pieces (Go 1.16 to 1.21), so sizes and
-    # offsets of pieces prove nothing, their order does.
+def same(found: Place, by_convention: Place) -> bool:
+    """Whether the evidence agrees: it may know less (a dead piece), never something else.
+
+    Compilers describe padding as pieces of its own and repeat pieces (Go 1.16 to 1.21), so
+    sizes and offsets of pieces prove nothing, their order does.
+    """
     expected = iter(_flat(by_convention))
-    return all(place in expected for place in _flat(evidence))
+    return all(place in expected for place in _flat(found))
 
 
 def _flat(place: Place) -> list[Place]:
@@ -186,17 +185,13 @@ def _unconfirmed(
 ) -> Place:
     # No evidence for this parameter. Where another one proves that the convention does
     # not hold for this function, nothing is known of this one.
-    if function.external and not is_clone(function) and not site.language.stack_check:
-        return by_convention
     if is_clone(function):
         return Absent("FC0401", "this clone of the function was changed and does not take it")
-    for parameter, place in zip(parameters, places, strict=False):
-        if parameter.kind != "parameter" or isinstance(place, Absent):
-            continue
-        evidence = _evidence(site, function, parameter)
-        if evidence is not None and not _same(evidence, place):
-            if site.language.stack_check and _go_lists_blanks(function):
-                continue
+    if function.external:
+        return by_convention
+    for parameter, place in zip(parameters, places, strict=True):
+        found = evidence(site, function, parameter)
+        if found is not None and not isinstance(place, Absent) and not same(found, place):
             return Absent(
                 "FC0407",
                 f"`{parameter.name}` shows that the compiler changed how the function is "
@@ -205,51 +200,8 @@ def _unconfirmed(
     return by_convention
 
 
-def _go_lists_blanks(function: Function) -> bool:
-    # From Go 1.22 on every parameter has an entry, unnamed ones as ~pN: the convention
-    # cannot shift, and where the debug information differs it is wrong (cmd/compile
-    # describes a parameter that the first block overwrites by its new place).
-    from fetchc.abi import go_version
-
-    version = go_version(function.producer)
-    return version is not None and version >= (1, 22)
-
-
-def _go_disagreement(
-    site: Site,
-    function: Function,
-    variable: Variable,
-    by_convention: Place,
-    evidence: Place,
-    span: Span,
-) -> tuple[Place, Diagnostic | None]:
-    if _go_lists_blanks(function):
-        note = "the debug information names a place that the function overwrites at once"
-        return by_convention, _settled(variable, note, span)
-    if isinstance(evidence, InMemory):
-        from fetchc.abi import convention_for
-
-        if convention_for(site.program, function).integer_registers:
-            # Go 1.17 says "on the stack" of parameters that arrive in registers.
-            note = "the debug information of this Go version names the spill slot"
-            return by_convention, _settled(variable, note, span)
-        note = "an unnamed parameter before it is missing from the debug information"
-        return evidence, _settled(variable, note, span)
-    raise reject(
-        "FC0407",
-        f"`{variable.name}` is said to be in two places at `{function.name}`",
-        span,
-        "which one is right cannot be known",
-        notes=(
-            f"by the calling convention: {_words(site, by_convention)}",
-            f"by the debug information: {_words(site, evidence)}",
-            "this Go version leaves unnamed parameters out of the debug information",
-        ),
-        help="fetch the one you trust by its register: `%ax`, `$arg1`",
-    )
-
-
-def _settled(variable: Variable, note: str, span: Span) -> Diagnostic:
+def settled(variable: Variable, note: str, span: Span) -> Diagnostic:
+    """The warning that two sources disagreed and one was taken."""
     from fetchc.diag.model import Label
 
     return Diagnostic(
@@ -257,6 +209,31 @@ def _settled(variable: Variable, note: str, span: Span) -> Diagnostic:
         f"the place of `{variable.name}` comes from one source only",
         Label(span, "two sources disagree"),
         notes=(note,),
+    )
+
+
+def disagreement(
+    site: Site,
+    function: Function,
+    variable: Variable,
+    by_convention: Place,
+    found: Place | None,
+    span: Span,
+    why: str | None = None,
+) -> CompileError:
+    """The refusal of a parameter whose place nobody knows for sure."""
+    notes = [f"by the calling convention: {_words(site, by_convention)}"]
+    if found is not None:
+        notes.append(f"by the debug information: {_words(site, found)}")
+    if why is not None:
+        notes.append(why)
+    return reject(
+        "FC0407",
+        f"where `{variable.name}` is at the entry of `{function.name}` is not certain",
+        span,
+        "two sources disagree" if found is not None else "one source, and it may be wrong",
+        notes=tuple(notes),
+        help="fetch the one you trust by its register or slot: `$arg1`, `$stack1`",
     )
 
 

@@ -76,6 +76,8 @@ def decode(made: Decode, length: str | None = None) -> dict[str, Any]:
         shown["count"] = made.count
     if made.enumerators:
         shown["enumerators"] = dict(made.enumerators)
+    if made.limit is not None:
+        shown["limit"] = made.limit
     if length is not None:
         shown["length"] = length
     return shown

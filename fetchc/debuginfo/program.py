@@ -110,6 +110,14 @@ class DwarfProgram:
             _keep(self._parameters, die.offset, found)
         return found
 
+    def argument_bytes(self, function: Function) -> int | None:
+        """Bytes of a Go function's parameters and results, by Go's own table; None elsewhere."""
+        if function.language != "go":
+            return None
+        from fetchc.debuginfo.go_tables import argument_bytes
+
+        return argument_bytes(self._info.elf, function.address)
+
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void and for Go, whose results are variables."""
         return variables.result(self._info, self._die(function))

@@ -47,8 +47,8 @@ def _signature(program: Program, function: Function) -> str:
     from fetchc.lang import language
 
     spell = language(function.language).spell
-    inputs = []
-    results = []
+    inputs: list[str] = []
+    results: list[str] = []
     for parameter in program.parameters(function):
         text = f"{parameter.name} {spell(program, parameter.type)}".strip()
         (results if parameter.kind == "result" else inputs).append(text)

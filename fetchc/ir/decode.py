@@ -13,8 +13,8 @@ class Decode(Record):
     ``kind``: integer, bool, char, enum, float, pointer, symbol, text, address.
     ``bits`` is the width of the value (a signed bit field is extended from it),
     ``signed`` whether it is. ``enumerators`` for enums. ``count`` for lists: the kernel
-    prints a list of that many. ``length`` names the companion argument that holds a
-    text's length in bytes.
+    prints a list of that many. ``limit`` is a text's greatest length in bytes, where the type
+    bounds it (a full ``char[4]`` has no NUL, and the kernel reads on to the next one).
     """
 
     kind: str
@@ -22,4 +22,4 @@ class Decode(Record):
     signed: bool = False
     count: int | None = None
     enumerators: tuple[tuple[str, int], ...] = ()
-    length: str | None = None
+    limit: int | None = None

@@ -28,6 +28,8 @@ class Language(Record):
     know it, best first. ``return_probe`` is None, or the reason why a return probe
     must not be set on its functions. ``stack_check`` says that functions begin with a
     check that jumps back to the first instruction, so that a probe there counts twice.
+    ``convention_first``: its compiler never changes how a function is called, and its
+    debug information is known to be wrong about it at times.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
     """
 
@@ -37,3 +39,4 @@ class Language(Record):
     return_probe: str | None
     stack_check: bool
     pointer_indexes_array: bool
+    convention_first: bool

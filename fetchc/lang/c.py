@@ -100,6 +100,7 @@ C = Language(
     return_probe=None,
     stack_check=False,
     pointer_indexes_array=False,
+    convention_first=False,
 )
 
 CPLUSPLUS = Language(
@@ -109,4 +110,5 @@ CPLUSPLUS = Language(
     return_probe=None,
     stack_check=False,
     pointer_indexes_array=False,
+    convention_first=False,
 )

@@ -89,4 +89,5 @@ GO = Language(
     "return address was",
     stack_check=True,
     pointer_indexes_array=True,
+    convention_first=True,
 )

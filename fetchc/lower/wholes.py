@@ -71,7 +71,7 @@ def array_text(checker: Checker, node: Typed, made: ArrayType) -> Lowered:
                 help=f"fetch its bytes instead if it can be full: `:x8[{min(made.count, 64)}]`",
             )
         )
-    return Lowered("", Fetch(address, Text()), Decode("text"), node.type)
+    return Lowered("", Fetch(address, Text()), Decode("text", limit=made.count), node.type)
 
 
 def string(checker: Checker, node: Typed, made: StringType, whole: bool) -> tuple[Lowered, ...]:

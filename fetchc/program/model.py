@@ -90,6 +90,12 @@ class Program(Protocol):
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""
 
+    def argument_bytes(self, function: Function) -> int | None:
+        """Bytes of parameters and results on the stack, where the run-time's tables say so.
+
+        Go with the stack convention only; None elsewhere.
+        """
+
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void (Go: always None, see parameters)."""
 

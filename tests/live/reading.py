@@ -43,7 +43,7 @@ def _text(printed: str, decode: Decode, length: int | None) -> str:
         raise Unreadable(f"not a text: {printed}")
     text = printed[1:-1]
     # A C array holds its count of characters at most, and no NUL if it holds that many.
-    return text if decode.count is None else text[: decode.count]
+    return text if decode.limit is None else text[: decode.limit]
 
 
 def _one(number: int, decode: Decode) -> Value:

@@ -29,7 +29,7 @@ U16, S32, S64, U64 = (
     Decode("integer", 64, signed=True),
     Decode("integer", 64),
 )
-BOOL, TEXT, WORDS = Decode("bool", 8), Decode("text"), Decode("text", 64, length="…")
+BOOL, TEXT, WORDS = Decode("bool", 8), Decode("text"), Decode("text", 64)
 
 # (expression, body, decoding, body of the length): R stands for the place of r.
 MSG = [

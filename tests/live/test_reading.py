@@ -28,7 +28,7 @@ SIDE = Decode("enum", 3, signed=True, enumerators=(("LEFT", -2), ("MIDDLE", -1))
         ("'a'", Decode("char", 8), None, 97),
         ("{1,-2,3}", Decode("integer", 16, True, 3), None, [1, -2, 3]),
         ('"a b=c"', Decode("text"), None, "a b=c"),
-        ('"abcdefg"', Decode("text", count=4), None, "abcd"),
+        ('"abcdefg"', Decode("text", limit=4), None, "abcd"),
         ("{0x6665206463626163,0x67}", WORDS, 9, "cabcd efg"),
         ("{0x0,0x0}", WORDS, 0, ""),
     ],
