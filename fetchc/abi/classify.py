@@ -8,6 +8,7 @@ distinct (type, offset) pairs.
 from __future__ import annotations
 
 from fetchc.abi.layout import MAX_NESTING, UnclassifiedError, bare, malformed, round_up
+from fetchc.abi.padding import unexplained_bits
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -35,7 +36,7 @@ from fetchc.record import assert_never
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.model import Program
-    from fetchc.program.types import Member, Type
+    from fetchc.program.types import Type
     from fetchc.target.model import EightbyteRules
     from fetchc.units import TypeId
 
@@ -100,9 +101,13 @@ class Classifier:
         if size > _MOST_BYTES:
             return (MEMORY,)
         merged = [NO_CLASS] * (round_up(size, _EIGHTBYTE) // _EIGHTBYTE)
-        if not self._merge_leaves(type_id, size, merged):
+        hidden: set[int] = set()
+        if not self._merge_leaves(type_id, size, merged, hidden):
             return (MEMORY,)
-        return _cleaned(merged)
+        cleaned = _cleaned(merged)
+        if cleaned != (MEMORY,) and any(merged[index] != INTEGER for index in hidden):
+            raise UnclassifiedError("an unnamed bit field may be in it, which is not said")
+        return cleaned
 
     def size(self, type_id: TypeId) -> int:
         """Bytes of the type; UnclassifiedError where it has no stated size."""
@@ -128,22 +133,34 @@ class Classifier:
         type_id, found = bare(self._program, type_id)
         return self._alignment(type_id, found, 0)
 
-    def _merge_leaves(self, type_id: TypeId, size: int, merged: list[str]) -> bool:
-        """Merge the classes of all scalars in; False for an unaligned one (MEMORY)."""
+    def _merge_leaves(
+        self, type_id: TypeId, size: int, merged: list[str], hidden: set[int]
+    ) -> bool:
+        """Merge the classes of all scalars in; False for an unaligned one (MEMORY).
+
+        ``hidden`` gets the eightbytes that may hold an unnamed bit field.
+        """
         waiting = [(type_id, 0)]
         seen = set(waiting)
         while waiting:
-            current, offset = waiting.pop()
-            current, found = bare(self._program, current)
+            declared, offset = waiting.pop()
+            current, found = bare(self._program, declared)
             if isinstance(found, StructType):
                 inner = self._members(current, found, offset, size, merged)
+                if self._rules.unnamed_bit_fields and found.kind != "union":
+                    for first, end in self._unexplained(current, found):
+                        start = 8 * offset + first
+                        hidden.update(range(start // 64, (8 * offset + end - 1) // 64 + 1))
             elif isinstance(found, ArrayType) and not found.vector:
                 inner = self._elements(current, found, offset, size)
             else:
                 classes = self._scalar(found)
                 if offset + self.size(current) > size:
                     raise malformed(self._program, current, "a member beyond its structure")
-                if offset % self._alignment(current, found, 0):
+                alignment = self._alignment(current, found, 0)
+                if self._rules.typedef_alignment:
+                    alignment = self._declared_alignment(declared, 0)
+                if offset % alignment:
                     return False
                 if isinstance(found, ComplexType) and found.size == _EIGHTBYTE:
                     # float _Complex in a structure is two floats: it can straddle eightbytes.
@@ -275,15 +292,29 @@ class Classifier:
             return found.alignment
         largest = 1
         for member in found.members:
-            alignment = self._member_alignment(member, depth)
+            alignment = self._declared_alignment(member.type, depth)
             if member.bits is None and member.offset % alignment:
                 return 1  # packed
             largest = max(largest, alignment)
         return 1 if (found.size or 0) % largest else largest
 
-    def _member_alignment(self, member: Member, depth: int) -> int:
+    def _unexplained(self, type_id: TypeId, found: StructType) -> list[tuple[int, int]]:
+        if not found.members and (found.size or 0) <= 1:
+            return []  # an empty class of C++ has a byte of its own
+        members: list[tuple[int, int, int, bool]] = []
+        for member in found.members:
+            bits = member.bits
+            if bits is not None:
+                unit = 8 * max(1, self.size(member.type))
+                members.append((bits.offset, bits.width, unit, True))
+            elif self.size(member.type):
+                alignment = 8 * self._declared_alignment(member.type, 0)
+                members.append((8 * member.offset, 8 * self.size(member.type), alignment, False))
+        alignment = 8 * self._alignment(type_id, found, 0)
+        return unexplained_bits(members, 8 * (found.size or 0), alignment)
+
+    def _declared_alignment(self, current: TypeId, depth: int) -> int:
         # A typedef can carry an alignment of its own; the outermost one counts.
-        current = member.type
         for _ in range(MAX_NESTING):
             named = self._program.type(current)
             if isinstance(named, NamedType) and named.alignment is not None:

@@ -94,6 +94,8 @@ def convention(name: str) -> Convention:
             wide_integer_names=tuple(raw["types"]["wide_integer_names"]),
             wide_splits=raw["wide_integers"]["split"],
             triviality_stated=raw["structures"]["by_value_unless_stated"],
+            unnamed_bit_fields=raw["members"]["unnamed_bit_fields_count"],
+            typedef_alignment=raw["members"]["typedef_alignment_counts"],
         )
     else:
         rules = _go_rules(raw, numbers)

@@ -82,7 +82,9 @@ class EightbyteRules(Record):
     ``wide_integer_names`` are the 16-byte integers that are verified. ``wide_splits``:
     a 16-byte integer may go half into the last register, and is aligned to 8.
     ``triviality_stated``: a structure about which the debug information does not say how
-    it is passed is passed by value.
+    it is passed is passed by value. ``unnamed_bit_fields``: one without a name makes its
+    eightbyte INTEGER. ``typedef_alignment``: a typedef that lowers the alignment makes a
+    member count as aligned.
     """
 
     x87_registers: tuple[DwarfRegister, ...]
@@ -91,6 +93,8 @@ class EightbyteRules(Record):
     wide_integer_names: tuple[str, ...]
     wide_splits: bool
     triviality_stated: bool
+    unnamed_bit_fields: bool
+    typedef_alignment: bool
 
 
 class GoRules(Record):
