@@ -18,6 +18,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_FORM_addrx4,
     DW_FORM_GNU_addr_index,
 )
+from fetchc.debuginfo.dwarf.cursor import Cursor
 from fetchc.debuginfo.dwarf.die import LocationListRef
 from fetchc.debuginfo.dwarf.evaluation import NO_LOCATION
 from fetchc.debuginfo.dwarf.expr import place
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
-    from fetchc.debuginfo.dwarf.cursor import Cursor
     from fetchc.debuginfo.dwarf.die import Die
     from fetchc.debuginfo.dwarf.info import DebugInfo
     from fetchc.debuginfo.dwarf.units import Unit
@@ -94,15 +94,15 @@ def place_at(info: DebugInfo, die: Die, function: Die | None, address: Address) 
         raise _wrong_class(located, DW_AT_location)
     base = None if function is None else frame_base_at(info, function, address)
     if isinstance(description, bytes):
-        return place(description, located.unit, base)
+        return place(_inline(located, description), located.unit, base)
     default: Entry | None = None
     for entry in _iterate(info, located.unit, description):
         if entry.default:
             default = entry
         elif entry.start <= address < entry.end:
-            return _place_of(info, located.unit, entry, base)
+            return _place_of(info, located, entry, base)
     if default is not None:
-        return _place_of(info, located.unit, default, base)
+        return _place_of(info, located, default, base)
     return Absent("FC0401", f"the debug information gives it no place at {address:#x}")
 
 
@@ -122,7 +122,7 @@ def extents(info: DebugInfo, die: Die, function: Die | None) -> tuple[Extent, ..
     found: list[Extent] = []
     for start, end, entry in _ranges(info, located, DW_AT_location, scope):
         for low, high, base in _split(start, end, bases):
-            at = _place_of(info, located.unit, entry, base)
+            at = _place_of(info, located, entry, base)
             if found and found[-1].end == low and found[-1].place == at:
                 found[-1] = Extent(found[-1].start, high, at)
             else:
@@ -140,10 +140,10 @@ def frame_base_at(info: DebugInfo, function: Die, address: Address) -> Place | N
         return None
     location = described.location(DW_AT_frame_base)
     if isinstance(location, bytes):
-        return place(location, described.unit, None)
+        return place(_inline(described, location), described.unit, None)
     for start, end, entry in _ranges(info, described, DW_AT_frame_base, ()):
         if start <= address < end:
-            return _place_of(info, described.unit, entry, None)
+            return _place_of(info, described, entry, None)
     return None
 
 
@@ -186,12 +186,18 @@ def _wrong_class(die: Die, attribute: int) -> DebugInfoError:
     return DebugInfoError("FC0904", die.unit.path, what, ".debug_info", die.offset)
 
 
-def _place_of(info: DebugInfo, unit: Unit, entry: Entry, base: Place | None) -> Place:
+def _place_of(info: DebugInfo, die: Die, entry: Entry, base: Place | None) -> Place:
     if entry.offset < 0:
-        return place(entry.expression, unit, base)
-    cursor = _cursor(info, unit, entry.offset)
+        return place(_inline(die, entry.expression), die.unit, base)
+    cursor = _cursor(info, die.unit, entry.offset)
     cursor.end = entry.offset + len(entry.expression)
-    return place(cursor, unit, base)
+    return place(cursor, die.unit, base)
+
+
+def _inline(die: Die, expression: bytes) -> Cursor:
+    # An attribute's own expression: errors count from its start and name the entry.
+    section = f".debug_info: expression of the entry at {die.offset:#x}"
+    return Cursor(die.unit.path, section, expression, little=die.unit.little)
 
 
 def _frame_bases(info: DebugInfo, function: Die) -> list[Part]:
@@ -201,7 +207,7 @@ def _frame_bases(info: DebugInfo, function: Die) -> list[Part]:
     scope = info.ranges(function)
     return _disjoint(
         [
-            (start, end, _place_of(info, described.unit, entry, None))
+            (start, end, _place_of(info, described, entry, None))
             for start, end, entry in _ranges(info, described, DW_AT_frame_base, scope)
         ]
     )

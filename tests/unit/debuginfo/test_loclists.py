@@ -289,6 +289,23 @@ def test_a_location_of_a_wrong_class() -> None:
         )
 
 
+def test_a_malformed_expression_names_its_entry() -> None:
+    info: Any = FakeInfo({".debug_loclists": "04 10 20 01 06 00"})
+    die: Any = FakeDie({DW_AT_location: "06"})
+    with pytest.raises(DebugInfoError) as caught:
+        place_at(info, die, None, Address(0))
+    assert str(caught.value) == (
+        "a.out: .debug_info: expression of the entry at 0x2a+0x1:"
+        " the expression takes a value from its empty stack"
+    )
+    die = FakeDie({DW_AT_location: WHOLE_LIST})
+    with pytest.raises(DebugInfoError) as caught:
+        extents(info, die, None)
+    assert str(caught.value) == (
+        "a.out: .debug_loclists+0x5: the expression takes a value from its empty stack"
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "form", "little", "expected"),
     [
