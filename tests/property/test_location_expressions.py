@@ -1,0 +1,209 @@
+"""A place, read on a made-up machine, is what running the expression there gives.
+
+The interpreter below knows nothing of fetchc: numbers on a stack, as DWARF 5, section 2.5
+says. An expression that fetchc calls absent proves nothing and is left out, but not too many.
+"""
+
+from __future__ import annotations
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from fetchc.debuginfo.dwarf.cursor import Cursor
+from fetchc.debuginfo.dwarf.expr import Machine, evaluate, resolve_frame
+from fetchc.diag.errors import DebugInfoError
+from fetchc.program.places import (
+    Absent,
+    AtAddress,
+    Constant,
+    FrameRelative,
+    Indirect,
+    InMemory,
+    InRegister,
+    Pieces,
+    Place,
+)
+from fetchc.units import ByteOffset, DwarfRegister
+
+WORD = 1 << 64
+CFA = InMemory(DwarfRegister(7), ByteOffset(8))
+FRAME_BASE = FrameRelative(ByteOffset(-16))
+
+
+def register(number: int) -> int:
+    return (0x9E3779B97F4A7C15 * (number + 1)) % WORD
+
+
+def word_at(address: int) -> int:
+    return (0xC2B2AE3D27D4EB4F * ((address + 0x165667B1) % WORD)) % WORD
+
+
+def frame_address() -> int:
+    return (register(7) + 8) % WORD
+
+
+def sleb(value: int) -> bytes:
+    out = bytearray()
+    while True:
+        byte = value & 0x7F
+        value >>= 7
+        if (value == 0 and not byte & 0x40) or (value == -1 and byte & 0x40):
+            return bytes([*out, byte])
+        out.append(byte | 0x80)
+
+
+def uleb(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+# An operation: its bytes, how many values it needs, and what it does to a list of numbers.
+BINARY = {
+    0x1A: lambda a, b: a & b,
+    0x1C: lambda a, b: a - b,
+    0x1E: lambda a, b: a * b,
+    0x21: lambda a, b: a | b,
+    0x22: lambda a, b: a + b,
+    0x27: lambda a, b: a ^ b,
+}
+Step = tuple[str, int, int]
+
+pushes: st.SearchStrategy[Step] = st.one_of(
+    st.tuples(st.just("breg"), st.integers(0, 31), st.integers(-300, 300)),
+    st.tuples(st.just("fbreg"), st.just(0), st.integers(-300, 300)),
+    st.tuples(st.just("cfa"), st.just(0), st.just(0)),
+    st.tuples(st.just("addr"), st.just(0), st.integers(0, WORD - 1)),
+    st.tuples(st.just("consts"), st.just(0), st.integers(-WORD // 2, WORD // 2 - 1)),
+    st.tuples(st.just("constu"), st.just(0), st.integers(0, WORD - 1)),
+)
+changes: st.SearchStrategy[Step] = st.one_of(
+    st.tuples(st.just("plus_uconst"), st.just(0), st.integers(0, WORD - 1)),
+    st.sampled_from([("deref", 0, 0), ("neg", 0, 0), ("not", 0, 0)]),
+    st.sampled_from([("dup", 0, 0), ("swap", 0, 0), ("over", 0, 0), ("rot", 0, 0)]),
+    st.tuples(st.just("binary"), st.sampled_from(sorted(BINARY)), st.just(0)),
+)
+steps = st.lists(st.one_of(pushes, changes), min_size=0, max_size=8)
+
+
+def encoded(step: Step) -> bytes:
+    kind, number, value = step
+    if kind == "breg":
+        return bytes([0x70 + number]) + sleb(value)
+    if kind == "addr":
+        return b"\x03" + value.to_bytes(8, "little")
+    if kind == "binary":
+        return bytes([number])
+    plain = {"cfa": 0x9C, "deref": 6, "neg": 0x1F, "not": 0x20}
+    plain |= {"dup": 0x12, "swap": 0x16, "over": 0x14, "rot": 0x17}
+    if kind in plain:
+        return bytes([plain[kind]])
+    if kind == "fbreg":
+        return b"\x91" + sleb(value)
+    if kind == "consts":
+        return b"\x11" + sleb(value)
+    return bytes([0x10 if kind == "constu" else 0x23]) + uleb(value)
+
+
+def run(step: Step, stack: list[int]) -> None:
+    kind, number, value = step
+    match kind:
+        case "breg":
+            stack.append(register(number) + value)
+        case "fbreg":
+            stack.append(frame_address() - 16 + value)
+        case "cfa":
+            stack.append(frame_address())
+        case "addr" | "consts" | "constu":
+            stack.append(value)
+        case "plus_uconst":
+            stack.append(stack.pop() + value)
+        case "deref":
+            stack.append(word_at(stack.pop() % WORD))
+        case "neg":
+            stack.append(-stack.pop())
+        case "not":
+            stack.append(~stack.pop())
+        case "dup":
+            stack.append(stack[-1])
+        case "swap":
+            stack[-1], stack[-2] = stack[-2], stack[-1]
+        case "over":
+            stack.append(stack[-2])
+        case "rot":
+            stack[-3:] = [stack[-1], stack[-3], stack[-2]]
+        case _:
+            top, below = stack.pop(), stack.pop()
+            stack.append(BINARY[number](below, top))
+    stack[-1] %= WORD
+
+
+def needed(step: Step) -> int:
+    kinds = {"swap": 2, "over": 2, "binary": 2, "rot": 3}
+    return kinds.get(step[0], 0 if step[0] in PUSHED else 1)
+
+
+PUSHED = ("breg", "fbreg", "cfa", "addr", "consts", "constu")
+
+
+def address_of(place: Place) -> int | None:
+    """Where an object in memory starts, on the made-up machine."""
+    match place:
+        case InMemory(number, offset):
+            return (register(number) + offset) % WORD
+        case AtAddress(address):
+            return address
+        case Indirect(pointer, offset):
+            at = address_of(pointer)
+            return None if at is None else (word_at(at) + offset) % WORD
+        case InRegister() | FrameRelative() | Constant() | Pieces() | Absent():
+            return None
+
+
+def value_of(place: Place) -> int | None:
+    """The word that is there, on the made-up machine."""
+    if isinstance(place, InRegister):
+        return register(place.register)
+    if isinstance(place, Constant):
+        return place.value % WORD
+    at = address_of(place)
+    return None if at is None else word_at(at)
+
+
+@given(pushes, steps, st.booleans())
+def test_a_place_is_what_a_run_gives(first: Step, others: list[Step], as_value: bool) -> None:
+    stack: list[int] = []
+    raw = b""
+    for step in [first, *others]:
+        if len(stack) >= needed(step):
+            raw += encoded(step)
+            run(step, stack)
+    cursor = Cursor("a.out", "expression", raw + (b"\x9f" if as_value else b""))
+    described = resolve_frame(evaluate(cursor, Machine(8, 4, FRAME_BASE)), CFA)
+    if isinstance(described, Absent):
+        event("absent")
+        return
+    event(type(described).__name__)
+    found = value_of(described) if as_value else address_of(described)
+    assert found == stack[-1]
+
+
+def test_the_comparison_sees_a_wrong_place() -> None:
+    right = InMemory(DwarfRegister(5), ByteOffset(8))
+    wrong = InMemory(DwarfRegister(5), ByteOffset(16))
+    assert address_of(right) != address_of(wrong)
+    assert value_of(InRegister(DwarfRegister(5))) != value_of(right)
+    assert address_of(Indirect(right, ByteOffset(0))) != address_of(right)
+
+
+@given(steps)
+def test_no_sequence_ends_in_another_error(others: list[Step]) -> None:
+    raw = b"".join(encoded(step) for step in others)
+    located: str | None = "expression"
+    try:
+        evaluate(Cursor("a.out", "expression", raw), Machine(8, 4, FRAME_BASE))
+    except DebugInfoError as error:
+        located = error.section
+    assert located == "expression"
