@@ -181,7 +181,8 @@ class Classifier:
     ) -> list[tuple[TypeId, int]]:
         if found.kind == "union" and not found.members and (found.size or 0) > 1:
             # gcc leaves the members of a transparent union out.
-            raise UnclassifiedError(f"the debug information leaves out what `{found.name}` holds")
+            name = found.name or "union"
+            raise UnclassifiedError(f"the debug information leaves out the members of `{name}`")
         inner = []
         for member in found.members:
             if member.bits is None:
