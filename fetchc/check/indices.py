@@ -7,6 +7,7 @@ from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
     ArrayType,
+    CharType,
     IntType,
     MapType,
     PointerType,
@@ -47,6 +48,10 @@ def elements(
         )
     start, type_id, each = first(checker, base, span)
     _bounds(checker, base, low, high, index_span)
+    inner = checker.resolved(type_id)
+    if isinstance(inner, CharType):
+        # Whoever counts characters wants those, not a text that ends where a NUL is.
+        type_id = checker.program.intern(IntType(inner.name, inner.size, inner.signed))
     wanted = checker.array_of(type_id, high - low, each)
     return _moved(checker, start, type_id, low * each, wanted, span)
 

@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from fetchc.diag.model import Diagnostic
 
@@ -36,8 +36,10 @@ class Output:
         """One line beside the results."""
         print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
 
-    def diagnostics(self, diagnostics: Iterable[Diagnostic], text: str) -> None:
+    def diagnostics(self, diagnostics: Sequence[Diagnostic], text: str) -> None:
         """Diagnostics about the argument ``text`` (empty: about none)."""
+        if not diagnostics:
+            return
         from fetchc.diag.render import render
 
         for diagnostic in diagnostics:

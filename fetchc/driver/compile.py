@@ -7,7 +7,7 @@ from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.sites import Found
-from fetchc.emit.fetcharg import body
+from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
 from fetchc.lower.lower import lower
 from fetchc.record import Record

@@ -51,7 +51,8 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
         return (given,)
     made = checker.resolved(node.type)
     simple = plain(checker, node.type)
-    if simple is not None and bit_field_of(node) is not None:
+    pointing = isinstance(made, PointerType | MapType | ChannelType)
+    if simple is not None and (not pointing or bit_field_of(node) is not None):
         return (scalar(checker, node, simple),)
     from fetchc.lower import wholes
 
