@@ -66,7 +66,8 @@ def _named(checker: Checker, wanted: tree.NamedType) -> TypeId:
     from fetchc.syntax.unparse import unparse_type
 
     name = unparse_type(wanted) if wanted.arguments or wanted.keyword else wanted.name
-    found = checker.program.types_named(name, checker.site.function)
+    known = checker.program.has_debug_info
+    found = checker.program.types_named(name, checker.site.function) if known else ()
     if not found and not wanted.keyword and (own := _own(checker, wanted.name)) is not None:
         return checker.program.intern(own)
     if not found:

@@ -81,6 +81,11 @@ class DwarfProgram:
         self.little_endian: bool = elf.little_endian
         self.build_id: str | None = elf.build_id()
 
+    @property
+    def has_debug_info(self) -> bool:
+        """Whether names and types can be asked for at all."""
+        return self._info.present
+
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that name and its clones; see :mod:`.dwarf.functions`."""
         found = self._functions.get(name)

@@ -64,6 +64,7 @@ TITLES = {
     "FC0603": "the function is also inlined, where the probe does not see it",
     "FC0604": "a character array may have no NUL at its end",
     "FC0605": "members of a whole structure were left out",
+    "FC0606": "nothing is known of the code at the probed address",
     "FC0901": "the file cannot be read",
     "FC0902": "the file is not an ELF file",
     "FC0903": "the file has no debug information",

@@ -57,6 +57,13 @@ def find_site(program: Program, name: str | None, point: Point | None, returns: 
         where, entry = function.address, False
     site = Site(program, machine, rules, function, where, entry, returns)
     kind = "return" if returns else "entry" if entry else "offset"
+    if function is None:
+        assert point is not None
+        if not program.code(where, 1):
+            raise reject(
+                "FC0206", f"the file has no code at {where:#x}", point.span, "in no segment"
+            )
+        warnings = (_unknown_start(where),)
     return Found(site, kind, warnings)
 
 
@@ -113,7 +120,6 @@ def _address(
     if function is None:
         assert point is not None
         assert point.address is not None
-        _instruction_start(program, None, Address(point.address), point)
         return Address(point.address), False
     behind = _behind_stack_check(program, function)
     if point is None or (point.offset is None and point.address is None):
@@ -138,16 +144,9 @@ def _address(
 
 
 def _instruction_start(
-    program: Program, function: Function | None, address: Address, point: Point
+    program: Program, function: Function, address: Address, point: Point
 ) -> None:
     # The kernel does not look: a breakpoint inside an instruction changes the program.
-    if function is None:
-        raise reject(
-            "FC0206",
-            f"no function holds {address:#x}: whether an instruction starts there is not known",
-            point.span,
-            "no function here",
-        )
     from fetchc.code.instructions import instruction_starts
 
     code = program.code(function.address, address - function.address + 16)
@@ -162,6 +161,15 @@ def _instruction_start(
             notes=("the kernel would put its breakpoint there all the same",),
             help=f"probe the instruction around it: `--at +{before - function.address:#x}`",
         )
+
+
+def _unknown_start(address: Address) -> Diagnostic:
+    return Diagnostic(
+        "FC0606",
+        f"no function is known at {address:#x}, nor whether an instruction starts there",
+        notes=("a breakpoint inside an instruction changes what the program does",),
+        help="make sure of it with a disassembler: `objdump -d`",
+    )
 
 
 def _behind_stack_check(program: Program, function: Function) -> int:

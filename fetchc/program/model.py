@@ -75,6 +75,10 @@ class Program(Protocol):
     little_endian: bool
     build_id: str | None  # lower-case hex
 
+    @property
+    def has_debug_info(self) -> bool:
+        """Whether names and types can be asked for at all."""
+
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that exact name: symbol, qualified or plain DWARF name."""
 
