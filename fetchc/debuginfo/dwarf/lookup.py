@@ -12,11 +12,10 @@ from fetchc.debuginfo.dwarf import walk
 from fetchc.debuginfo.dwarf.die import Die
 from fetchc.debuginfo.dwarf.forms import (
     ADDRESS_INDEX_FORMS,
-    DAMAGED,
     STRING_INDEX_FORMS,
-    read_uleb,
 )
 from fetchc.debuginfo.dwarf.ranges import ranges
+from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, DieOffset
 
 TYPE_CHECKING = False
@@ -50,6 +49,9 @@ _SCOPES = frozenset(
 # Above this many places of a string, walking all entries (80 MB/s) is cheaper than searching
 # .debug_info for each (1.7 GB/s).
 _MANY_STRINGS = 20
+# Failed proofs by DW_AT_sibling after which a unit's candidates are only proven by walking,
+# which takes linear time for all of them together.
+_MOST_DOUBTS = 8
 
 
 def _code_bytes(code: int) -> bytes:
@@ -117,28 +119,26 @@ def _is_entry(unit: Unit, start: int, declaration: Declaration) -> bool:
     An entry whose DW_AT_sibling is exactly where its own subtree ends proves itself, in the
     time of its subtree; the others take a walk from a known start.
     """
-    if declaration.sibling is not None:
-        values_at = read_uleb(unit.data, start)[1]
+    if declaration.sibling is not None and unit.doubts < _MOST_DOUBTS:
         try:
-            end = declaration.sibling(unit.data, values_at)
-            if isinstance(end, int) and start < end <= len(unit.data):
-                children = Die(unit, start).stop
-                if walk.skip_subtree(unit, children) == end:
-                    return True
-        except DAMAGED:
-            return False
+            die = Die(unit, start)
+            end = walk.sibling(unit, declaration, start, die.values_at)
+            if walk.skip_subtree(unit, die.stop) == end:
+                return True
+        except DebugInfoError:
+            pass  # no entry, or a damaged unit: the walk below tells which
+        unit.doubts += 1
     return walk.covering(unit, start) == start
 
 
 def _function_by_walk(unit: Unit, address: Address, into: frozenset[int] | None) -> Die | None:
     indexes: set[int] | None = None
-    data = unit.data
     for start, declaration, values_at in walk.entries(unit, into):
         if declaration.tag != c.DW_TAG_subprogram:
             continue
         low = declaration.getter(c.DW_AT_low_pc)
         if low is not None and not declaration.has_indirect:
-            value = low(data, values_at)
+            value = walk.value(unit, low, start, values_at)
             form = declaration.form(c.DW_AT_low_pc)
             if form in ADDRESS_INDEX_FORMS:
                 if indexes is None:
@@ -283,9 +283,14 @@ def _named_at(unit: Unit, at: int, form: int, wanted: _Wanted) -> Iterator[int]:
     if (
         wanted.takes(die.declaration)
         and die.form(c.DW_AT_name) == form
-        and die.declaration.position_of(c.DW_AT_name, unit.data, die.values_at) == at
+        and _name_position(die) == at
     ):
         yield start
+
+
+def _name_position(die: Die) -> int:
+    # Guarded by die.form, which has read every value.
+    return die.declaration.position_of(c.DW_AT_name, die.unit.data, die.values_at)
 
 
 def _by_walk(
@@ -300,12 +305,11 @@ def _by_walk(
 def _named_in_unit(
     unit: Unit, forms: frozenset[int], values: frozenset[int], wanted: _Wanted
 ) -> Iterator[Die]:
-    data = unit.data
     for start, declaration, values_at in walk.entries(unit):
         if not wanted.takes(declaration):
             continue
         getter = declaration.getter(c.DW_AT_name)
-        if getter is None or getter(data, values_at) not in values:
+        if getter is None or walk.value(unit, getter, start, values_at) not in values:
             continue
         die = Die(unit, start)
         form = die.form(c.DW_AT_name)

@@ -43,6 +43,7 @@ class Unit:
         "base",
         "checkpoints",
         "die_offset",
+        "doubts",
         "encoding",
         "end",
         "info",
@@ -50,6 +51,7 @@ class Unit:
         "little",
         "offset",
         "offset_size",
+        "recent",
         "section",
         "signature",
         "type_offset",
@@ -86,6 +88,8 @@ class Unit:
         self.type_offset = None if type_offset is None else DieOffset(base + start + type_offset)
         # Positions known to start an entry, in order; see walk.py.
         self.checkpoints = [first - start]
+        self.recent = first - start  # the last one that a search asked for
+        self.doubts = 0  # candidates of searches that did not prove themselves
         self._data: bytes | None = None
         self._table: AbbrevTable | None = None
         self._top: Die | None = None

@@ -15,10 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.abbrev import Declaration
+    from fetchc.debuginfo.dwarf.abbrev import Declaration, Getter
     from fetchc.debuginfo.dwarf.units import Unit
 
-__all__ = ["ancestors", "covering", "entries", "sibling", "skip_subtree"]
+__all__ = ["ancestors", "covering", "entries", "sibling", "skip_subtree", "value"]
 
 # Steps between two positions that a unit remembers as starts of entries.
 _STRIDE = 1024
@@ -35,12 +35,20 @@ def declared(unit: Unit, code: int, position: int) -> Declaration:
     return found
 
 
+def value(unit: Unit, getter: Getter, start: int, values_at: int) -> int | bytes:
+    """What a getter of the declaration reads from the entry at ``start``."""
+    try:
+        return getter(unit.data, values_at)
+    except DAMAGED as damage:
+        raise unit.error(f"the entry cannot be read: {damage}", start) from None
+
+
 def sibling(unit: Unit, declaration: Declaration, start: int, values_at: int) -> int | None:
     """Where DW_AT_sibling of the entry at ``start`` points; None where it has none."""
     getter = declaration.sibling
     if getter is None:
         return None
-    target = getter(unit.data, values_at)
+    target = value(unit, getter, start, values_at)
     # Forwards only: a sibling that points back would walk for ever.
     if not isinstance(target, int) or not values_at < target <= len(unit.data):
         raise unit.error(f"DW_AT_sibling points to {target!r}, not behind the entry", start)
@@ -123,6 +131,8 @@ def covering(unit: Unit, position: int) -> int | None:
     data = unit.data
     known = unit.table.known
     at = marks[bisect_right(marks, position) - 1]
+    if at < unit.recent <= position:
+        at = unit.recent
     steps = 0
     start = at
     try:
@@ -147,6 +157,7 @@ def covering(unit: Unit, position: int) -> int | None:
             at = at + fixed if fixed >= 0 else declaration.skip(data, at)
     except DAMAGED as damage:
         raise unit.error(f"the entry cannot be read: {damage}", start) from None
+    unit.recent = start
     return start if data[start] else None
 
 

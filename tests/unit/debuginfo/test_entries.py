@@ -392,6 +392,29 @@ def test_a_function_is_not_a_block_at_its_address(tmp_path: Path) -> None:
     assert info.function_at(Address(address)) == function
 
 
+def test_bytes_that_look_like_a_function_are_none(tmp_path: Path) -> None:
+    # Blocks hold the code of the function's abbreviation, its address and a sibling, behind
+    # them what no abbreviation describes: thousands of candidates, one function.
+    address = 0x4141414141414141
+    looks = b"\x03" + address.to_bytes(8, "little") + b"\x03" + b"\xf0\x01\0\0" + b"\x7f"
+    blocks = [Entry(c.DW_TAG_variable, (Attr(AT, c.DW_FORM_block1, looks),)) for _ in range(3000)]
+    function = Entry(
+        c.DW_TAG_subprogram,
+        (
+            Attr(c.DW_AT_low_pc, c.DW_FORM_addr, address),
+            Attr(c.DW_AT_high_pc, c.DW_FORM_data1, 3),
+        ),
+        (Entry(c.DW_TAG_formal_parameter),),
+        "f",
+        True,
+    )
+    root = compile_unit(*blocks, function, low=address, high=address + 9)
+    info = opened(tmp_path, Unit(root, 4))
+    found = info.function_at(Address(address))
+    assert found == list(info.children(next(info.units()).top))[-1]
+    assert found.unit.data[found.position] == 3
+
+
 def test_functions_inside_functions_and_namespaces(tmp_path: Path) -> None:
     inner = subprogram_die("inner", 0x110, 0x118)
     outer = subprogram_die("outer", 0x100, 0x140, inner, sibling=True)
