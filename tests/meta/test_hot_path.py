@@ -16,7 +16,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 # With what they load themselves: re brings enum, functools and collections. unicodedata is for
 # diagnostics with characters beyond ASCII.
-ALLOWED = "__future__, bisect, mmap, os, re, re._casefix, struct, unicodedata, zlib"
+ALLOWED = "__future__, bisect, gc, mmap, os, re, re._casefix, struct, unicodedata, zlib"
 
 PROBE = """
 import sys
