@@ -150,17 +150,21 @@ def _instruction_start(
     from fetchc.code.instructions import instruction_starts
 
     code = program.code(function.address, address - function.address + 16)
-    starts = instruction_starts(code, function.address, program.architecture)
-    if address not in starts:
-        before = max((s for s in starts if s < address), default=function.address)
-        raise reject(
-            "FC0206",
-            f"no instruction starts at `{function.name}`+{address - function.address:#x}",
-            point.span,
-            "inside an instruction",
-            notes=("the kernel would put its breakpoint there all the same",),
-            help=f"probe the instruction around it: `--at +{before - function.address:#x}`",
-        )
+    before = function.address
+    for start in instruction_starts(code, function.address, program.architecture):
+        if start == address:
+            return
+        if start > address:
+            break  # not to the end, where the slice may cut an instruction
+        before = start
+    raise reject(
+        "FC0206",
+        f"no instruction starts at `{function.name}`+{address - function.address:#x}",
+        point.span,
+        "inside an instruction",
+        notes=("the kernel would put its breakpoint there all the same",),
+        help=f"probe the instruction around it: `--at +{before - function.address:#x}`",
+    )
 
 
 def _unknown_start(address: Address) -> Diagnostic:
