@@ -40,7 +40,7 @@ _DECLARATION = re.compile(
     + _LEB
     + rb"))*+\x00\x00"
 )
-_CHUNK = 4096
+_CHUNK = 1024  # bytes of a table read first; tables of large C units have a few thousand
 _MOST = 1 << 16  # declarations kept
 _GENERATE_AFTER = 12  # exec costs as much as about this many interpreted skips
 
@@ -238,6 +238,7 @@ class AbbrevTable:
             else:
                 if code == 0:
                     self._ended = True
+                    self._data = b""
                     return
                 match = _DECLARATION.match(data, start)
             if match is not None:

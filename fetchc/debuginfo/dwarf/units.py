@@ -203,6 +203,11 @@ class Unit:
         """Name of the source file; of a Go unit, its package path."""
         return self.top.text(c.DW_AT_name)
 
+    @property
+    def split_file(self) -> str | None:
+        """The .dwo file that has the unit's entries (-gsplit-dwarf); None for a whole unit."""
+        return self.top.text(c.DW_AT_dwo_name) or self.top.text(c.DW_AT_GNU_dwo_name)
+
     def address_at(self, index: int) -> Address:
         """Entry ``index`` of the unit's part of .debug_addr (DW_OP_addrx, DW_FORM_addrx)."""
         section = self.info.required_section(".debug_addr", self)

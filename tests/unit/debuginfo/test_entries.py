@@ -565,3 +565,28 @@ def test_values_are_what_their_form_says(tmp_path: Path) -> None:
         die.unit.info.ranges(die)
     with pytest.raises(DebugInfoError, match="attribute 0x12 is not a reference"):
         die.unit.info.follow(die, c.DW_AT_high_pc)
+
+
+@pytest.mark.parametrize(
+    ("version", "attribute"), [(4, c.DW_AT_GNU_dwo_name), (5, c.DW_AT_dwo_name)]
+)
+def test_a_split_unit_names_its_file(tmp_path: Path, version: int, attribute: int) -> None:
+    name = Attr(attribute, c.DW_FORM_string, "f.dwo")
+    root = compile_unit(low=0x100, high=0x110, extra=(name,))
+    info = opened(tmp_path, Unit(root, version), Unit(compile_unit(), version))
+    split, whole = info.units()
+    assert split.split_file == "f.dwo"
+    assert whole.split_file is None
+    assert info.unit_of_address(Address(0x108)) is split
+    assert info.function_at(Address(0x100)) is None
+
+
+def test_units_give_their_bytes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fetchc.debuginfo.dwarf.info._RESIDENT", 1)
+    units = [Unit(compile_unit(base_die(f"t{at}", 4, 5), name=f"{at}.c"), 4) for at in range(5)]
+    info = opened(tmp_path, *units)
+    for _ in range(2):
+        tops = [unit.top for unit in info.units()]
+        names = [child.text(c.DW_AT_name) for top in tops for child in info.children(top)]
+        assert names == [f"t{at}" for at in range(5)]
+        assert sum(unit._data is not None for unit in info.units()) == 1
