@@ -15,7 +15,6 @@ from fetchc.debuginfo.dwarf.forms import (
     STRING_INDEX_FORMS,
 )
 from fetchc.debuginfo.dwarf.ranges import ranges
-from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, DieOffset
 
 TYPE_CHECKING = False
@@ -49,9 +48,6 @@ _SCOPES = frozenset(
 # Above this many places of a string, walking all entries (80 MB/s) is cheaper than searching
 # .debug_info for each (1.7 GB/s).
 _MANY_STRINGS = 20
-# Failed proofs by DW_AT_sibling after which a unit's candidates are only proven by walking,
-# which takes linear time for all of them together.
-_MOST_DOUBTS = 8
 
 
 def _code_bytes(code: int) -> bytes:
@@ -64,14 +60,12 @@ def _code_bytes(code: int) -> bytes:
     return bytes(out)
 
 
-def _starts_before(
-    data: bytes, at: int, shapes: Iterable[Shape]
-) -> Iterator[tuple[int, Declaration]]:
+def _starts_before(data: bytes, at: int, shapes: Iterable[Shape]) -> Iterator[int]:
     # Where an entry would start whose value, at a constant distance, is at ``at``.
-    for code, distance, declaration in shapes:
+    for code, distance, _ in shapes:
         start = at - distance - len(code)
         if start > 0 and data.startswith(code, start):
-            yield start, declaration
+            yield start
 
 
 def function_at(unit: Unit, address: Address) -> Die | None:
@@ -106,28 +100,20 @@ def _function_by_bytes(unit: Unit, address: Address) -> Die | None:
     key = address.to_bytes(size, "little" if unit.little else "big")
     at = data.find(key)
     while at >= 0:
-        for start, declaration in _starts_before(data, at, shapes):
-            if _is_entry(unit, start, declaration):
+        for start in _starts_before(data, at, shapes):
+            if _is_entry(unit, start):
                 return Die(unit, start)
         at = data.find(key, at + 1)
     return None
 
 
-def _is_entry(unit: Unit, start: int, declaration: Declaration) -> bool:
-    """Whether an entry of that declaration starts there.
+def _is_entry(unit: Unit, start: int) -> bool:
+    """Whether an entry starts there: only a walk from a known start can tell.
 
-    An entry whose DW_AT_sibling is exactly where its own subtree ends proves itself, in the
-    time of its subtree; the others take a walk from a known start.
+    That DW_AT_sibling is where the subtree ends proves nothing: bytes in front of an entry
+    may look like the code of another declaration whose last attributes are the same. In
+    Debian's libc, dlerror_run and flush_cleanup are such functions.
     """
-    if declaration.sibling is not None and unit.doubts < _MOST_DOUBTS:
-        try:
-            die = Die(unit, start)
-            end = walk.sibling(unit, declaration, start, die.values_at)
-            if walk.skip_subtree(unit, die.stop) == end:
-                return True
-        except DebugInfoError:
-            pass  # no entry, or a damaged unit: the walk below tells which
-        unit.doubts += 1
     return walk.covering(unit, start) == start
 
 
@@ -270,8 +256,8 @@ def _at_hits(
 def _named_at(unit: Unit, at: int, form: int, wanted: _Wanted) -> Iterator[int]:
     # The start of the entry whose DW_AT_name, of that form, is exactly at ``at``.
     fixed, others = wanted.shapes(unit, form)
-    for start, declaration in _starts_before(unit.data, at, fixed):
-        if _is_entry(unit, start, declaration):
+    for start in _starts_before(unit.data, at, fixed):
+        if _is_entry(unit, start):
             yield start
             return
     if not others:

@@ -43,7 +43,6 @@ class Unit:
         "base",
         "checkpoints",
         "die_offset",
-        "doubts",
         "encoding",
         "end",
         "info",
@@ -89,7 +88,6 @@ class Unit:
         # Positions known to start an entry, in order; see walk.py.
         self.checkpoints = [first - start]
         self.recent = first - start  # the last one that a search asked for
-        self.doubts = 0  # candidates of searches that did not prove themselves
         self._data: bytes | None = None
         self._table: AbbrevTable | None = None
         self._top: Die | None = None
