@@ -26,7 +26,7 @@ __all__ = ["ZlibInflater", "zstd_inflater"]
 # 1032:1 (https://zlib.net/zlib_tech.html). A header that promises more is a lie, and would
 # otherwise decide how much memory is taken.
 ZLIB_RATIO = 1032
-_CHUNK = 1 << 18  # compressed bytes handed to zlib at a time
+_CHUNK = 1 << 20  # compressed bytes handed to zlib at a time
 
 
 class ZlibInflater:
@@ -63,7 +63,7 @@ class ZlibInflater:
         self._given += size
         if self._given == self._size:
             self._finish()
-        return b"".join(pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _piece(self, limit: int) -> bytes:
         import zlib

@@ -63,7 +63,8 @@ class Section:
             # Each step copies what is there: growing by an eighth keeps the copies below the
             # cost of inflating.
             target = min(self.size, max(wanted, have + have // 8))
-            self._available = b"".join((self._available, self._inflater.more(target - have)))
+            more = self._inflater.more(target - have)
+            self._available = b"".join((self._available, more)) if have else more
         return self._available
 
     def bytes_between(self, start: int, end: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from struct import Struct
 
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import lookup, walk
@@ -26,7 +27,8 @@ __all__ = ["DebugInfo"]
 
 # Bytes of units kept for the next question. Most questions stay in one unit; the largest
 # unit seen (10 MB, C++ with boost) is read from the mapped file in 2 ms.
-_RESIDENT = 64 << 20
+_RESIDENT = 16 << 20
+_NOT_PLAIN = 0xFFFFFFF0  # from here on, a unit's length is an escape (DWARF 5, 7.2.2)
 _TABLES = 256  # abbreviation tables kept
 
 
@@ -43,6 +45,7 @@ class DebugInfo:
         "_kept",
         "_kept_size",
         "_next",
+        "_recent",
         "_signatures",
         "_starts",
         "_tables",
@@ -56,6 +59,7 @@ class DebugInfo:
         self._declarations = DeclarationCache()
         self._tables: dict[tuple[int, tuple[int, int, int, bool]], AbbrevTable] = {}
         self._units: dict[int, Unit] = {}
+        self._recent: Unit | None = None
         self._kept: dict[int, Unit] = {}  # units with their bytes, oldest first
         self._kept_size = 0
         self._signatures: dict[int, DieOffset] | None = None
@@ -98,22 +102,21 @@ class DebugInfo:
 
     def _extend(self, past: int) -> None:
         # Hop over unit headers until one starts behind ``past``, or the sections end.
-        info = self.section
-        while self._next <= past and self._next < info.size:
-            start = self._next
-            reader = info.cursor(start)
-            length = reader.initial_length()[0]
-            self._next = reader.offset + length
-            self._starts.append(start)
-        if self._next < info.size:
-            return
-        for section, base in self.sections()[1:]:
-            while self._next <= past and self._next - base < section.size:
-                start = self._next
-                reader = section.cursor(start - base)
-                length = reader.initial_length()[0]
-                self._next = base + reader.offset + length
-                self._starts.append(start)
+        for section, base in self.sections():
+            end = base + section.size
+            length_at = Struct("<I" if section.little else ">I").unpack_from
+            while base <= self._next < end and self._next <= past:
+                start = self._next - base
+                data = section.upto(start + 4)
+                length = length_at(data, start)[0] if start + 4 <= len(data) else _NOT_PLAIN
+                behind = start + 4 + length
+                if length >= _NOT_PLAIN or behind > section.size:
+                    # 64-bit DWARF, or damage that the cursor locates.
+                    reader = section.cursor(start)
+                    length = reader.initial_length()[0]
+                    behind = reader.offset + length
+                self._starts.append(self._next)
+                self._next = base + behind
 
     def unit_starting(self, offset: DieOffset) -> Unit:
         """The unit whose header is at ``offset``, which must come from a table that says so."""
@@ -126,6 +129,7 @@ class DebugInfo:
             else:
                 raise self.section.error("no unit is at a negative offset")
             self._units[offset] = found
+        self._recent = found
         return found
 
     def units(self) -> Iterator[Unit]:
@@ -148,6 +152,10 @@ class DebugInfo:
 
     def unit_containing_byte(self, offset: DieOffset) -> Unit | None:
         """The unit that has that byte among its entries, None for a header or no unit."""
+        # A unit known from the address table spares the hops over all before it.
+        recent = self._recent
+        if recent is not None and recent.die_offset <= offset < recent.end:
+            return recent
         self._extend(offset)
         at = bisect_right(self._starts, offset) - 1
         if at < 0:
