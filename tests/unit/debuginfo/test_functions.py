@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.debuginfo.dwarf import constants as dw
 from fetchc.debuginfo.dwarf import go_names
+from fetchc.debuginfo.dwarf.info import DebugInfo
 from fetchc.debuginfo.dwarf.scopes import parts
+from fetchc.debuginfo.elf import Elf
 from fetchc.debuginfo.program import DwarfProgram, open_program
 from fetchc.program.model import Function
 from fetchc.program.types import IntType, PointerType, StructType
 from fetchc.units import Address
+from tests.support.dwarfwriter import Attr, Entry, Unit, compile_unit, variable_die
+from tests.support.dwarfwriter import program as program_file
 from tests.support.programs import fixture
 from tests.support.typed_programs import build
 
@@ -253,3 +258,22 @@ def test_function_names_list_each_once(c_program: DwarfProgram) -> None:
     found = list(c_program.function_names())
     assert {"main", "scopes", "nothing"} <= set(found)
     assert len(found) == len(set(found))
+
+
+def test_bytes_that_look_like_an_entry_are_none(tmp_path: Path) -> None:
+    # The line number in front of the address is the code of the first function's declaration,
+    # whose attributes from the address on are the same: only where the second starts differs.
+    def function(low: int, line: tuple[Attr, ...]) -> Entry:
+        high = Attr(dw.DW_AT_high_pc, dw.DW_FORM_data8, 4)
+        attributes = (*line, Attr(dw.DW_AT_low_pc, dw.DW_FORM_addr, low), high)
+        return Entry(
+            dw.DW_TAG_subprogram, attributes, (variable_die("v", "", b"", f"{low}"),), "", True
+        )
+
+    for line in range(1, 6):  # one of them is the code
+        number = (Attr(dw.DW_AT_decl_line, dw.DW_FORM_data1, line),)
+        unit = compile_unit(function(0x1000, ()), function(0x1004, number), low=0x1000, high=0x1008)
+        info = DebugInfo(Elf(program_file(tmp_path / "twin", [Unit(unit)])))
+        found = info.function_at(Address(0x1004))
+        assert found is not None
+        assert found.unsigned(dw.DW_AT_decl_line) == line
