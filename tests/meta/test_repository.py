@@ -112,12 +112,12 @@ def test_a_skip_without_a_reason_is_noticed(source: str, lines: list[int]) -> No
     assert list(_unreasoned(source)) == lines
 
 
-def test_documents_that_are_mentioned_exist() -> None:
+def test_documents_and_grammars_that_are_mentioned_exist() -> None:
     mentioned = {
         match.decode()
         for path in _committed()
         if path.suffix in (".py", ".md", ".toml", ".lark")
-        for match in re.findall(rb"\bdocs/[\w-]+\.md\b", path.read_bytes())
+        for match in re.findall(rb"\b(?:docs/[\w-]+\.md|grammar/[\w-]+\.lark)\b", path.read_bytes())
     }
     assert mentioned
     assert [name for name in sorted(mentioned) if not (CHECKOUT / name).exists()] == []
