@@ -102,9 +102,13 @@ class DwarfProgram:
         """Names of the symbol table that have code, each once."""
         return functions.function_names(self._elf)
 
-    def inlined_copies(self, name: str) -> int:
-        """How often functions of that DWARF name are inlined in the units that define them."""
-        return functions.inlined_copies(self._info, name) if self._info.present else 0
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the function's body was also put into some of its callers."""
+        return function.die is not None and functions.is_inlined(self._info, self._die(function))
+
+    def is_only_inlined(self, name: str) -> bool:
+        """Whether functions of that name have no code of their own, only in their callers."""
+        return self._info.present and functions.is_only_inlined(self._info, name)
 
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""

@@ -191,13 +191,14 @@ def _behind_stack_check(program: Program, function: Function) -> int:
 
 
 def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
-    copies = program.inlined_copies(chosen.name) if chosen.die is not None else 0
+    from fetchc.check.places import is_clone
+
     said = []
-    if copies:
+    if not is_clone(chosen) and program.is_inlined(chosen):
         said.append(
             Diagnostic(
                 "FC0603",
-                f"`{chosen.name}` is also inlined, in {copies} place{'s' * (copies > 1)}",
+                f"`{chosen.name}` may also be inlined into functions that call it",
                 notes=("a probe of the function does not see the inlined calls",),
             )
         )
@@ -234,6 +235,13 @@ def _several(program: Program, name: str, found: list[Function]) -> CompileError
 def _unknown(program: Program, name: str) -> CompileError:
     from fetchc.check.suggest import nearest
 
+    if program.is_only_inlined(name):
+        return reject(
+            "FC0202",
+            f"`{name}` has no code of its own in `{program.path}`",
+            notes=("the compiler put its body into every function that calls it",),
+            help="probe one of its callers",
+        )
     close = nearest(name, program.function_names(), most=5)
     listed = ", ".join(f"`{other}`" for other in close)
     return reject(

@@ -29,7 +29,6 @@ class Function(Record):
     ``ns::f``); ``symbol`` is the symbol table's name at ``address`` and may carry a
     suffix (``.isra.0``, ``.abi0``). ``die`` is its concrete DW_TAG_subprogram, None
     without debug information; then ``language`` and ``producer`` are empty.
-    ``prototyped`` is False for a C function declared without parameter types.
     """
 
     name: str
@@ -85,8 +84,11 @@ class Program(Protocol):
     def function_at(self, address: Address) -> Function | None:
         """The function whose code holds ``address``."""
 
-    def inlined_copies(self, name: str) -> int:
-        """How often functions of that name are inlined in the units that define them."""
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the function's body was also put into some of its callers."""
+
+    def is_only_inlined(self, name: str) -> bool:
+        """Whether functions of that name have no code of their own, only in their callers."""
 
     def function_names(self) -> Iterator[str]:
         """Names of all functions with code, cheap to list; for globs and suggestions."""

@@ -17,7 +17,6 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_linkage_name,
     DW_AT_MIPS_linkage_name,
     DW_AT_specification,
-    DW_TAG_inlined_subroutine,
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.scopes import answers_to, declaration, last_part, qualified_name
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.debuginfo.elf import Elf, Symbol
 
-__all__ = ["function_at", "function_names", "functions_named", "inlined_copies"]
+__all__ = ["function_at", "function_names", "functions_named", "is_inlined", "is_only_inlined"]
 
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
 CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
@@ -89,23 +88,27 @@ def function_names(elf: Elf) -> Iterator[str]:
             yield symbol.name
 
 
-def inlined_copies(info: DebugInfo, name: str) -> int:
-    """How often functions of that name stand inlined in the units that hold their abstract entry.
+def is_inlined(info: DebugInfo, die: Die) -> bool:
+    """Whether the compiler says that it also put the function's body into callers.
 
-    This walks those units whole: for a diagnostic, not for every compile.
+    The abstract instance says so (DW_AT_inline: DW_INL_inlined 1, DW_INL_declared_inlined 3);
+    how often is not asked, since the callers can be in any unit.
+    Source: DWARF 5, section 3.3.8.1, table 3.4.
     """
-    units: dict[int, tuple[Unit, set[int]]] = {}
+    abstract = info.follow(die, DW_AT_abstract_origin)
+    return abstract is not None and abstract.unsigned(DW_AT_inline) in (1, 3)
+
+
+def is_only_inlined(info: DebugInfo, name: str) -> bool:
+    """Whether a function of that name is described and has no code of its own."""
+    found = False
     for spelling in go_names.escaped(name):
         for die in info.find_named(last_part(spelling), SUBPROGRAM):
-            if die.has(DW_AT_inline) and answers_to(info, die, spelling):
-                units.setdefault(die.unit.offset, (die.unit, set()))[1].add(die.offset)
-    count = 0
-    for unit, abstract in units.values():
-        for die in _descendants(info, unit.top):
-            if die.tag == DW_TAG_inlined_subroutine:
-                origin = info.follow(die, DW_AT_abstract_origin)
-                count += origin is not None and origin.offset in abstract
-    return count
+            if answers_to(info, die, spelling):
+                if info.ranges(die):
+                    return False
+                found = found or die.has(DW_AT_inline)
+    return found
 
 
 def _symbols(elf: Elf, info: DebugInfo, name: str) -> list[Symbol]:

@@ -15,6 +15,7 @@ from fetchc.debuginfo.program import DwarfProgram, open_program
 from fetchc.program.model import Function
 from fetchc.program.types import IntType, PointerType, StructType
 from fetchc.units import Address
+from tests.support.cases import CORPUS
 from tests.support.dwarfwriter import Attr, Entry, Unit, compile_unit, variable_die
 from tests.support.dwarfwriter import program as program_file
 from tests.support.programs import fixture
@@ -105,10 +106,18 @@ def test_names_of_nothing(directory: Path, name: str) -> None:
     assert program.functions_named(name) == ()
 
 
-def test_inlined_copies_are_counted(directory: Path) -> None:
+def test_a_function_without_code_of_its_own_is_told_apart(directory: Path) -> None:
     program = open_program(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
-    assert program.inlined_copies("inlined") == 2
-    assert program.inlined_copies("scopes") == 0
+    assert program.functions_named("inlined") == ()
+    assert program.is_only_inlined("inlined")
+    assert not program.is_only_inlined("scopes")
+    assert not program.is_only_inlined("no_such_function")
+
+
+def test_a_function_that_is_also_inlined_says_so() -> None:
+    program = open_program(str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5"))
+    assert program.is_inlined(only(program, "call_twin_here"))
+    assert not program.is_inlined(only(program, "visit"))
 
 
 def test_scopes_hide_each_other(directory: Path) -> None:

@@ -200,7 +200,8 @@ def test_a_stripped_file_has_functions_and_nothing_else(directory: Path) -> None
     (function,) = found.functions_named("scopes")
     assert (function.die, function.language, function.producer) == (None, "", "")
     assert found.main_language() == ""
-    assert found.inlined_copies("inlined") == 0
+    assert not found.is_inlined(function)
+    assert not found.is_only_inlined("inlined")
     assert found.source_line(function) is None
     questions: list[Callable[[], object]] = [
         lambda: found.parameters(function),

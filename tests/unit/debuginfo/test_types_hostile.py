@@ -272,7 +272,7 @@ class Asker:
             for function in self.ask(partial(opened.functions_named, name)) or ():
                 self.function(opened, function)
         self.ask(partial(opened.global_variables, "everything", None))
-        self.ask(partial(opened.inlined_copies, "inlined"))
+        self.ask(partial(opened.is_only_inlined, "inlined"))
         self.ask(lambda: list(opened.type_names()))
         return self.refused
 
