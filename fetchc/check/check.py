@@ -36,7 +36,7 @@ def check(checker: Checker, node: tree.Expression) -> Typed:
 def _check(checker: Checker, node: tree.Expression) -> Typed:
     match node:
         case tree.Name(text=text, line=line, span=span):
-            variable = scope.find(checker, text, line)
+            variable = scope.find(checker, text, line, span)
             if variable is None:
                 raise scope.unknown(checker, text, span)
             return scope.held(checker, variable, span)
@@ -94,9 +94,10 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
         base = base.base
     if not isinstance(base, tree.Name) or base.line is not None:
         return None
-    if scope.find(checker, base.text, None) is not None:
+    if scope.find(checker, base.text, None, base.span) is not None:
         return None
-    variable = scope.find(checker, ".".join([base.text, *reversed(words)]), None)
+    whole = ".".join([base.text, *reversed(words)])
+    variable = scope.find(checker, whole, None, node.span)
     return None if variable is None else scope.held(checker, variable, node.span)
 
 

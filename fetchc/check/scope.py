@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["find", "held", "unknown"]
 
 
-def find(checker: Checker, name: str, line: int | None) -> Variable | None:
+def find(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:
     """The variable ``name`` as the source's scoping finds it, None where there is none.
 
-    ``line`` picks a declaration by its line, where an inner one hides it.
+    ``line`` picks a declaration by its line, where an inner one hides it. Raises
+    CompileError FC0208 where several files have one, and none of them is the function's.
     """
     site = checker.site
     if site.function is not None and site.function.die is not None:
@@ -37,10 +38,37 @@ def find(checker: Checker, name: str, line: int | None) -> Variable | None:
     else:
         candidates = (name,)
     for candidate in candidates:
-        for variable in site.program.global_variables(candidate, site.function):
-            if line in (None, variable.line):
-                return variable
+        known = site.program.global_variables(candidate, site.function)
+        found = [variable for variable in known if line in (None, variable.line)]
+        if found:
+            return _only(checker, found, span)
     return None
+
+
+def _only(checker: Checker, found: list[Variable], span: Span) -> Variable:
+    # Statics of several files may share a name; one variable may be described twice.
+    if len(found) > 1:
+        program, address = checker.site.program, checker.site.address
+        places = dict.fromkeys(program.place(variable, None, address) for variable in found)
+        if len(places) > 1:
+            raise _ambiguous(found, span)
+    return found[0]
+
+
+def _ambiguous(found: list[Variable], span: Span) -> CompileError:
+    lines = sorted({variable.line for variable in found})
+    several = len(lines) == len(found)
+    name = found[0].name
+    return reject(
+        "FC0208",
+        f"{len(found)} variables are called `{name}`, each in a file of its own",
+        span,
+        "which one is meant",
+        notes=(f"declared in lines {', '.join(map(str, lines))}",) if several else (),
+        help=f"pick one by the line of its declaration: `{name}@{lines[0]}`"
+        if several
+        else "probe a function of the file that has the one you mean",
+    )
 
 
 def _captured(visible: tuple[Variable, ...], name: str) -> Variable | None:

@@ -70,15 +70,28 @@ def _named(checker: Checker, wanted: tree.NamedType) -> TypeId:
     found = checker.program.types_named(name, checker.site.function) if known else ()
     if not found and not wanted.keyword and (own := _own(checker, wanted.name)) is not None:
         return checker.program.intern(own)
-    if not found:
-        raise _unknown(checker, name, wanted)
-    return found[0]
+    return _only(checker, found, name, wanted)
 
 
 def _found(checker: Checker, name: str, wanted: tree.TypeName) -> TypeId:
     found = checker.program.types_named(name, checker.site.function)
+    return _only(checker, found, name, wanted)
+
+
+def _only(checker: Checker, found: tuple[TypeId, ...], name: str, wanted: tree.TypeName) -> TypeId:
+    # Equal definitions in several units count as one for the program; these differ.
     if not found:
         raise _unknown(checker, name, wanted)
+    if len(found) > 1:
+        sizes = ", ".join(f"{checker.size(type_id)} bytes" for type_id in found)
+        raise reject(
+            "FC0208",
+            f"{len(found)} unlike types are called `{name}`",
+            wanted.span,
+            "which one is meant",
+            notes=(f"they have {sizes}",),
+            help="probe a function of the file whose type you mean: its own comes first",
+        )
     return found[0]
 
 
