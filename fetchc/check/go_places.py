@@ -11,7 +11,7 @@ written, later versions name the place that the first block moves a parameter to
 
 from __future__ import annotations
 
-from fetchc.check.places import disagreement, evidence, same, settled
+from fetchc.check.evidence import disagreement, evidence, same, settled
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import BoolType, FloatType, IntType, PointerType
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.api import Argument, Probe, Program
+from fetchc.cli.outcome import Outcome
 from fetchc.diag.errors import CompileError
 from fetchc.target.kernel import running_version
 
@@ -10,28 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.diag.model import Diagnostic
 
 __all__ = ["run"]
-
-
-class Outcome:
-    """One expression: its argument, or why it was refused."""
-
-    __slots__ = ("argument", "refused", "text", "whole")
-
-    def __init__(self, text: str, whole: bool) -> None:
-        self.text = text
-        self.whole = whole
-        self.argument: Argument | None = None
-        self.refused: tuple[Diagnostic, ...] = ()
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Everything to say about the expression."""
-        if self.argument is None:
-            return self.refused
-        return self.argument.whole.warnings if self.whole else self.argument.warnings
 
 
 def run(options: Options, output: Output) -> int:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.api import Argument, Probe, Program
-    from fetchc.cli.compile import Outcome
+    from fetchc.cli.outcome import Outcome
     from fetchc.diag.model import Diagnostic
     from fetchc.ir.decode import Decode
 

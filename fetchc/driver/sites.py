@@ -72,7 +72,7 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
 
     Raises CompileError FC0202 with the nearest names, FC0203 with all of them.
     """
-    from fetchc.check.places import is_clone
+    from fetchc.check.evidence import is_clone
 
     found = program.functions_named(name)
     exact = [f for f in found if f.symbol == name]
@@ -191,7 +191,7 @@ def _behind_stack_check(program: Program, function: Function) -> int:
 
 
 def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
-    from fetchc.check.places import is_clone
+    from fetchc.check.evidence import is_clone
 
     said = []
     if not is_clone(chosen) and program.is_inlined(chosen):

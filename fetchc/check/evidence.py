@@ -1,0 +1,129 @@
+"""What the debug information says of a parameter at the entry, and whether to believe it."""
+
+from __future__ import annotations
+
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.program.places import (
+    Absent,
+    Constant,
+    Indirect,
+    InMemory,
+    InRegister,
+    Pieces,
+    Place,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Site
+    from fetchc.diag.errors import CompileError
+    from fetchc.program.model import Function, Variable
+    from fetchc.source import Span
+
+__all__ = ["disagreement", "evidence", "is_clone", "same", "settled"]
+
+# Suffixes of functions whose signature GCC or LLVM may have changed.
+# Source: GCC, gcc/ipa-*.cc (clone_function_name); LLVM ArgumentPromotion keeps the name.
+_CLONES = (".isra.", ".constprop.", ".part.", ".cold", ".llvm.")
+
+
+def is_clone(function: Function) -> bool:
+    """Whether the symbol says that the compiler changed a copy of the function."""
+    return any(mark in function.symbol for mark in _CLONES)
+
+
+def evidence(site: Site, function: Function, variable: Variable) -> Place | None:
+    """What the debug information says at the first instruction, if it can be believed there.
+
+    Believed: registers and register pieces, constants, and the caller's part of the frame
+    (at or above the CFA). Not believed: slots of the callee's own frame, anything
+    measured from a frame base register, nothing.
+    """
+    place = site.program.place(variable, function, function.address)
+    match place:
+        case InRegister() | Constant():
+            return place
+        case Pieces(pieces=pieces):
+            found = [p for p in pieces if not isinstance(p.place, Absent)]
+            if found and all(isinstance(p.place, InRegister) for p in found):
+                return place
+            return None
+        case InMemory(register=register, offset=offset):
+            if register != site.architecture.stack_pointer:
+                return None
+            above = offset >= site.architecture.entry_stack_bytes
+            return place if above and site.program.frame_base_is_cfa(function) else None
+        case _:
+            return None
+
+
+def same(found: Place, by_convention: Place) -> bool:
+    """Whether the evidence agrees: it may know less (a dead piece), never something else.
+
+    Compilers describe padding as pieces of its own and repeat pieces (Go 1.16 to 1.21), so
+    sizes and offsets of pieces prove nothing, their order does.
+    """
+    expected = iter(_flat(by_convention))
+    return all(place in expected for place in _flat(found))
+
+
+def _flat(place: Place) -> list[Place]:
+    match place:
+        case Pieces(pieces=pieces):
+            flat = [_flat(p.place)[0] for p in pieces if not isinstance(p.place, Absent)]
+            return list(dict.fromkeys(flat))
+        case Indirect(pointer=InRegister(register=register), offset=offset):
+            return [InMemory(register, offset)]
+        case _:
+            return [place]
+
+
+def settled(variable: Variable, note: str, span: Span) -> Diagnostic:
+    """The warning that two sources disagreed and one was taken."""
+    return Diagnostic(
+        "FC0602",
+        f"the place of `{variable.name}` comes from one source only",
+        Label(span, "two sources disagree"),
+        notes=(note,),
+    )
+
+
+def disagreement(
+    site: Site,
+    function: Function,
+    variable: Variable,
+    by_convention: Place,
+    found: Place | None,
+    span: Span,
+    why: str | None = None,
+) -> CompileError:
+    """The refusal of a parameter whose place nobody knows for sure."""
+    notes = [f"by the calling convention: {_words(site, by_convention)}"]
+    if found is not None:
+        notes.append(f"by the debug information: {_words(site, found)}")
+    if why is not None:
+        notes.append(why)
+    return reject(
+        "FC0407",
+        f"where `{variable.name}` is at the entry of `{function.name}` is not certain",
+        span,
+        "two sources disagree" if found is not None else "one source, and it may be wrong",
+        notes=tuple(notes),
+        help="fetch the one you trust by its register or slot: `$arg1`, `$stack1`",
+    )
+
+
+def _words(site: Site, place: Place) -> str:
+    shown = site.architecture.shown
+    match place:
+        case InRegister(register=register):
+            return f"in {shown(register)}"
+        case InMemory(register=register, offset=offset):
+            return f"in memory at {offset:+d}({shown(register)})"
+        case Pieces(pieces=pieces):
+            return ", ".join(_words(site, piece.place) for piece in pieces) or "nowhere"
+        case Absent(reason=reason):
+            return f"nowhere: {reason}"
+        case _:
+            return "elsewhere"
