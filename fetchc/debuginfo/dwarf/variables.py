@@ -23,6 +23,8 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_specification,
     DW_AT_type,
     DW_AT_variable_parameter,
+    DW_FORM_indirect,
+    DW_FORM_ref_addr,
     DW_TAG_formal_parameter,
     DW_TAG_GNU_formal_parameter_pack,
     DW_TAG_inlined_subroutine,
@@ -41,6 +43,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fetchc.debuginfo.dwarf.abbrev import Declaration
     from fetchc.debuginfo.dwarf.die import Die
     from fetchc.debuginfo.dwarf.info import DebugInfo
     from fetchc.units import Address
@@ -55,6 +58,8 @@ FUNCTION_SCOPES = frozenset({DW_TAG_subprogram, DW_TAG_lexical_block, DW_TAG_inl
 # abstract entry lists them, the copy that has one says so. Source: gcc/cp/class.cc,
 # maybe_retrofit_in_chrg.
 ONLY_IN_COPIES = frozenset({"__in_chrg", "__vtt_parm"})
+# References to entries of other units.
+ABROAD = frozenset({DW_FORM_ref_addr, DW_FORM_indirect})
 INNER = frozenset({DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 
 
@@ -277,8 +282,25 @@ def _is_global(info: DebugInfo, die: Die, name: str) -> bool:
 
 def _placed(info: DebugInfo, die: Die) -> Die | None:
     # The entry with the location: this one, or a later one that refers to it as its declaration.
-    if die.has(DW_AT_location) or die.has(DW_AT_const_value):
+    if _has_place(die):
         return die
+    definition = _defined_by(info, die)
+    # Declared only: no variable of this file. A static member is merely declared in its class.
+    if definition is None and (die.flag(DW_AT_declaration) or die.tag == DW_TAG_member):
+        return None
+    definition = definition or die
+    if _has_place(definition):
+        return definition
+    # Neither here nor there: optimised away.
+    return _instance_elsewhere(info, definition) or definition
+
+
+def _has_place(die: Die) -> bool:
+    return die.has(DW_AT_location) or die.has(DW_AT_const_value)
+
+
+def _defined_by(info: DebugInfo, die: Die) -> Die | None:
+    # The definition of what ``die`` declares, in the same unit.
     scopes = [die.unit.top]
     while scopes:
         for child in info.children(scopes.pop()):
@@ -288,5 +310,22 @@ def _placed(info: DebugInfo, die: Die) -> Die | None:
                 declared = info.follow(child, DW_AT_specification)
                 if declared is not None and declared.offset == die.offset:
                     return child
-    # Optimised away here, or merely declared: only the former is a variable of this file.
-    return None if die.flag(DW_AT_declaration) or die.tag == DW_TAG_member else die
+    return None
+
+
+def _instance_elsewhere(info: DebugInfo, die: Die) -> Die | None:
+    # GCC's link-time optimisation: the location stands in a unit of the linked program, the
+    # rest in the unit of the source. Source: gcc/dwarf2out.cc, dwarf2out_register_external_die.
+    for unit in info.units():
+        if not any(_refers_abroad(declaration) for _, declaration in unit.table.all()):
+            continue
+        for child in info.children(unit.top):
+            if child.tag == DW_TAG_variable and child.form(DW_AT_abstract_origin) in ABROAD:
+                origin = info.follow(child, DW_AT_abstract_origin)
+                if origin is not None and origin.offset == die.offset:
+                    return child
+    return None
+
+
+def _refers_abroad(declaration: Declaration) -> bool:
+    return declaration.tag == DW_TAG_variable and declaration.form(DW_AT_abstract_origin) in ABROAD

@@ -278,3 +278,27 @@ def test_opening_loads_nothing_dear() -> None:
         timeout=60,
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_link_time_optimisation_places_globals_in_another_unit(tmp_path: Path) -> None:
+    require("gcc", "nm")
+    source = tmp_path / "program.c"
+    source.write_text(
+        "struct s { int a, b; }; static struct s own = {1, 2};\n"
+        "extern struct s shared; struct s shared = {3, 4};\n"  # a definition of a declaration
+        "__attribute__((noipa)) int f(struct s *p) { return p->a + own.b + shared.b; }\n"
+        "int main(int n, char **v) { own.b = n; shared.b = n; return f(&own) + !v; }\n"
+    )
+    path = tmp_path / "program"
+    build = ["gcc", "-g", "-O2", "-flto", "-o", str(path), str(source)]
+    subprocess.run(build, check=True, timeout=60)
+    listed = subprocess.run(["nm", path], check=True, capture_output=True, encoding="utf-8").stdout
+    symbols = {
+        line.split()[-1]: int(line.split()[0], 16) for line in listed.split("\n") if line[:1] == "0"
+    }
+    found = open_program(str(path))
+    (function,) = found.functions_named("f")
+    for name in ("own", "shared"):
+        (variable,) = found.global_variables(name, function)
+        place = found.place(variable, function, function.address)
+        assert place == AtAddress(Address(symbols[name]))
