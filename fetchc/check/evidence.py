@@ -6,13 +6,16 @@ from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.program.places import (
     Absent,
+    AtAddress,
     Constant,
+    FrameRelative,
     Indirect,
     InMemory,
     InRegister,
     Pieces,
     Place,
 )
+from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function, Variable
     from fetchc.source import Span
 
-__all__ = ["disagreement", "evidence", "is_clone", "same", "settled"]
+__all__ = ["disagreement", "evidence", "is_clone", "place_words", "same", "settled"]
 
 # Suffixes of functions whose signature GCC or LLVM may have changed.
 # Source: GCC, gcc/ipa-*.cc (clone_function_name); LLVM ArgumentPromotion keeps the name.
@@ -99,9 +102,9 @@ def disagreement(
     why: str | None = None,
 ) -> CompileError:
     """The refusal of a parameter whose place nobody knows for sure."""
-    notes = [f"by the calling convention: {_words(site, by_convention)}"]
+    notes = [f"by the calling convention: {place_words(site, by_convention)}"]
     if found is not None:
-        notes.append(f"by the debug information: {_words(site, found)}")
+        notes.append(f"by the debug information: {place_words(site, found)}")
     if why is not None:
         notes.append(why)
     return reject(
@@ -114,7 +117,8 @@ def disagreement(
     )
 
 
-def _words(site: Site, place: Place) -> str:
+def place_words(site: Site, place: Place) -> str:
+    """A place for people: ``in %di``, ``in memory at +8(%sp)``."""
     shown = site.architecture.shown
     match place:
         case InRegister(register=register):
@@ -122,8 +126,16 @@ def _words(site: Site, place: Place) -> str:
         case InMemory(register=register, offset=offset):
             return f"in memory at {offset:+d}({shown(register)})"
         case Pieces(pieces=pieces):
-            return ", ".join(_words(site, piece.place) for piece in pieces) or "nowhere"
+            return ", ".join(place_words(site, piece.place) for piece in pieces) or "nowhere"
         case Absent(reason=reason):
             return f"nowhere: {reason}"
+        case AtAddress(address=address):
+            return f"in memory at {address:#x}"
+        case Constant(value=value):
+            return f"the constant {value}"
+        case Indirect(pointer=pointer):
+            return f"where the pointer {place_words(site, pointer)} leads"
+        case FrameRelative(offset=offset):
+            return f"in memory at {offset:+d} from the frame"
         case _:
-            return "elsewhere"
+            assert_never(place)

@@ -10,14 +10,27 @@ from fetchc.program.types import PointerType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
+    from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Variable
+    from fetchc.program.model import Function, Variable
     from fetchc.program.places import Place
     from fetchc.source import Span
 
-__all__ = ["find", "held", "unknown"]
+__all__ = ["find", "held", "unknown", "visible"]
+
+
+def visible(site: Site, function: Function) -> tuple[Variable, ...]:
+    """The names of ``function`` at the site, those first that hide later ones.
+
+    At the entry these are its parameters and results: optimisers move instructions of inner
+    blocks and inlined calls there (Go's first instruction is often one), none of which the
+    program has entered yet.
+    """
+    known = site.program.variables(function, site.address)
+    if not site.entry:
+        return known
+    return tuple(sorted(known, key=lambda variable: variable.kind == "local"))
 
 
 def find(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:
@@ -28,11 +41,11 @@ def find(checker: Checker, name: str, line: int | None, span: Span) -> Variable 
     """
     site = checker.site
     if site.function is not None and site.function.die is not None:
-        visible = site.program.variables(site.function, site.address)
-        for variable in visible:
+        known_here = visible(site, site.function)
+        for variable in known_here:
             if variable.name == name and line in (None, variable.line):
                 return variable
-        if (captured := _captured(visible, name)) is not None:
+        if (captured := _captured(known_here, name)) is not None:
             return captured
         candidates = site.language.global_names(name, site.function)
     else:
@@ -112,7 +125,7 @@ def unknown(checker: Checker, name: str, span: Span) -> CompileError:
             "unknown name",
             help="install the debug file of the binary, or use `$arg1`, `%di` with a cast",
         )
-    known = [v.name.lstrip("&") for v in site.program.variables(site.function, site.address)]
+    known = [v.name.lstrip("&") for v in visible(site, site.function)]
     close = nearest(name, known)
     listed = ", ".join(dict.fromkeys(known))
     return reject(

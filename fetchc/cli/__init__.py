@@ -17,6 +17,14 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status of docs/interface.md."""
     gc.disable()  # a command ends soon, and collecting what it imports costs 2 ms
+    try:
+        return _run(argv)
+    finally:
+        if argv is None:
+            gc.freeze()  # nor does the interpreter have to look at it all before it ends
+
+
+def _run(argv: Sequence[str] | None) -> int:
     options = parse(sys.argv[1:] if argv is None else argv)
     if isinstance(options, int):
         return options

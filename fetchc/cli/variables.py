@@ -17,7 +17,7 @@ __all__ = ["run"]
 
 
 def run(options: Options, output: Output) -> int:
-    """One line a name: kind, type, name, its fetch-args or the reason why there are none."""
+    """One line a name: name, type, place, its fetch-args or the reason why there are none."""
     kernel = running_version() if options.kernel == "running" else options.kernel
     program = Program(options.binary)
     probe = program.probe(options.operands[0], options.at, options.returns, kernel)
@@ -32,13 +32,14 @@ def run(options: Options, output: Output) -> int:
         output.say("no name is visible here")
     width = max((len(each.name) for each in shown), default=0)
     types = max((min(len(each.type), 40) for each in shown), default=0)
+    places = max((len(each.where) for each in shown if each.reason is None), default=0)
     for each in shown:
         head = f"{each.name:<{width}}  {each.type:<{types}}"
         if each.reason is not None:
             output.line(f"{head}  -- {each.reason}")
             continue
         texts = [f"{suffix}={body}" if suffix else body for suffix, body in each.fetchargs]
-        output.line(f"{head}  {' '.join(texts)}")
+        output.line(f"{head}  {each.where:<{places}}  {' '.join(texts)}")
     return 0
 
 
@@ -48,6 +49,7 @@ def _object(each: Shown) -> dict[str, Any]:
         "kind": each.kind,
         "type": each.type,
         "line": each.line,
+        "place": each.where,
         "fetchargs": dict(each.fetchargs),
         "reason": each.reason,
     }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fetchc.check import scope
+from fetchc.check.evidence import place_words
+from fetchc.check.places import variable_place
 from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError
 from fetchc.driver.compile import compile_argument
+from fetchc.program.places import Absent, Place
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import tree
@@ -21,26 +25,28 @@ __all__ = ["Shown", "visible"]
 class Shown(Record):
     """One variable as a listing shows it.
 
-    ``fetchargs`` are the fetch-args of the whole value with their suffixes, empty where
-    ``reason`` says why it cannot be fetched.
+    ``place`` is where it is, ``where`` the same in words. ``fetchargs`` are the fetch-args of
+    the whole value with their suffixes, empty where ``reason`` says why there are none.
     """
 
     name: str
     kind: str
     type: str
     line: int
+    place: Place
+    where: str
     fetchargs: tuple[tuple[str, str], ...]
     reason: str | None
 
 
 def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]:
-    """Locals and parameters visible at the site, innermost scope first."""
+    """Locals and parameters visible at the site, those first that hide later ones."""
     function = found.site.function
     if function is None or function.die is None:
         raise _no_names(program, found)
     seen: set[str] = set()
     shown = []
-    for variable in program.variables(function, found.site.address):
+    for variable in scope.visible(found.site, function):
         if not variable.name or variable.name in seen:
             continue  # an inner declaration hides it, and n@LINE picks the outer one
         seen.add(variable.name)
@@ -54,13 +60,18 @@ def _shown(found: Found, kernel: Kernel, variable: Variable) -> Shown:
     name = variable.name.lstrip("&")
     span = Span(0, len(name))
     argument = tree.Argument(None, tree.Name(name, None, span), None, None, span)
+    fetchargs: tuple[tuple[str, str], ...] = ()
+    reason = None
+    place: Place
     try:
+        place, _ = variable_place(found.site, variable, span)
         compiled = compile_argument(argument, name, found, kernel, whole=True)
+        fetchargs = tuple([(part.suffix, part.body) for part in compiled.parts])
     except CompileError as refusal:
         reason = refusal.diagnostics[0].message
-        return Shown(name, variable.kind, type_name, variable.line, (), reason)
-    fetchargs = tuple((part.suffix, part.body) for part in compiled.parts)
-    return Shown(name, variable.kind, type_name, variable.line, fetchargs, None)
+        place = Absent(refusal.diagnostics[0].code, reason)
+    where = place_words(found.site, place)
+    return Shown(name, variable.kind, type_name, variable.line, place, where, fetchargs, reason)
 
 
 def _no_names(program: Program, found: Found) -> CompileError:
