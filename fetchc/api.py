@@ -10,9 +10,7 @@ import os
 from fetchc.debuginfo.program import open_program
 from fetchc.diag.errors import CompileError
 from fetchc.driver.compile import Compiled, compile_argument
-from fetchc.driver.naming import named
 from fetchc.driver.sites import find_site
-from fetchc.emit.names import event_name, group_name
 from fetchc.syntax.parse import parse_argument, parse_point
 from fetchc.target.kernel import kernel as kernel_rules
 from fetchc.target.kernel import running_version
@@ -185,6 +183,7 @@ class Probe:
         Raises CompileError where the kernel would refuse or mangle the line.
         """
         from fetchc.emit.definition import definition, verify_event
+        from fetchc.emit.names import event_name, group_name
 
         site = self._found.site
         where = site.function.name if site.function is not None else f"at_{site.address:x}"
@@ -203,6 +202,7 @@ class Probe:
 
     def named(self, arguments: Sequence[Argument]) -> tuple[Named, ...]:
         """Every fetch-arg of a definition with the name it gets there."""
+        from fetchc.driver.naming import named
 
         return named([(each.expression, each.whole) for each in arguments], self._kernel)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from fetchc.diag.errors import reject
 from fetchc.target.load import convention, convention_tables
 
@@ -19,7 +17,8 @@ __all__ = ["convention_for", "go_version"]
 
 # "Go cmd/compile go1.22.10; regabi", "Go cmd/compile go1.4"; development versions name the
 # release they lead to: "devel go1.23-abcdef".
-_GO = re.compile(r"\bgo(\d{1,4})\.(\d{1,4})")
+_GO = r"\bgo([0-9]{1,4})\.([0-9]{1,4})"
+_LONGEST_NUMBER = 6
 
 
 def convention_for(program: Program, function: Function) -> Convention:
@@ -49,7 +48,9 @@ def go_version(producer: str) -> tuple[int, int] | None:
     """(1, 22) of ``Go cmd/compile go1.22.10; regabi``; None of any other producer."""
     if not producer.startswith("Go "):
         return None
-    found = _GO.search(producer)
+    import re  # of generic functions alone the version is asked for
+
+    found = re.search(_GO, producer)
     return None if found is None else (int(found[1]), int(found[2]))
 
 
@@ -69,9 +70,9 @@ def _applies(conditions: Mapping[str, Any], function: Function) -> bool:
             return False
         limit = conditions.get("before_version")
         if limit is not None:
-            digits = re.match(r"\d{1,6}", behind)
+            digits = behind[: len(behind) - len(behind.lstrip("0123456789"))][:_LONGEST_NUMBER]
             # A clang without a number is not known to be old: it follows the psABI.
-            if digits is None or int(digits[0]) >= limit:
+            if not digits or int(digits) >= limit:
                 return False
     suffix = conditions.get("not_symbol_suffix")
     return suffix is None or not function.symbol.endswith(suffix)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from fetchc.abi.choose import go_version
 from fetchc.program.places import Absent
 from fetchc.program.types import IntType
@@ -24,7 +22,7 @@ _DICTIONARY = ".dict"
 # Bodies that reach the dictionary through their closure: f.func1, f.func1.2, f-range1,
 # f.gowrap1, f.deferwrap1, and method values (-fm).
 # Source: Go, src/cmd/compile/internal/ir/func.go (closureName).
-_CLOSURE = re.compile(r"(?:\.func\d+|-range\d+|\.gowrap\d+|\.deferwrap\d+)(?:[.-]\w+)*$|-fm$")
+_CLOSURE = r"(?:\.func\d+|-range\d+|\.gowrap\d+|\.deferwrap\d+)(?:[.-]\w+)*$|-fm$"
 
 # type:.eq.T, type..hash.T: made for a type, not written.
 _MADE = ("type:.", "type..")
@@ -100,10 +98,12 @@ def dictionary_position(function: Function) -> int | Absent | None:
     name = function.name
     if "[go.shape." not in name or name.startswith(_MADE):
         return None
+    import re  # generic functions are rare
+
     plain = _without_brackets(name)
     # The last element of the package path, then what the package declares.
     declared = plain[plain.rfind("/") + 1 :].partition(".")[2]
-    if _CLOSURE.search(declared):
+    if re.search(_CLOSURE, declared):
         return None
     if "." not in declared:
         return 0

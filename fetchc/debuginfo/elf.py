@@ -108,6 +108,11 @@ class Elf:
                 return found
         return ()
 
+    def exported(self, name: str) -> tuple[Symbol, ...]:
+        """Defined symbols of exactly that name that other files can link to (.dynsym)."""
+        table = symbol_table(self._image, ".dynsym")
+        return () if table is None else table.named(name)
+
     def function_symbols(self) -> Iterator[Symbol]:
         """Every defined function symbol of .symtab, of .dynsym where that is missing."""
         for table in self._symbol_tables()[:1]:

@@ -141,6 +141,12 @@ class DwarfProgram:
         self._require()
         return variables.global_variables(self._info, name, self._within(function))
 
+    def may_be_copied(self, name: str, address: Address) -> bool:
+        """Whether an executable may hold the live copy of this shared library's variable."""
+        from fetchc.debuginfo.copies import may_be_copied
+
+        return may_be_copied(self._elf, name, address)
+
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """What the debug information says of the variable's place, by address range.
 

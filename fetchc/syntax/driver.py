@@ -11,8 +11,6 @@ rule, called with the values that the rule keeps and the span of everything it c
 
 from __future__ import annotations
 
-import re
-
 from fetchc.record import Record
 from fetchc.source import Span
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
         """A generated module of tables."""
 
         PATTERN: str
+        SPELLED: frozenset[str] | None
         IGNORED: frozenset[str]
         STARTS: dict[str, tuple[int, int]]
         RULES: tuple[tuple[str, int, str, tuple[int, ...]], ...]
@@ -58,15 +57,23 @@ class Unexpected(Exception):
 
 def run(tables: Tables, start: str, text: str, builder: object, position: int = 0) -> Any:
     """What ``builder`` makes of ``text`` from ``position`` on; raises :class:`Unexpected`."""
-    match = re.compile(tables.PATTERN).match
+    tokens = _plain_tokens(tables, text) if position == 0 else None
+    match: Any = None
+    if tokens is None:
+        import re  # most texts are plain, and neither this nor compiling the pattern is cheap
+
+        match = re.compile(tables.PATTERN).match
     rules, moves = tables.RULES, tables.STATES
     state, last = tables.STARTS[start]
     states = [state]
     values: list[Any] = []
     spans: list[Span] = []
     while True:
-        token = _token(match, tables.IGNORED, text, position, state)
-        position = token.span.end
+        if tokens is not None:
+            token = tokens.pop()
+        else:
+            token = _token(match, tables.IGNORED, text, position, state)
+            position = token.span.end
         while True:
             move = moves[state].get(token.kind)
             if move is None:
@@ -91,6 +98,45 @@ def run(tables: Tables, start: str, text: str, builder: object, position: int = 
         states.append(state)
         values.append(token)
         spans.append(token.span)
+
+
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_SIGNS = {".": "DOT", "[": "LSQB", "]": "RSQB"}
+
+
+def _plain_tokens(tables: Tables, text: str) -> list[Token] | None:
+    """The tokens of a plain text, the last one first; None for any other text.
+
+    Plain is ``r->list[2].name``: ASCII names that no terminal spells out, numbers, ``->``,
+    dots and brackets, without blanks. Only NAME, INTEGER and the signs' own terminals can
+    match there, so that the pattern, whose compilation costs more than the rest of the
+    parse, is not needed. Held to Lark like the pattern.
+    """
+    if tables.SPELLED is None:
+        return None
+    tokens = []
+    at, end = 0, len(text)
+    while at < end:
+        character = text[at]
+        stop = at + 1
+        if character in _WORD:
+            while stop < end and text[stop] in _WORD:
+                stop += 1
+            word = text[at:stop]
+            kind = "INTEGER" if character.isdecimal() else "NAME"
+            if word in tables.SPELLED:
+                return None
+        elif character in _SIGNS:
+            kind = _SIGNS[character]
+        elif text.startswith("->", at):
+            kind, stop = "_ARROW", at + 2
+        else:
+            return None
+        tokens.append(Token(kind, text[at:stop], Span(at, stop)))
+        at = stop
+    tokens.append(Token(END, "", Span(end, end)))
+    tokens.reverse()
+    return tokens
 
 
 def _token(match: Any, ignored: frozenset[str], text: str, position: int, state: int) -> Token:

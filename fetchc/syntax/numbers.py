@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from fetchc.diag.errors import reject
 from fetchc.syntax.limits import DEPTH, shown, too_deep
 from fetchc.syntax.tree import Binary, Expression, Integer, Negate
@@ -24,8 +22,10 @@ _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
 
 def number(text: str, span: Span) -> int:
     """The value of a number as written; raises CompileError FC0101."""
-    if len(text) < 16 and text.isascii() and text.isdecimal() and text[0] != "0":
+    if len(text) < 16 and text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
         return int(text)
+    import re
+
     found = re.fullmatch(_FORM + _SUFFIX, text)
     if found is None or (found.lastgroup == "d" and len(found["d"]) > 1 and text[0] == "0"):
         raise reject(

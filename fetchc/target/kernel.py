@@ -8,7 +8,6 @@ kernels of distributions carry backports that their names do not show.
 from __future__ import annotations
 
 import os
-import re
 
 from fetchc.diag.errors import reject
 from fetchc.record import Record
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Costs", "Kernel", "Rule", "kernel", "running_version"]
 
-# uname -r: "6.18.44-fc-v595", "5.10.0-46-cloud-amd64", "4.19-rc2"; users write "5.10" or "v5.10".
-_VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
+_DIGITS = 4  # of each part of a version at most
 
 
 class Costs(Record):
@@ -120,14 +118,13 @@ def kernel(version: str) -> Kernel:
     version and for a kernel older than uprobe events.
     """
     facts = table("kernel/linux")
-    match = _VERSION.match(version)
-    if match is None:
+    wanted = _leading(version)
+    if wanted is None:
         raise reject(
             "FC0506",
             f"`{version}` is not a kernel version",
             help="write the first two numbers of `uname -r`, such as `5.10`",
         )
-    wanted = (int(match[1]), int(match[2]))
     oldest = _parse(facts["oldest"])
     if wanted < oldest:
         raise reject(
@@ -146,6 +143,17 @@ def kernel(version: str) -> Kernel:
         confusing_names=tuple(facts["names"]["confusing"]),
         **limits,
     )
+
+
+def _leading(version: str) -> Version | None:
+    # uname -r: "6.18.44-fc-v595", "5.10.0-46-cloud-amd64", "4.19-rc2"; users write "5.10" or
+    # "v5.10".
+    major, _, rest = version.removeprefix("v").partition(".")
+    minor = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    for part in (major, minor):
+        if not (0 < len(part) <= _DIGITS and part.isascii() and part.isdecimal()):
+            return None
+    return int(major), int(minor)
 
 
 def _parse(version: str) -> Version:

@@ -103,6 +103,24 @@ def test_sentences_reach_every_rule(grammar: str, start: str) -> None:
     assert wanted - actions <= unreached
 
 
+PIECES = ["a", "chan", "map", "const", "int", "struct", "x1", "0", "0x1f", "08", "_"]
+PIECES += ["->", ".", "[", "]", "-", ">", "é"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_plain_texts_agree_with_lark(text: str) -> None:
+    for start in ("argument", "type"):
+        assert (found := disagreement(tables, "expression", start, text)) is None, found
+
+
+@pytest.mark.parametrize("text", ["const.a", "chan[0]a", "map[a]b", "a.const", "volatile"])
+def test_words_of_the_grammar_are_not_plain(text: str) -> None:
+    assert disagreement(tables, "expression", "type", text) is None
+    unaware: Any = types.SimpleNamespace(**{name: getattr(tables, name) for name in tables.__all__})
+    unaware.SPELLED = frozenset()
+    assert disagreement(unaware, "expression", "type", text) is not None or text == "a.const"
+
+
 @pytest.mark.parametrize("which", ["rule", "move", "pattern"])
 def test_a_wrong_table_is_seen(which: str) -> None:
     wrong: Any = types.SimpleNamespace(**{name: getattr(tables, name) for name in tables.__all__})
@@ -119,6 +137,6 @@ def test_a_wrong_table_is_seen(which: str) -> None:
     else:
         wrong.PATTERN = tables.PATTERN.replace("0-9]\\w*", "0-9]+")
         assert wrong.PATTERN != tables.PATTERN
-    texts = ["a+b", "a->b", "0x12"]
+    texts = ["a+b", "a->b", "0x12+1"]  # the last not plain, so that the pattern reads it
     assert any(disagreement(wrong, "expression", "argument", text) for text in texts)
     assert not any(disagreement(tables, "expression", "argument", text) for text in texts)

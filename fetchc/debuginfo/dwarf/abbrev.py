@@ -1,14 +1,12 @@
 """Abbreviation tables: which attributes an entry has, in which forms.
 
-A table is decoded only as far as the codes asked for. Compilers write one table for each
-unit but the same declarations again and again (8,717 distinct ones in the 2,352 tables of
-a kernel), so declarations are kept by their bytes.
+A table is split only as far as the codes asked for, and only declarations asked for are
+decoded. Compilers write one table for each unit but the same declarations again and again
+(8,717 distinct ones in the 2,352 tables of a kernel), so these are kept by their bytes.
 Source: DWARF 5, section 7.5.3.
 """
 
 from __future__ import annotations
-
-import re
 
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS, Encoding, read_sleb, read_uleb
@@ -26,20 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AbbrevTable", "Declaration", "DeclarationCache"]
 
-# The bytes of a declaration behind its code: tag, children, pairs of attribute and form (with
-# a third number for DW_FORM_implicit_const, 0x21), and two zeros. Possessive throughout, so
-# that garbage is refused in linear time.
-_LEB = rb"[\x80-\xff]*+[\x00-\x7f]"
-_DECLARATION = re.compile(
-    _LEB
-    + rb"[\x00-\xff](?:(?!\x00\x00)"
-    + _LEB
-    + rb"(?>\x21"
-    + _LEB
-    + rb"|(?!\x21)"
-    + _LEB
-    + rb"))*+\x00\x00"
-)
 _CHUNK = 1024  # bytes of a table read first; tables of large C units have a few thousand
 _MOST = 1 << 16  # declarations kept
 _GENERATE_AFTER = 12  # exec costs as much as about this many interpreted skips
@@ -171,41 +155,53 @@ class DeclarationCache:
         if found is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            found = self._known[key] = _decoded(raw, encoding)
+            tag, at = read_uleb(raw, 0)
+            attributes = tuple(_attributes(raw, at + 1, encoding)[0])
+            found = self._known[key] = Declaration(tag, raw[at] != 0, attributes, encoding)
         return found
 
 
-def _decoded(raw: bytes, encoding: Encoding) -> Declaration:
-    tag, at = read_uleb(raw, 0)
-    has_children = raw[at] != 0
-    at += 1
-    attributes = []
-    end = len(raw) - 2
-    while at < end:
-        attribute, at = read_uleb(raw, at)
-        form, at = read_uleb(raw, at)
+def _attributes(data: bytes, at: int, encoding: Encoding) -> tuple[list[tuple[int, int, int]], int]:
+    # Attribute, form and constant up to the two zeros that end them, and the position behind.
+    attributes: list[tuple[int, int, int]] = []
+    while True:
+        attribute, at = read_uleb(data, at)
+        form, at = read_uleb(data, at)
         constant = 0
         if form == c.DW_FORM_implicit_const:
-            constant, at = read_sleb(raw, at)
+            constant, at = read_sleb(data, at)
+        elif form == 0 and attribute == 0:
+            return attributes, at
         elif form != c.DW_FORM_indirect and form not in encoding.readers:
             raise ValueError(f"unknown form {form:#x}")
         attributes.append((attribute, form, constant))
-    return Declaration(tag, has_children, tuple(attributes), encoding)
 
 
 class AbbrevTable:
     """The table at one offset of .debug_abbrev, for units of one encoding.
 
-    ``known`` maps the codes decoded so far; ask ``declaration`` for the others.
+    ``known`` maps the codes asked for so far; ask ``declaration`` for the others.
     """
 
-    __slots__ = ("_at", "_cache", "_data", "_encoding", "_ended", "_section", "known", "offset")
+    __slots__ = (
+        "_at",
+        "_cache",
+        "_data",
+        "_encoding",
+        "_ended",
+        "_places",
+        "_section",
+        "known",
+        "offset",
+    )
 
     def __init__(
         self, section: Section, offset: int, encoding: Encoding, cache: DeclarationCache
     ) -> None:
         self.offset = offset
         self.known: dict[int, Declaration] = {}
+        # Of each code: where it stands in _data, and its declaration from there to there.
+        self._places: dict[int, tuple[int, int, int]] = {}
         self._section = section
         self._encoding = encoding
         self._cache = cache
@@ -217,47 +213,94 @@ class AbbrevTable:
 
     def declaration(self, code: int) -> Declaration | None:
         """The declaration of a code, None where the table has none."""
-        while not self._ended and code not in self.known:
-            self._decode_next()
-        return self.known.get(code)
+        found = self.known.get(code)
+        if found is not None:
+            return found
+        place = self._places.get(code)
+        while place is None:
+            if self._ended:
+                return None
+            self._next()
+            place = self._places.get(code)
+        at, start, end = place
+        try:
+            found = self._cache.decoded(self._data[start:end], self._encoding)
+        except (IndexError, ValueError) as odd:
+            raise self._unreadable(code, at, odd) from None
+        self.known[code] = found
+        return found
 
     def all(self) -> Iterator[tuple[int, Declaration]]:
         """Every code with its declaration."""
-        while not self._ended:
-            self._decode_next()
-        return iter(self.known.items())
+        return self._those(None)
 
-    def _decode_next(self) -> None:
-        data, at = self._data, self._at
+    def tagged(self, tags: frozenset[int]) -> Iterator[tuple[int, Declaration]]:
+        """Every code with its declaration, of those tags; the others are not decoded."""
+        return self._those(tags)
+
+    def _those(self, tags: frozenset[int] | None) -> Iterator[tuple[int, Declaration]]:
+        while not self._ended:
+            self._next()
+        for code, (_, start, _) in self._places.items():
+            if tags is None or read_uleb(self._data, start)[0] in tags:
+                found = self.declaration(code)
+                assert found is not None
+                yield code, found
+
+    def _next(self) -> None:
+        # Find where the next declaration ends.
         while True:
-            match = None
             try:
-                code, start = read_uleb(data, at)
-            except (IndexError, ValueError):
-                code = -1
-            else:
-                if code == 0:
-                    self._ended = True
-                    self._data = b""
-                    return
-                match = _DECLARATION.match(data, start)
-            if match is not None:
-                break
-            available = self.offset + len(data)
-            if available >= self._section.size:
-                raise self._section.error("truncated abbreviation", self.offset + at)
-            end = min(self.offset + 4 * len(data), self._section.size)
-            data = self._data = self._section.bytes_between(self.offset, end)
+                return self._split()
+            except IndexError:
+                available = self.offset + len(self._data)
+                if available >= self._section.size:
+                    where = self.offset + self._at
+                    raise self._section.error("truncated abbreviation", where) from None
+                wanted = min(self.offset + 4 * len(self._data), self._section.size)
+                self._data = self._section.bytes_between(self.offset, wanted)
+            except ValueError as odd:  # a number that does not end
+                where = self.offset + self._at
+                raise self._section.error(f"malformed abbreviation: {odd}", where) from None
+
+    def _split(self) -> None:
+        code, start = read_uleb(self._data, self._at)
+        if code == 0:
+            self._ended = True
+            self._data = self._data[: self._at]
+            return
+        end = self._end(code, start)
+        self._places.setdefault(code, (self._at, start, end))
+        self._at = end
+
+    def _end(self, code: int, start: int) -> int:
+        """Where the declaration at ``start`` ends; IndexError where the data does."""
+        data = self._data
+        at = start
+        while data[at] > 0x7F:
+            at += 1
+        # Behind tag and children come pairs of numbers that are not 0, up to two zeros: the
+        # first two zeros, unless the first of them is a constant (DW_FORM_implicit_const) or
+        # belongs to a number written longer than it is. Only then three zeros can stand there.
+        end = data.find(b"\0\0", at + 2) + 2
+        if end < 2:
+            raise IndexError
+        if end < len(data):
+            if data[end]:
+                return end
+        elif self.offset + end < self._section.size:
+            raise IndexError
         try:
-            declaration = self._cache.decoded(match.group(), self._encoding)
-        except (IndexError, ValueError) as odd:
-            # A form that is not in the standards: nothing after it can be read.
-            raise DebugInfoError(
-                "FC0905",
-                self._section.path,
-                f"abbreviation {code} cannot be read: {odd}",
-                self._section.name,
-                self.offset + at,
-            ) from None
-        self.known.setdefault(code, declaration)
-        self._at = match.end()
+            return _attributes(data, at + 2, self._encoding)[1]
+        except ValueError as odd:
+            raise self._unreadable(code, self._at, odd) from None
+
+    def _unreadable(self, code: int, at: int, odd: Exception) -> DebugInfoError:
+        # A form that is not in the standards: nothing after it can be read.
+        return DebugInfoError(
+            "FC0905",
+            self._section.path,
+            f"abbreviation {code} cannot be read: {odd}",
+            self._section.name,
+            self.offset + at,
+        )

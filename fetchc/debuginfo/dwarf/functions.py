@@ -6,8 +6,6 @@ for a DW_AT_name reads the whole file's, so it comes second.
 
 from __future__ import annotations
 
-import re
-
 from fetchc.debuginfo.dwarf import go_names
 from fetchc.debuginfo.dwarf.attributes import has_namespaces, is_go, language_key
 from fetchc.debuginfo.dwarf.constants import (
@@ -39,10 +37,7 @@ CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU
 LOCAL = 0  # STB_LOCAL
 # What optimisers append to a name when they copy or split a function: gcc's
 # clone_function_name calls and LLVM's ThinLTO promotion.
-CLONE = re.compile(
-    rb"(?:\.(?:isra|constprop|part|cold|lto_priv|localalias|clone|llvm|specialized)"
-    rb"(?:\.[0-9]+)*)+\Z"
-)
+CLONES = frozenset(b"isra constprop part cold lto_priv localalias clone llvm specialized".split())
 COLD = ".cold"
 ABI0 = ".abi0"  # the Go linker's mark of the stack-convention twin, in symbols only
 LONGEST_SUFFIX = 128  # bytes that all marks of clones together take at most
@@ -144,9 +139,15 @@ def _clones(elf: Elf, name: str) -> list[Symbol]:
         ).partition(b"\0")
         # A shorter string may be the tail of a longer one, so what stands in front tells nothing:
         # the symbol table is asked whether there is such a symbol.
-        if end and CLONE.match(suffix):
+        if end and _is_clone(suffix):
             names.add(name + suffix.decode("ascii"))
     return [symbol for clone in sorted(names) for symbol in _code_symbols(elf, clone)]
+
+
+def _is_clone(suffix: bytes) -> bool:
+    # .isra.0, .constprop.0.isra.0, .llvm.1234: marks, each with any count of numbers behind it.
+    _, *parts = suffix.split(b".")
+    return parts[0] in CLONES and all(part in CLONES or part.isdigit() for part in parts)
 
 
 def _ends(elf: Elf, ending: bytes) -> Iterator[str]:

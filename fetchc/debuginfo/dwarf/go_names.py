@@ -7,8 +7,6 @@ escapes. Source: objabi.PathToPrefix of the Go source; the linker's symbol table
 
 from __future__ import annotations
 
-import re
-
 from fetchc.debuginfo.dwarf.attributes import is_go
 from fetchc.debuginfo.dwarf.constants import DW_AT_go_package_name
 
@@ -26,8 +24,6 @@ ALIASES = {
     "any": "interface {}",
     "interface{}": "interface {}",
 }
-VERSION_ELEMENT = re.compile(r"v[0-9]+\Z")
-MODIFIERS = re.compile(r"(?:\*|\[[0-9]*\]|chan )*")
 
 
 def unescaped(name: str) -> str:
@@ -79,9 +75,8 @@ def type_spellings(info: DebugInfo, name: str, package: str) -> Iterator[str]:
 
     ``package`` is the import path of the code around, as the linker writes it, or empty.
     """
-    matched = MODIFIERS.match(name)
-    modifiers = "" if matched is None else matched.group()
-    bare = name[len(modifiers) :]
+    bare = _without_modifiers(name)
+    modifiers = name[: len(name) - len(bare)]
     bare = ALIASES.get(bare, bare)
     for spelling in escaped(bare):
         yield modifiers + spelling
@@ -89,6 +84,30 @@ def type_spellings(info: DebugInfo, name: str, package: str) -> Iterator[str]:
         yield f"{modifiers}{package}.{bare}"
     for spelling in with_import_path(info, bare):
         yield modifiers + spelling
+
+
+def _without_modifiers(name: str) -> str:
+    # Behind any number of `*`, `[]`, `[12]` and `chan `.
+    at = 0
+    while True:
+        if name.startswith("*", at):
+            at += 1
+        elif name.startswith("chan ", at):
+            at += 5
+        elif name.startswith("[", at):
+            end = name.find("]", at)
+            count = name[at + 1 : end]
+            if end < 0 or (count and not (count.isascii() and count.isdecimal())):
+                return name[at:]
+            at = end + 1
+        else:
+            return name[at:]
+
+
+def _is_version(element: str) -> bool:
+    # The last element of a module's path from its second version on: v2.
+    number = element[1:]
+    return element.startswith("v") and number.isascii() and number.isdecimal()
 
 
 def _last_element(name: str) -> int:
@@ -101,6 +120,6 @@ def _package_name(path: str) -> str:
     # What the package clause says by custom, for units that do not tell: dns for
     # github.com/miekg/dns and example.com/dns/v2, yaml for gopkg.in/yaml.v3.
     elements = path.split("/")
-    if len(elements) > 1 and VERSION_ELEMENT.match(elements[-1]):
+    if len(elements) > 1 and _is_version(elements[-1]):
         elements.pop()
     return elements[-1].partition(".")[0]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_named", "function_at"]
 
+_FUNCTIONS = frozenset((c.DW_TAG_subprogram,))
 # Entries that may have functions among their children; other subtrees are hopped over first.
 _SCOPES = frozenset(
     (
@@ -86,11 +87,8 @@ def _function_by_bytes(unit: Unit, address: Address) -> Die | None:
     if not 0 <= address < 1 << 8 * size:
         return None
     shapes = []
-    for code, declaration in unit.table.all():
-        if (
-            declaration.tag == c.DW_TAG_subprogram
-            and declaration.form(c.DW_AT_low_pc) == c.DW_FORM_addr
-        ):
+    for code, declaration in unit.table.tagged(_FUNCTIONS):
+        if declaration.form(c.DW_AT_low_pc) == c.DW_FORM_addr:
             distance = declaration.offset_of(c.DW_AT_low_pc)
             if distance is not None:
                 shapes.append((_code_bytes(code), distance, declaration))
@@ -205,7 +203,7 @@ class _Wanted:
         found = self._shapes.get(key)
         if found is None:
             fixed, others = [], False
-            for code, declaration in unit.table.all():
+            for code, declaration in unit.table.tagged(self._tags):
                 declared = declaration.form(c.DW_AT_name)
                 if declared == c.DW_FORM_indirect and self.takes(declaration):
                     others = True
