@@ -8,8 +8,6 @@ wrongly in every version. Away from the entry only the debug information knows.
 
 from __future__ import annotations
 
-import re
-
 from fetchc.check.evidence import disagreement, evidence, is_clone, same, settled
 from fetchc.program.places import Absent, AtAddress, Constant, FrameRelative, InMemory, Place
 
@@ -86,8 +84,8 @@ def _optimised_by_gcc(function: Function) -> bool:
     # GCC records its options; the last level counts.
     if not function.producer.startswith("GNU "):
         return False
-    levels = re.findall(r" -O(\w*)", function.producer)
-    return bool(levels) and levels[-1] != "0"
+    levels = [word for word in function.producer.split() if word.startswith("-O")]
+    return bool(levels) and levels[-1] != "-O0"
 
 
 def _local_at_entry(site: Site, variable: Variable) -> Place:
