@@ -5,7 +5,8 @@ from __future__ import annotations
 from fetchc.check.places import variable_place
 from fetchc.check.typed import Follow, Held
 from fetchc.diag.errors import reject
-from fetchc.program.places import Absent, InRegister
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.program.places import Absent, AtAddress, InRegister
 from fetchc.program.types import PointerType
 
 TYPE_CHECKING = False
@@ -96,12 +97,30 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
         checker.warnings.append(warning)
     if isinstance(place, Absent):
         raise _absent(checker, variable, place, span)
+    if isinstance(place, AtAddress) and variable.kind == "global":
+        _warn_of_copies(checker, variable, place, span)
     base: Typed = Held(place, variable.name, variable.type, span)
     if variable.name.startswith("&"):
         made = checker.resolved(variable.type)
         if isinstance(made, PointerType):
             base = Follow(base, made.target, span)
     return base
+
+
+def _warn_of_copies(checker: Checker, variable: Variable, place: AtAddress, span: Span) -> None:
+    if checker.program.may_be_copied(variable.name, place.address):
+        checker.warnings.append(
+            Diagnostic(
+                "FC0607",
+                f"`{variable.name}` may live in the executable, not in the library",
+                Label(span, "exported by a shared library"),
+                notes=(
+                    "an executable that names it gets a copy of its own, and the library then "
+                    "uses that one",
+                ),
+                help=f"look for a copy: `readelf -r EXECUTABLE | grep {variable.name}`",
+            )
+        )
 
 
 def unknown(checker: Checker, name: str, span: Span) -> CompileError:

@@ -65,6 +65,7 @@ TITLES = {
     "FC0604": "a character array may have no NUL at its end",
     "FC0605": "members of a whole structure were left out",
     "FC0606": "nothing is known of the code at the probed address",
+    "FC0607": "an executable may hold the live copy of a library's variable",
     "FC0901": "the file cannot be read",
     "FC0902": "the file is not an ELF file",
     "FC0903": "the file has no debug information",

@@ -111,6 +111,9 @@ class Program(Protocol):
     def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
         """Variables of that name outside functions; the function's own unit is preferred."""
 
+    def may_be_copied(self, name: str, address: Address) -> bool:
+        """Whether an executable may hold the live copy of this shared library's variable."""
+
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """What the debug information says of the variable's place, by address range."""
 

@@ -22,6 +22,7 @@ ELSEWHERE = {
     "FC0510": "tests/unit/emit/test_definition.py::test_paths_that_cannot_be_written",
     "FC0512": "tests/unit/ir/test_verify.py::test_registers_of_the_machine",
     "FC0513": "tests/unit/lower/test_containers.py::test_a_field_in_nine_bytes_is_refused",
+    "FC0607": "tests/unit/check/test_copies.py::test_an_exported_variable_may_be_copied",
     "FC0904": "tests/unit/debuginfo/test_damaged_dwarf.py::test_damaged_units",
     "FC0905": "tests/unit/debuginfo/test_program.py::test_an_unread_machine_is_refused",
 }
