@@ -1,0 +1,77 @@
+"""What a name means at the entry: the parameter, whatever optimisers moved in front of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from fetchc.debuginfo.dwarf import constants as dw
+from tests.support.dwarfwriter import (
+    Attr,
+    Entry,
+    Ref,
+    Unit,
+    base_die,
+    compile_unit,
+    program,
+    subprogram_die,
+)
+from tests.support.elfwriter import Load, Sym
+
+FIRST_ARGUMENT = bytes([0x55])  # DW_OP_reg5, which is rdi
+
+
+def named(tag: int, name: str, line: int, place: Attr) -> Entry:
+    return Entry(
+        tag,
+        (
+            Attr(dw.DW_AT_name, dw.DW_FORM_string, name),
+            Attr(dw.DW_AT_type, dw.DW_FORM_ref4, Ref("int")),
+            Attr(dw.DW_AT_decl_line, dw.DW_FORM_data1, line),
+            place,
+        ),
+    )
+
+
+def opened(path: Path, inner: int) -> fetchc.Program:
+    # f(int n), whose first instruction belongs to an inner block or an inlined call with an n.
+    parameter = Attr(dw.DW_AT_location, dw.DW_FORM_block1, FIRST_ARGUMENT)
+    block = Entry(
+        inner,
+        (
+            Attr(dw.DW_AT_low_pc, dw.DW_FORM_addr, 0x1000),
+            Attr(dw.DW_AT_high_pc, dw.DW_FORM_addr, 0x1004),
+        ),
+        (named(dw.DW_TAG_variable, "n", 9, Attr(dw.DW_AT_const_value, dw.DW_FORM_data1, 42)),),
+    )
+    unit = compile_unit(
+        base_die("int", 4, dw.DW_ATE_signed),
+        subprogram_die(
+            "f", 0x1000, 0x1010, named(dw.DW_TAG_formal_parameter, "n", 7, parameter), block
+        ),
+        low=0x1000,
+        high=0x1010,
+    )
+    written = program(
+        path,
+        [Unit(unit, version=3)],
+        symbols=[Sym("f", 0x1000, 16)],
+        loads=[Load(0x1000, b"\x90" * 15 + b"\xc3")],
+    )
+    return fetchc.open(written)
+
+
+@pytest.mark.parametrize("inner", [dw.DW_TAG_lexical_block, dw.DW_TAG_inlined_subroutine])
+def test_a_parameter_hides_inner_names_at_the_entry(tmp_path: Path, inner: int) -> None:
+    probe = opened(tmp_path / "program", inner).probe("f", kernel="6.1")
+    assert probe.compile("n").fetcharg == "%di:s32"
+    assert [(shown.name, shown.line) for shown in probe.variables()] == [("n", 7)]
+
+
+@pytest.mark.parametrize("inner", [dw.DW_TAG_lexical_block, dw.DW_TAG_inlined_subroutine])
+def test_inner_names_hide_the_parameter_behind_the_entry(tmp_path: Path, inner: int) -> None:
+    probe = opened(tmp_path / "program", inner).probe("f", at="+1", kernel="6.1")
+    assert probe.compile("n").fetcharg == "\\42:s32"
+    assert probe.compile("n@7").fetcharg == "%di:s32"
