@@ -58,21 +58,22 @@ def spell(program: Program, type_id: TypeId) -> str:
     return "(a type that refers to itself)"
 
 
-def package_of(function_name: str) -> str:
-    """Import path of a function: ``github.com/miekg/dns`` of ``github.com/miekg/dns.(*Msg).Pack``.
+def package_of(symbol: str) -> str:
+    """Import path of a symbol: ``github.com/miekg/dns`` of ``github.com/miekg/dns.(*Msg).Pack``.
 
     Source: cmd/link names symbols ``path.name``; dots of the path's last element are
     escaped (%2e), so the first dot behind the last slash ends the path. Type arguments
     may hold slashes and are cut off first.
     """
-    plain = function_name.split("[", 1)[0]
+    plain = symbol.split("[", 1)[0]
     slash = plain.rfind("/") + 1
     dot = plain.find(".", slash)
     return plain if dot < 0 else plain[:dot]
 
 
 def _global_names(name: str, function: Function) -> tuple[str, ...]:
-    package = package_of(function.name)
+    # The symbol: people's spelling of the name does not show where its import path ends.
+    package = package_of(function.symbol).replace("%2e", ".")
     if "." not in name:
         return (f"{package}.{name}",)
     short, _, rest = name.partition(".")
