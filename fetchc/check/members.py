@@ -6,8 +6,12 @@ from fetchc.check.typed import Follow, Part
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
+    BoolType,
+    CharType,
     DeclaredType,
+    EnumType,
     InterfaceType,
+    IntType,
     Member,
     PointerType,
     SliceType,
@@ -51,13 +55,41 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
 def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:
     """The object at the end of ``path``; embedded pointers on the way are followed."""
     for step in path:
-        base = part(follow_pointer(checker, base, span), step, span)
+        holder = follow_pointer(checker, base, span)
+        _refuse_contradicted(checker, holder, step, span)
+        base = part(holder, step, span)
     return base
 
 
 def part(base: Typed, step: Member, span: Span) -> Part:
     """One member of the object ``base``."""
     return Part(base, step.offset, step.bits, step.type, span)
+
+
+def _refuse_contradicted(checker: Checker, holder: Typed, step: Member, span: Span) -> None:
+    # LLVM (seen in 14) describes a packed bit field that is as wide as its type, `short b : 16`,
+    # as a member on a byte boundary, wherever it is: then it overlaps the bit field before it.
+    # Source: DwarfUnit::constructMemberDIE ("Size != FieldSize").
+    made = checker.resolved(holder.type)
+    if step.bits is not None or not isinstance(made, StructType) or made.kind == "union":
+        return
+    scalar = isinstance(checker.resolved(step.type), IntType | CharType | BoolType | EnumType)
+    size = checker.size(step.type) if scalar else None
+    if size is None:
+        return
+    start, end = 8 * step.offset, 8 * (step.offset + size)
+    for other in made.members:
+        if other.bits is None or other.bits.offset >= end:
+            continue
+        if start < other.bits.offset + other.bits.width:
+            raise reject(
+                "FC0904",
+                f"the debug information has `{step.name}` overlap the bit field `{other.name}`",
+                span,
+                "its place is not certain",
+                notes=("clang writes this of a packed bit field that is as wide as its type",),
+                help=f"fetch the bytes of the structure, with the format `:x8[{made.size}]`",
+            )
 
 
 def find(checker: Checker, holder: TypeId, name: str) -> tuple[Member, ...] | None:

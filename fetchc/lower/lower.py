@@ -93,17 +93,17 @@ def _count(checker: Checker, node: Typed) -> Lowered:
 
 def _leaves(checker: Checker, node: Typed, made: StructType) -> tuple[Lowered, ...]:
     """The members of a structure, one level deep; anonymous ones are looked through."""
+    from fetchc.check.members import through
+
     result: list[Lowered] = []
     left: list[str] = []
     for path, member in _named(checker, made, ()):
-        inner = node
-        for step in (*path, member):
-            inner = Part(inner, step.offset, step.bits, step.type, node.span)
         if len(result) >= _MOST_LEAVES:
             left.append(member.name)
             continue
         deeper = isinstance(checker.resolved(member.type), StructType)
         try:
+            inner = through(checker, node, (*path, member), node.span)
             for leaf in lower(checker, inner, None, whole=not deeper):
                 suffix = f"{member.name}_{leaf.suffix}" if leaf.suffix else member.name
                 result.append(Lowered(suffix, leaf.fetch, leaf.decode, leaf.type, leaf.companion))
