@@ -107,10 +107,23 @@ class AddressTable:
             if unit.kind not in _WITH_CODE:
                 continue
             covered = ranges(unit.top)
+            if not covered and unit.version == 2:
+                covered = tuple(self._of_functions(unit))
             self._scanned.extend([(low, high, unit) for low, high in covered])
             if any(low <= address < high for low, high in covered):
                 return unit
         return None
+
+    def _of_functions(self, unit: Unit) -> Iterator[tuple[Address, Address]]:
+        # DWARF 2 has no DW_AT_ranges: a unit with several stretches of code may say nothing of
+        # them (clang -gdwarf-2 -gstrict-dwarf), and only its functions know.
+        scopes = [unit.top]
+        while scopes:
+            for child in self._info.children(scopes.pop()):
+                if child.tag == c.DW_TAG_subprogram:
+                    yield from ranges(child)
+                elif child.tag == c.DW_TAG_namespace:
+                    scopes.append(child)
 
     def _from_aranges(self, address: Address) -> DieOffset | None:
         if self._sorted is None:

@@ -222,6 +222,19 @@ def test_unit_of_an_address(tmp_path: Path) -> None:
     assert info.unit_of_address(Address(0x110)) is None
 
 
+def test_unit_of_an_address_by_its_functions(tmp_path: Path) -> None:
+    # DWARF 2 without extensions cannot say that a unit has several stretches of code.
+    low = (Attr(c.DW_AT_low_pc, c.DW_FORM_addr, 0),)
+    inner = Entry(c.DW_TAG_namespace, (), (subprogram_die("g", 0x300, 0x304),), "n")
+    children = (subprogram_die("f", 0x100, 0x104), inner)
+    root = Entry(c.DW_TAG_compile_unit, low, children, "unit")
+    info = opened(tmp_path, Unit(root, version=2), Unit(Entry(c.DW_TAG_compile_unit, (), (), "e")))
+    first = next(info.units())
+    assert info.unit_of_address(Address(0x102)) is first
+    assert info.unit_of_address(Address(0x303)) is first
+    assert info.unit_of_address(Address(0x304)) is None
+
+
 @pytest.mark.parametrize("little", [True, False])
 def test_unit_of_an_address_by_aranges(tmp_path: Path, little: bool) -> None:
     order = "little" if little else "big"
