@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.inflate import Inflater
 
-    Buffer = bytes | memoryview
+    Buffer = bytes | bytearray | memoryview
 
 __all__ = ["Section"]
 
@@ -27,7 +27,7 @@ class Section:
     """Content of a section; ``size`` is of the decompressed bytes.
 
     A plain section is a window on the mapped file and copies only what is asked for. A
-    compressed one has an ``inflater`` and keeps what that has given so far.
+    compressed one has an ``inflater``, which keeps what it has inflated so far.
     """
 
     __slots__ = ("_available", "_base", "_inflater", "_map", "little", "name", "path", "size")
@@ -60,11 +60,7 @@ class Section:
         if self._inflater is None:
             self._available = memoryview(self._map)[self._base : self._base + self.size]
         else:
-            # Each step copies what is there: growing by an eighth keeps the copies below the
-            # cost of inflating.
-            target = min(self.size, max(wanted, have + have // 8))
-            more = self._inflater.more(target - have)
-            self._available = b"".join((self._available, more)) if have else more
+            self._available = self._inflater.upto(wanted)
         return self._available
 
     def bytes_between(self, start: int, end: int) -> bytes:
@@ -73,17 +69,18 @@ class Section:
             raise self.error(f"bytes {start:#x} to {end:#x} are outside the section", start)
         if self._inflater is None:
             return self._map[self._base + start : self._base + end]
-        return bytes(self.upto(end)[start:end])
+        with memoryview(self.upto(end)) as view:  # released before the buffer can grow
+            return bytes(view[start:end])
 
     def find_all(self, needle: bytes) -> Iterator[int]:
         """Offsets of every occurrence of ``needle``, overlapping ones too, in order."""
         if not needle:
             return
-        data: mmap | bytes
+        data: mmap | bytes | bytearray
         if self._inflater is None:
             data, base = self._map, self._base
         else:
-            data, base = bytes(self.upto()), 0
+            data, base = self._inflater.upto(self.size), 0
         end = base + self.size
         at = data.find(needle, base, end)
         while at >= 0:
@@ -102,10 +99,10 @@ class Section:
             raise self.error("string without an end", offset)
         guess = _STRING_GUESS
         while True:
-            data = bytes(self.upto(offset + guess))
+            data = self._inflater.upto(min(offset + guess, self.size))
             end = data.find(b"\0", offset)
             if end >= 0:
-                return data[offset:end]
+                return bytes(data[offset:end])
             if len(data) >= self.size:
                 raise self.error("string without an end", offset)
             guess *= 4

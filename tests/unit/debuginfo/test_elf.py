@@ -122,7 +122,7 @@ def test_compressed_sections(tmp_path: Path, bits: int, little: bool) -> None:
         section = elf.open_section(name)
         assert section is not None
         assert section.size == len(content)
-        assert len(section.upto(10)) == 10
+        assert 10 <= len(section.upto(10)) < len(content) // 10
         assert section.bytes_between(4000, 6000) == content[4000:6000]
         assert len(section.upto(0)) < len(content)
         assert section.cstring(len(content) - 8) == b"the end"
@@ -145,7 +145,9 @@ def test_damaged_compression_is_located(tmp_path: Path) -> None:
         "damaged zlib stream": good[:30] + b"\xff" * 8 + good[38:],
         "ends before the promised size": good[:-12],
         "the zlib stream has no end": good[:-2],
-        "incorrect data check": good[:-1] + b"\0",
+        "its checksum is another": good[:-1] + b"\0",
+        "its header is unknown": good[:24] + b"\x79" + good[25:],
+        "its header is wrong": good[:25] + bytes([good[25] ^ 1]) + good[26:],
         "to the 281474976710656 it promises": good[:8]
         + (1 << 48).to_bytes(8, "little")
         + good[16:],
