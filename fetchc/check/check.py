@@ -36,10 +36,7 @@ def check(checker: Checker, node: tree.Expression) -> Typed:
 def _check(checker: Checker, node: tree.Expression) -> Typed:
     match node:
         case tree.Name(text=text, line=line, span=span):
-            variable = scope.find(checker, text, line, span)
-            if variable is None:
-                raise scope.unknown(checker, text, span)
-            return scope.held(checker, variable, span)
+            return _name(checker, text, line, span)
         case tree.Member():
             return _member(checker, node)
         case tree.Index() | tree.Range():
@@ -75,6 +72,28 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
             return _later(checker, node)
         case _:
             assert_never(node)
+
+
+def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
+    variable = scope.find_local(checker, text, line)
+    if variable is None:
+        inherent = _of_receiver(checker, text, span) if line is None else None
+        if inherent is not None:
+            return inherent
+        variable = scope.find_global(checker, text, line, span)
+    if variable is None:
+        raise scope.unknown(checker, text, span)
+    return scope.held(checker, variable, span)
+
+
+def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
+    # Inside a C++ method the members of its class need no this->.
+    this = scope.receiver(checker)
+    if this is None:
+        return None
+    holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
+    path = members.find(checker, holder.type, name)
+    return None if path is None else members.through(checker, holder, path, span)
 
 
 def _member(checker: Checker, node: tree.Member) -> Typed:

@@ -83,11 +83,11 @@ def _flat(place: Place) -> list[Place]:
 
 
 def settled(variable: Variable, note: str, span: Span) -> Diagnostic:
-    """The warning that two sources disagreed and one was taken."""
+    """The warning that one source was taken against, or without, the other."""
     return Diagnostic(
         "FC0602",
         f"the place of `{variable.name}` comes from one source only",
-        Label(span, "two sources disagree"),
+        Label(span, "not confirmed by the other"),
         notes=(note,),
     )
 

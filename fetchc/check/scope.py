@@ -40,17 +40,27 @@ def find(checker: Checker, name: str, line: int | None, span: Span) -> Variable 
     ``line`` picks a declaration by its line, where an inner one hides it. Raises
     CompileError FC0208 where several files have one, and none of them is the function's.
     """
+    return find_local(checker, name, line) or find_global(checker, name, line, span)
+
+
+def find_local(checker: Checker, name: str, line: int | None) -> Variable | None:
+    """A local variable or parameter; Go's captured variables by their plain names."""
     site = checker.site
+    if site.function is None or site.function.die is None:
+        return None
+    known = visible(site, site.function)
+    for variable in known:
+        if variable.name == name and line in (None, variable.line):
+            return variable
+    return _captured(known, name)
+
+
+def find_global(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:
+    """A variable outside functions, under the names that the language gives it there."""
+    site = checker.site
+    candidates: tuple[str, ...] = (name,)
     if site.function is not None and site.function.die is not None:
-        known_here = visible(site, site.function)
-        for variable in known_here:
-            if variable.name == name and line in (None, variable.line):
-                return variable
-        if (captured := _captured(known_here, name)) is not None:
-            return captured
         candidates = site.language.global_names(name, site.function)
-    else:
-        candidates = (name,)
     for candidate in candidates:
         known = site.program.global_variables(candidate, site.function)
         found = [variable for variable in known if line in (None, variable.line)]
@@ -88,6 +98,15 @@ def _ambiguous(found: list[Variable], span: Span) -> CompileError:
 def _captured(visible: tuple[Variable, ...], name: str) -> Variable | None:
     # Go names a variable that escaped to the heap by its cell: &x, of type *T.
     return next((v for v in visible if v.name == f"&{name}"), None)
+
+
+def receiver(checker: Checker) -> Variable | None:
+    """The implicit object of a method (``this``), None elsewhere."""
+    site = checker.site
+    if site.function is None or site.function.die is None:
+        return None
+    parameters = site.program.parameters(site.function)
+    return next((p for p in parameters if p.artificial and p.name == "this"), None)
 
 
 def held(checker: Checker, variable: Variable, span: Span) -> Typed:

@@ -13,6 +13,7 @@ from fetchc.debuginfo.dwarf.constants import DW_AT_decl_file, DW_AT_decl_line, D
 from fetchc.debuginfo.dwarf.info import DebugInfo
 from fetchc.debuginfo.dwarf.types import TypeTable
 from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.symbols import STT_GNU_IFUNC
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import FrameRelative, Indirect, Pieces
 from fetchc.program.types import DeclaredType
@@ -105,6 +106,11 @@ class DwarfProgram:
     def is_inlined(self, function: Function) -> bool:
         """Whether the function's body was also put into some of its callers."""
         return function.die is not None and functions.is_inlined(self._info, self._die(function))
+
+    def is_indirect(self, function: Function) -> bool:
+        """Whether the symbol is an IFUNC: its code chooses the function that is called."""
+        known = self._elf.symbols_named(function.symbol)
+        return any(s.kind == STT_GNU_IFUNC and s.address == function.address for s in known)
 
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""

@@ -79,6 +79,8 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
     plain = exact if len(exact) == 1 else [f for f in found if not is_clone(f)]
     if len(plain) == 1 or (not plain and len(found) == 1):
         chosen = (plain or list(found))[0]
+        if program.is_indirect(chosen):
+            raise _indirect(chosen)
         clones = [f for f in found if f is not chosen and is_clone(f)]
         return chosen, _told(program, chosen, clones)
     if found:
@@ -229,6 +231,15 @@ def _several(program: Program, name: str, found: list[Function]) -> CompileError
         f"{len(found)} functions are called `{name}`",
         notes=tuple(listed),
         help=f"pick one by its address: `--at {found[0].address:#x}`",
+    )
+
+
+def _indirect(function: Function) -> CompileError:
+    return reject(
+        "FC0206",
+        f"`{function.symbol}` is chosen when the program starts (IFUNC)",
+        notes=("the code at its symbol chooses a variant and is called once",),
+        help=f"probe the variants: `fetchc functions '*{function.symbol}*'`",
     )
 
 

@@ -87,6 +87,9 @@ class Program(Protocol):
     def is_inlined(self, function: Function) -> bool:
         """Whether the function's body was also put into some of its callers."""
 
+    def is_indirect(self, function: Function) -> bool:
+        """Whether the symbol is an IFUNC: its code chooses the function that is called."""
+
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""
 
