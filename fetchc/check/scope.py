@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.source import Span
 
-__all__ = ["find", "held", "unknown", "visible"]
+__all__ = ["find", "find_global", "find_local", "held", "receiver", "unknown", "visible"]
 
 
 def visible(site: Site, function: Function) -> tuple[Variable, ...]:

@@ -133,6 +133,14 @@ class DwarfProgram:
 
         return argument_bytes(self._info.elf, function.address)
 
+    def argument_stream(self, function: Function) -> bytes | None:
+        """What Go's own table says of each of its parameters, for tracebacks; None elsewhere."""
+        if function.language != "go":
+            return None
+        from fetchc.debuginfo.go_tables import argument_stream
+
+        return argument_stream(self._info.elf, function.address)
+
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void and for Go, whose results are variables."""
         return variables.result(self._info, self._die(function))
@@ -271,7 +279,9 @@ class DwarfProgram:
         return address - (segment.address - segment.offset)
 
     def code(self, address: Address, size: int) -> bytes:
-        """Machine code at ``address``, shorter where the segment ends."""
+        """Machine code at ``address``, shorter where the segment ends, none outside of all."""
+        if self._elf.segment_of(address) is None:
+            return b""
         return self._elf.read(address, size)
 
     def source_line(self, function: Function) -> str | None:

@@ -100,9 +100,15 @@ class Program(Protocol):
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""
 
     def argument_bytes(self, function: Function) -> int | None:
-        """Bytes of parameters and results on the stack, where the run-time's tables say so.
+        """Bytes of parameters and results in the caller's frame, as the run-time's tables say.
 
-        Go with the stack convention only; None elsewhere.
+        Go only, room for spilling register parameters included; None elsewhere.
+        """
+
+    def argument_stream(self, function: Function) -> bytes | None:
+        """Shapes of all parameters, as Go's run-time prints them in tracebacks (FUNCDATA_ArgInfo).
+
+        Go from 1.17 on; None elsewhere and where the function has none.
         """
 
     def result(self, function: Function) -> TypeId | None:
@@ -159,7 +165,7 @@ class Program(Protocol):
         """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``."""
 
     def code(self, address: Address, size: int) -> bytes:
-        """Machine code at ``address``, shorter where the segment ends."""
+        """Machine code at ``address``, shorter where the segment ends, none outside of all."""
 
     def source_line(self, function: Function) -> str | None:
         """``file.c:17`` of the declaration, None where unknown."""
