@@ -17,7 +17,7 @@ from fetchc.units import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from fetchc.debuginfo.dwarf.info import DebugInfo
     from fetchc.debuginfo.dwarf.units import Unit
@@ -25,28 +25,38 @@ if TYPE_CHECKING:
 
 __all__ = ["AddressTable", "aranges"]
 
+_ESCAPE = b"\xff\xff\xff\xff"  # the length that announces 64-bit DWARF
+_FEW = 3  # questions that a pass over the section answers
 _WITH_CODE = (c.DW_UT_compile, c.DW_UT_partial, c.DW_UT_skeleton)
 
 
 def aranges(section: Section) -> Iterator[tuple[Address, Address, DieOffset]]:
     """(start, end, unit offset) of every range in .debug_aranges."""
+    for unit, pairs in _sets(section):
+        for low, length in pairs:
+            if length:
+                yield Address(low), Address(low + length), unit
+
+
+def _sets(section: Section) -> Iterator[tuple[DieOffset, Iterable[tuple[int, int]]]]:
+    # Of each unit its pairs of address and length. A library has thousands of them, so the
+    # usual header is read at once.
     data = section.bytes_between(0, section.size)
     order = "<" if section.little else ">"
     header = Struct(order + "IHIBB").unpack_from
-    pairs = {4: Struct(order + "II"), 8: Struct(order + "QQ")}
+    layouts = {4: Struct(order + "II"), 8: Struct(order + "QQ")}
     size = len(data)
     at = 0
     while at < size:
-        # One unpack for the usual header: a library has thousands of sets.
-        if size - at >= 12 and data[at : at + 4] != b"\xff\xff\xff\xff":
+        if at + 12 > size or data.startswith(_ESCAPE, at):
+            start, end, version, unit, address_size, segment_size = _header(section, at)
+        else:
             length, version, unit, address_size, segment_size = header(data, at)
             start, end = at + 12, at + 4 + length
-        else:
-            start, end, version, unit, address_size, segment_size = _header(section, at)
         if end > size or end < start:
             raise section.error(f"address ranges of {end - at} bytes", at)
-        layout = pairs.get(address_size)
-        if version != 2 or layout is None or segment_size != 0:
+        layout = layouts.get(address_size)
+        if layout is None or version != 2 or segment_size:
             raise section.error(
                 f"address ranges of version {version}, address size {address_size}, "
                 f"segment size {segment_size}",
@@ -54,10 +64,8 @@ def aranges(section: Section) -> Iterator[tuple[Address, Address, DieOffset]]:
             )
         # The first pair is aligned to the size of a pair, counted from the set's own start.
         pair = layout.size
-        start = at + -(-(start - at) // pair) * pair
-        for low, length in layout.iter_unpack(data[start : end - (end - start) % pair]):
-            if length:
-                yield Address(low), Address(low + length), DieOffset(unit)
+        start += (at - start) % pair
+        yield DieOffset(unit), layout.iter_unpack(data[start : end - (end - start) % pair])
         at = end
 
 
@@ -75,10 +83,11 @@ def _header(section: Section, at: int) -> tuple[int, int, int, int, int, int]:
 class AddressTable:
     """Answers for one file; grows as far as the questions need."""
 
-    __slots__ = ("_info", "_pending", "_scanned", "_sorted", "_starts")
+    __slots__ = ("_info", "_pending", "_questions", "_scanned", "_sorted", "_starts")
 
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
+        self._questions = 0
         self._sorted: list[tuple[Address, Address, DieOffset]] | None = None
         self._starts: list[int] = []
         self._scanned: list[tuple[Address, Address, Unit]] = []
@@ -126,18 +135,30 @@ class AddressTable:
                     scopes.append(child)
 
     def _from_aranges(self, address: Address) -> DieOffset | None:
-        if self._sorted is None:
-            section = self._info.elf.open_section(".debug_aranges")
-            self._sorted = [] if section is None else sorted(aranges(section))
-            self._starts = [start for start, _, _ in self._sorted]
-        at = bisect_right(self._starts, address) - 1
-        if at < 0:
+        section = self._info.elf.open_section(".debug_aranges")
+        if section is None:
             return None
-        _, end, offset = self._sorted[at]
-        if address < end:
-            return offset
-        # Ranges should not overlap; where they do, an earlier and longer one may hold it.
-        for start, end, offset in self._sorted[:at]:
-            if start <= address < end:
+        if self._questions < _FEW:
+            # Sorting pays for those who ask often.
+            self._questions += 1
+            return _in_one_pass(section, address)
+        if self._sorted is None:
+            self._sorted = sorted(aranges(section))
+            self._starts = [start for start, _, _ in self._sorted]
+        # Ranges should not overlap; where they do, the one that starts last holds.
+        at = bisect_right(self._starts, address)
+        for _, end, offset in reversed(self._sorted[:at]):
+            if address < end:
                 return offset
         return None
+
+
+def _in_one_pass(section: Section, address: Address) -> DieOffset | None:
+    found: tuple[int, int, DieOffset] | None = None
+    for unit, pairs in _sets(section):
+        for low, length in pairs:
+            if low <= address < low + length:
+                covering = (low, low + length, unit)
+                if found is None or covering > found:
+                    found = covering
+    return None if found is None else found[2]
