@@ -1,11 +1,13 @@
 """The library's face: open a file, take a probe point, compile expressions.
 
-Reading is lazy and nothing global is kept; a Program may be used from several threads.
+Reading is lazy and nothing global is kept. A Program and what comes of it may be used from
+several threads: one lock a Program lets one of them read at a time.
 """
 
 from __future__ import annotations
 
 import os
+from _thread import RLock  # threading itself is dear to import
 
 from fetchc.debuginfo.program import open_program
 from fetchc.diag.errors import CompileError
@@ -46,6 +48,7 @@ class Program:
 
     def __init__(self, path: str) -> None:
         self._program: model.Program = open_program(path)
+        self._lock = RLock()
 
     @property
     def path(self) -> str:
@@ -66,25 +69,31 @@ class Program:
         """Names of the functions with code that match ``glob``, sorted."""
         from fetchc.driver.listing import matching
 
-        yield from matching(self._program.function_names(), glob)
+        with self._lock:
+            names = matching(self._program.function_names(), glob)
+        yield from names
 
     def types(self, glob: str = "*") -> Iterator[str]:
         """Names of the types that match ``glob``, sorted."""
         from fetchc.driver.listing import matching
 
-        yield from matching(self._program.type_names(), glob)
+        with self._lock:
+            names = matching(self._program.type_names(), glob)
+        yield from names
 
     def layouts(self, glob: str) -> list[Layout]:
         """The layouts of the types whose names match ``glob``, by name."""
         from fetchc.driver.listing import layouts
 
-        return layouts(self._program, glob)
+        with self._lock:
+            return layouts(self._program, glob)
 
     def described(self, name: str) -> list[dict[str, object]]:
         """Every function of exactly this name: name, address, signature, source line."""
         from fetchc.driver.listing import described
 
-        return described(self._program, name)
+        with self._lock:
+            return described(self._program, name)
 
     def probe(
         self,
@@ -100,7 +109,9 @@ class Program:
         """
         rules = kernel_rules(kernel or running_version())
         point = None if at is None else parse_point(at)
-        return Probe(self._program, find_site(self._program, function, point, returns), rules)
+        with self._lock:
+            found = find_site(self._program, function, point, returns)
+        return Probe(self._program, self._lock, found, rules)
 
     def argument(
         self,
@@ -114,15 +125,17 @@ class Program:
             return probe.compile(text)
         tree = parse_argument(text)
         rules = kernel_rules(kernel or running_version())
-        found = find_site(self._program, None, tree.point, returns)
-        return Argument(Probe(self._program, found, rules), text, tree)
+        with self._lock:
+            found = find_site(self._program, None, tree.point, returns)
+        return Argument(Probe(self._program, self._lock, found, rules), text, tree)
 
 
 class Probe:
     """A probe point of a program, and the rules of the kernel that is to run it."""
 
-    def __init__(self, program: model.Program, found: Found, kernel: Kernel) -> None:
+    def __init__(self, program: model.Program, lock: RLock, found: Found, kernel: Kernel) -> None:
         self._program = program
+        self._lock = lock
         self._found = found
         self._kernel = kernel
 
@@ -150,7 +163,8 @@ class Probe:
     def source(self) -> str | None:
         """Where the function is declared (``main.go:17``), None where that is unknown."""
         function = self._found.site.function
-        return None if function is None else self._program.source_line(function)
+        with self._lock:
+            return None if function is None else self._program.source_line(function)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -161,7 +175,8 @@ class Probe:
         """Every name visible here: its type, its place, its fetch-arg or why there is none."""
         from fetchc.driver.variables import visible
 
-        return visible(self._program, self._found, self._kernel)
+        with self._lock:
+            return visible(self._program, self._found, self._kernel)
 
     def compile(self, text: str) -> Argument:
         """Compile one argument; raises CompileError where it has to be refused.
@@ -172,8 +187,9 @@ class Probe:
         if tree.point is None:
             return Argument(self, text, tree)
         name = None if self.function is None else self.function.name
-        found = find_site(self._program, name, tree.point, self.kind == "return")
-        return Argument(Probe(self._program, found, self._kernel), text, tree)
+        with self._lock:
+            found = find_site(self._program, name, tree.point, self.kind == "return")
+        return Argument(Probe(self._program, self._lock, found, self._kernel), text, tree)
 
     def definition(
         self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
@@ -228,7 +244,8 @@ class Argument:
 
     def _compile(self, whole: bool) -> Compiled:
         probe = self.probe
-        return compile_argument(self._tree, self.text, probe._found, probe._kernel, whole)
+        with probe._lock:
+            return compile_argument(self._tree, self.text, probe._found, probe._kernel, whole)
 
     @property
     def whole(self) -> Compiled:
