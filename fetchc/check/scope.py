@@ -180,7 +180,8 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
     site = checker.site
     notes: tuple[str, ...] = ()
     hint: str | None = None
-    if place.code == "FC0401" and site.function is not None and variable.kind != "global":
+    elsewhere = place.code in ("FC0401", "FC0406")
+    if elsewhere and site.function is not None and variable.kind != "global":
         start = site.function.address
         where = []
         for extent in site.program.extents(variable, site.function):
@@ -192,13 +193,15 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
             more = f" and {len(where) - 6} more" if len(where) > 6 else ""
             notes = (f"it is available at {listed}{more}",)
             first = next((low for low, _ in where if low > 0), None)
-            if first is not None:
+            if where[0][0] == 0 and not site.entry:
+                hint = "probe the function's entry: leave out `--at`"
+            elif first is not None:
                 hint = f"probe there: `--at +{first:#x}`"
-        else:
+        elif place.code == "FC0401":
             notes = ("the compiler gives it no place anywhere in the function: optimised out",)
     return reject(
         place.code,
-        f"`{variable.name}` cannot be fetched here: {place.reason}",
+        f"`{variable.name}` cannot be fetched here: {site.architecture.in_words(place.reason)}",
         span,
         "no place at this address",
         notes=notes,

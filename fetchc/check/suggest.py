@@ -38,7 +38,8 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
     with it, then those a few edits away (a third of its length, at least one).
     """
     lower = name.lower()
-    limit = max(1, len(name) // 3)
+    # Of one letter, every other one is an edit away.
+    limit = max(1, len(name) // 3) if len(name) > 1 else 0
     scored: list[tuple[int, str]] = []
     for candidate in dict.fromkeys(known):
         other = candidate.lower()

@@ -166,7 +166,8 @@ def _held(site: Site, place: places.Place, span: Span) -> Where:
         case places.Pieces(pieces=pieces):
             return Spread(pieces, 0)
         case places.Absent(code=code, reason=reason):
-            raise reject(code, f"this part cannot be fetched: {reason}", span, "no place")
+            words = site.architecture.in_words(reason)
+            raise reject(code, f"this part cannot be fetched: {words}", span, "no place")
         case places.FrameRelative():
             raise AssertionError(f"a frame-relative place was left: {place!r}")
         case _:

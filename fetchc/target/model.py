@@ -56,6 +56,13 @@ class Architecture(Record):
         name = self.registers.get(register) or self.unfetchable.get(register)
         return f"DWARF register {register}" if name is None else f"%{name}"
 
+    def in_words(self, text: str) -> str:
+        """``text`` of a reader that knows registers by number, with their names."""
+        import re
+
+        pattern = r"DWARF register (\d+)"
+        return re.sub(pattern, lambda found: self.shown(DwarfRegister(int(found[1]))), text)
+
 
 class Instruction(Record):
     """An encoding of known length: ``prefix``, then bytes of any value up to ``size``."""
