@@ -10,12 +10,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fetchc.abi.go import CallLayout
     from fetchc.program.model import Function, Program
     from fetchc.program.places import Place
     from fetchc.target.model import Convention
     from fetchc.units import TypeId
 
-__all__ = ["argument_bytes", "entry_places", "parameter_places", "result_place", "result_places"]
+__all__ = [
+    "call_layout",
+    "entry_places",
+    "parameter_places",
+    "result_place",
+    "result_places",
+    "told_at_its_position",
+]
 
 
 def entry_places(program: Program, convention: Convention, function: Function) -> tuple[Place, ...]:
@@ -34,7 +42,7 @@ def entry_places(program: Program, convention: Convention, function: Function) -
     found: list[Place] = []
     for variable, position in zip(variables, call.positions, strict=True):
         if variable.kind == "result":
-            reason = f"`{variable.name}` is a result: it has its value when the function returns"
+            reason = "it is a result, which has its value when the function returns"
             found.append(Absent("FC0410", reason))
         elif isinstance(position, Absent):
             found.append(position)
@@ -43,13 +51,53 @@ def entry_places(program: Program, convention: Convention, function: Function) -
     return tuple(found)
 
 
-def argument_bytes(program: Program, convention: Convention, function: Function) -> int:
-    """Bytes on the stack of a Go function's parameters and results, by its declaration."""
+def call_layout(program: Program, convention: Convention, function: Function) -> CallLayout | None:
+    """How a Go function's parameters lie, by its declaration; None where a type is not known."""
     from fetchc.abi import go
     from fetchc.abi.signature import passed
 
+    variables = program.parameters(function)
+    call = passed(program, convention, function, variables)
+    if any(isinstance(position, Absent) for position in call.positions):
+        return None
+    layout = go.call_layout(program, convention, call.parameters, call.results)
+    if layout is None:
+        return None
+    # Of the parameters that are declared, without a generic function's dictionary.
+    own = [
+        position
+        for position, variable in zip(call.positions, variables, strict=True)
+        if variable.kind != "result" and isinstance(position, int)
+    ]
+    return go.CallLayout(
+        tuple([layout.sizes[position] for position in own]),
+        tuple([layout.alignments[position] for position in own]),
+        layout.total,
+        layout.unused,
+        layout.integers_left,
+        layout.floats_left,
+    )
+
+
+def told_at_its_position(
+    program: Program, convention: Convention, function: Function, position: int
+) -> bool:
+    """Whether Go's run-time tables prove that no parameter is missing up to that one.
+
+    ``position`` is an index of ``program.parameters(function)``. The tables of Go 1.17 on list
+    the parameters without a name too, which the debug information leaves out up to 1.21.
+    """
+    from fetchc.abi.go_stream import at_its_position, parse, shapes
+    from fetchc.abi.signature import passed
+
+    stream = program.argument_stream(function)
+    told = None if stream is None else parse(stream)
+    if told is None or not told[1]:
+        return False
     call = passed(program, convention, function, program.parameters(function))
-    return go.argument_bytes(program, convention, call.parameters, call.results)
+    index = call.positions[position]
+    listed = shapes(program, call.parameters)
+    return listed is not None and isinstance(index, int) and at_its_position(told[0], listed, index)
 
 
 def parameter_places(

@@ -127,8 +127,8 @@ def place_words(site: Site, place: Place) -> str:
             return f"in memory at {offset:+d}({shown(register)})"
         case Pieces(pieces=pieces):
             return ", ".join(place_words(site, piece.place) for piece in pieces) or "nowhere"
-        case Absent(reason=reason):
-            return f"nowhere: {reason}"
+        case Absent():
+            return "nowhere"
         case AtAddress(address=address):
             return f"in memory at {address:#x}"
         case Constant(value=value):

@@ -17,6 +17,7 @@ from fetchc.program.types import BoolType, FloatType, IntType, PointerType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.abi.go import CallLayout
     from fetchc.check.site import Site
     from fetchc.diag.model import Diagnostic
     from fetchc.program.model import Function, Variable
@@ -53,15 +54,18 @@ def go_place(
         note = "the debug information names a place that the function moves it to at once"
         return by_convention, settled(variable, note, span)
     found = evidence(site, function, variable)
-    if convention_for(site.program, function).integer_registers:
-        if _confirmed_by_registers(site, function, parameters, places, position):
+    if _is_listed_in_full(site, function, parameters, places, position):
+        return by_convention, None
+    if (
+        isinstance(by_convention, InMemory)
+        and not convention_for(site.program, function).integer_registers
+        and found is not None
+        and _is_number(site, variable)
+    ):
+        if same(found, by_convention):
             return by_convention, None
-    else:
-        if _confirmed_by_size(site, function):
-            return by_convention, None
-        if found is not None and _is_number(site, variable):
-            note = "a parameter without a name is missing from the debug information"
-            return found, settled(variable, note, span)
+        note = "a parameter without a name is missing from the debug information"
+        return found, settled(variable, note, span)
     raise disagreement(
         site,
         function,
@@ -82,28 +86,72 @@ def _is_number(site: Site, variable: Variable) -> bool:
     return isinstance(made, IntType | BoolType | FloatType | PointerType)
 
 
-def _confirmed_by_size(site: Site, function: Function) -> bool:
-    # With the stack convention Go's own table says how many bytes a call takes.
-    from fetchc.abi import argument_bytes, convention_for
-
-    known = site.program.argument_bytes(function)
-    convention = convention_for(site.program, function)
-    return known is not None and known == argument_bytes(site.program, convention, function)
-
-
-def _confirmed_by_registers(
+def _is_listed_in_full(
     site: Site,
     function: Function,
     parameters: tuple[Variable, ...],
     places: tuple[Place, ...],
     position: int,
 ) -> bool:
-    # A parameter at or behind this one that is wholly where the convention puts it shows
-    # that nothing is missing before: a missing one would have shifted it.
-    for parameter, place in zip(parameters[position:], places[position:], strict=True):
-        if isinstance(place, InMemory | Absent):
+    # Whether nothing that shifts parameters[position] can be missing from the list.
+    from fetchc.abi import call_layout, convention_for, told_at_its_position
+
+    program, place = site.program, places[position]
+    convention = convention_for(program, function)
+    registers = bool(convention.integer_registers)
+    if registers and told_at_its_position(program, convention, function, position):
+        return True
+    layout = call_layout(program, convention, function)
+    if layout is not None and layout.total == program.argument_bytes(function):
+        if layout.unused == 0:
+            return True
+        if isinstance(place, InMemory):
+            if not registers:
+                return _is_tight(layout, places, position, convention.word_bytes)
+            # What is missing may be in the bytes that belong to nothing, and take registers: too
+            # few to drive a listed parameter out of them. On the stack it would take whole words.
+            few = layout.unused <= layout.integers_left and layout.unused // 4 <= layout.floats_left
+            if few and layout.alignments[position] == convention.word_bytes:
+                return True
+    return registers and _is_shown_by_registers(site, function, parameters, places, position)
+
+
+def _is_tight(layout: CallLayout, places: tuple[Place, ...], position: int, word: int) -> bool:
+    # Bytes that belong to nothing, from here to the next value that begins a word: were they
+    # enough to shift this one, something missing before it would leave the size as it is.
+    end: int | None = None
+    unused = 0
+    for index in range(position, len(layout.sizes)):
+        place = places[index]
+        if not isinstance(place, InMemory):
             continue
+        if end is not None:
+            unused += place.offset - end
+            if layout.alignments[index] == word:
+                return unused < layout.alignments[position]
+        end = place.offset + layout.sizes[index]
+    assert end is not None
+    return unused - end % -word < layout.alignments[position]
+
+
+def _is_shown_by_registers(
+    site: Site,
+    function: Function,
+    parameters: tuple[Variable, ...],
+    places: tuple[Place, ...],
+    position: int,
+) -> bool:
+    # Wholly where the convention puts it, by the debug information: it, or one behind it with
+    # nothing but single registers between, for one that is missing would have shifted all.
+    from fetchc.abi import convention_for
+
+    whole_numbers = convention_for(site.program, function).integer_registers
+    for parameter, place in zip(parameters[position:], places[position:], strict=True):
+        if not isinstance(place, InRegister | Pieces):
+            return False
         found = evidence(site, function, parameter)
         if found is not None and same(found, place) and same(place, found):
             return True
+        if not isinstance(place, InRegister) or place.register not in whole_numbers:
+            return False
     return False

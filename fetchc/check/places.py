@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fetchc.check.evidence import disagreement, evidence, is_clone, same, settled
 from fetchc.program.places import Absent, AtAddress, Constant, FrameRelative, InMemory, Place
+from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
     if site.returns:
         return Absent("FC0401", "a return probe sees the function's result and globals only"), None
     if variable.kind == "result":
-        return _result_place(site, variable), None
+        return Absent(
+            "FC0410", "it is a result, which has its value when the function returns"
+        ), None
     if not site.entry:
         return _body_place(site, variable), None
     if variable.kind != "parameter":
@@ -40,16 +43,15 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
     return _parameter_at_entry(site, site.function, variable, span)
 
 
-def _result_place(site: Site, variable: Variable) -> Place:
-    return Absent(
-        "FC0410", f"`{variable.name}` is a result: it has its value when the function returns"
-    )
-
-
 def _body_place(site: Site, variable: Variable) -> Place:
     function = site.function
     assert function is not None
-    if variable.kind == "parameter" and _has_one_slot(site, variable):
+    slot = _only_slot(site, variable) if variable.kind == "parameter" else None
+    if isinstance(slot, FrameRelative) and slot.offset >= 0:
+        if not _is_passed_there(site, function, variable, slot):
+            # Go 1.27 gives unused register parameters the room that a spill would take.
+            return Absent("FC0401", "its room on the stack is set aside and never written")
+    elif slot is not None:
         body = site.program.body_address(function)
         if site.address < body:
             return Absent(
@@ -66,18 +68,31 @@ def _body_place(site: Site, variable: Variable) -> Place:
     return site.program.place(variable, function, site.address)
 
 
-def _has_one_slot(site: Site, variable: Variable) -> bool:
-    """Whether one slot of the function's own frame is said to hold a parameter everywhere.
+def _only_slot(site: Site, variable: Variable) -> Place | None:
+    """The one memory slot that a parameter is said to have in the whole function, if any.
 
-    It cannot be true of the first instruction, so it says nothing of the next ones.
+    Where it is of the function's own frame it cannot be true of the first instruction, so
+    it says nothing of the next ones either.
     """
     assert site.function is not None
     extents = site.program.extents(variable, site.function)
     places = {extent.place for extent in extents}
     if len(places) != 1 or all(extent.start > site.function.address for extent in extents):
-        return False
+        return None
     place = places.pop()
-    return isinstance(place, InMemory) or (isinstance(place, FrameRelative) and place.offset < 0)
+    return place if isinstance(place, InMemory | FrameRelative) else None
+
+
+def _is_passed_there(
+    site: Site, function: Function, variable: Variable, slot: FrameRelative
+) -> bool:
+    parameters = site.program.parameters(function)
+    places = _convention_places(site, function)
+    offset = slot.offset + site.architecture.entry_stack_bytes
+    passed = InMemory(site.architecture.stack_pointer, ByteOffset(offset))
+    position = next(i for i, p in enumerate(parameters) if p.die == variable.die)
+    # Where the convention does not know either, the debug information is all there is.
+    return isinstance(places[position], Absent) or places[position] == passed
 
 
 def _optimised_by_gcc(function: Function) -> bool:
