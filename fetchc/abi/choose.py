@@ -17,7 +17,7 @@ __all__ = ["convention_for", "go_version"]
 
 # "Go cmd/compile go1.22.10; regabi", "Go cmd/compile go1.4"; development versions name the
 # release they lead to: "devel go1.23-abcdef".
-_GO = r"\bgo([0-9]{1,4})\.([0-9]{1,4})"
+_GO = "go"
 _LONGEST_NUMBER = 6
 
 
@@ -48,10 +48,16 @@ def go_version(producer: str) -> tuple[int, int] | None:
     """(1, 22) of ``Go cmd/compile go1.22.10; regabi``; None of any other producer."""
     if not producer.startswith("Go "):
         return None
-    import re  # of generic functions alone the version is asked for
+    for word in producer.split():
+        major, dot, rest = word.removeprefix(_GO).partition(".")
+        minor = _leading_digits(rest)
+        if dot and word.startswith(_GO) and major == _leading_digits(major) != "" != minor:
+            return int(major), int(minor)
+    return None
 
-    found = re.search(_GO, producer)
-    return None if found is None else (int(found[1]), int(found[2]))
+
+def _leading_digits(text: str) -> str:
+    return text[: len(text) - len(text.lstrip("0123456789"))][:_LONGEST_NUMBER]
 
 
 def _inherited(raw: Mapping[str, Any], key: str) -> Any:
@@ -70,7 +76,7 @@ def _applies(conditions: Mapping[str, Any], function: Function) -> bool:
             return False
         limit = conditions.get("before_version")
         if limit is not None:
-            digits = behind[: len(behind) - len(behind.lstrip("0123456789"))][:_LONGEST_NUMBER]
+            digits = _leading_digits(behind)
             # A clang without a number is not known to be old: it follows the psABI.
             if not digits or int(digits) >= limit:
                 return False

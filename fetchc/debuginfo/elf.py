@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.image import Image, Segment
-from fetchc.debuginfo.separate import DEBUG_ROOT, debug_image
 from fetchc.debuginfo.symbols import Symbol, SymbolTable, symbol_table
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, FileOffset
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.sections import Buffer, Section
 
 __all__ = ["Elf", "Segment", "Symbol"]
+
+_DEBUG_ROOT = "/usr/lib/debug"
 
 
 class Elf:
@@ -39,7 +40,7 @@ class Elf:
         "word_bytes",
     )
 
-    def __init__(self, path: str, debug_root: str = DEBUG_ROOT) -> None:
+    def __init__(self, path: str, debug_root: str = _DEBUG_ROOT) -> None:
         self._image = Image(path)
         self._debug: Image | None = None
         self._debug_root: str | None = debug_root
@@ -56,6 +57,8 @@ class Elf:
         # The image with the debug sections when it is not the program itself.
         if self._debug_root is not None:
             if self._image.header(".debug_info") is None:
+                from fetchc.debuginfo.separate import debug_image
+
                 self._debug = debug_image(self._image, self._debug_root)
             self._debug_root = None
         return self._debug

@@ -10,7 +10,6 @@ import os
 from stat import S_ISDIR, S_ISREG
 from struct import Struct
 
-from fetchc.debuginfo.inflate import ZlibInflater, zstd_inflater
 from fetchc.debuginfo.sections import Section
 from fetchc.diag.errors import DebugInfoError
 from fetchc.record import Record
@@ -212,6 +211,8 @@ class Image:
         if header.name.startswith(".zdebug_"):
             if size < 12 or self.map[start : start + 4] != b"ZLIB":
                 raise DebugInfoError("FC0904", self.path, "no ZLIB header", header.name)
+            from fetchc.debuginfo.inflate import ZlibInflater
+
             inflated = int.from_bytes(self.map[start + 4 : start + 12], "big")
             inflater = ZlibInflater(self.path, header.name, self.map, start + 12, end, inflated)
         elif header.flags & _SHF_COMPRESSED:
@@ -219,6 +220,8 @@ class Image:
         return Section(self.path, header.name, self.little, self.map, start, inflated, inflater)
 
     def _compressed(self, header: SectionHeader) -> tuple[int, Inflater]:
+        from fetchc.debuginfo.inflate import ZlibInflater, zstd_inflater
+
         layout = self._struct(_COMPRESSION[2 if self.bits64 else 1])
         if header.size < layout.size:
             raise DebugInfoError("FC0904", self.path, "no compression header", header.name)

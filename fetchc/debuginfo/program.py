@@ -184,8 +184,8 @@ class DwarfProgram:
         place = loclists.place_at(self._info, die, around, address)
         if not _frame_relative(place):
             return place
-        from fetchc.debuginfo.dwarf.expr import resolve_frame
         from fetchc.debuginfo.dwarf.frame import cfa_at
+        from fetchc.debuginfo.dwarf.symbolic import resolve_frame
 
         start = None if function is None else function.address
         return resolve_frame(place, cfa_at(self._elf, address, start))

@@ -11,13 +11,12 @@ import os
 from fetchc.debuginfo.image import Image
 from fetchc.diag.errors import DebugInfoError
 
-__all__ = ["DEBUG_ROOT", "debug_image"]
+__all__ = ["debug_image"]
 
-DEBUG_ROOT = "/usr/lib/debug"
 _CRC_CHUNK = 1 << 20
 
 
-def debug_image(program: Image, root: str = DEBUG_ROOT) -> Image | None:
+def debug_image(program: Image, root: str) -> Image | None:
     """The separate debug file of ``program``, None where there is none.
 
     By build-id under ``root``, else by .gnu_debuglink beside the program, in ``.debug/`` and

@@ -6,11 +6,14 @@ says. An expression that fetchc calls absent proves nothing and is left out, but
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from fetchc.debuginfo.dwarf.cursor import Cursor
 from fetchc.debuginfo.dwarf.expr import Machine, evaluate, resolve_frame
+from fetchc.debuginfo.dwarf.simple import simple_place
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import (
     Absent,
@@ -207,3 +210,34 @@ def test_no_sequence_ends_in_another_error(others: list[Step]) -> None:
     except DebugInfoError as error:
         located = error.section
     assert located == "expression"
+
+
+SIMPLE = st.one_of(
+    st.integers(0, 255).map(lambda code: bytes([code])),
+    st.integers(-(1 << 40), 1 << 40).map(lambda number: b"\x91" + sleb(number)),
+    st.binary(max_size=9).map(lambda rest: b"\x03" + rest),
+    st.binary(max_size=4).map(lambda rest: b"\x91" + rest),
+    st.binary(max_size=3),
+)
+
+
+class _Unit:
+    # What a simple expression asks of its unit.
+    address_size = 8
+    little = True
+
+
+@given(SIMPLE, st.sampled_from([None, FRAME_BASE, CFA]))
+def test_simple_expressions_need_no_run(expression: bytes, base: Place | None) -> None:
+    unit: Any = _Unit()
+    simple = simple_place(expression, unit, base)
+    if simple is not None:
+        event("simple")
+        cursor = Cursor("file", "expression", expression)
+        assert simple == evaluate(cursor, Machine(8, 4, base))
+
+
+def test_what_compilers_write_is_simple() -> None:
+    unit: Any = _Unit()
+    for expression in (b"", b"\x55", b"\x9c", b"\x91\x70", b"\x03" + bytes(8)):
+        assert simple_place(expression, unit, FRAME_BASE) is not None

@@ -25,7 +25,6 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_structure_type,
     DW_TAG_union_type,
 )
-from fetchc.debuginfo.dwarf.operations import DW_OP_plus_uconst
 from fetchc.program.types import BitField, DeclaredType, Member, StructType, UnknownType
 from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize
 
@@ -42,6 +41,7 @@ AGGREGATES = {
     DW_TAG_union_type: "union",
     DW_TAG_class_type: "class",
 }
+DW_OP_plus_uconst = 0x23  # DWARF 5, table 7.9
 PASS_BY_REFERENCE, PASS_BY_VALUE = 4, 5  # DW_CC_pass_by_*: DWARF 5, table 7.15
 WIDEST = 1 << 48  # bits; no object is longer, and damaged offsets stop here
 

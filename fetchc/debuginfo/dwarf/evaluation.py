@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf import operations as op
 from fetchc.debuginfo.dwarf.operations import operation_name
+from fetchc.debuginfo.dwarf.simple import NO_LOCATION
 from fetchc.debuginfo.dwarf.symbolic import (
     Number,
     Start,
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
 
 __all__ = ["Machine", "Run", "step"]
-
-NO_LOCATION = Absent("FC0401", "the compiler gives it no location (it was optimised out)")
 
 
 class Machine(Record):

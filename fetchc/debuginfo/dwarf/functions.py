@@ -6,7 +6,6 @@ for a DW_AT_name reads the whole file's, so it comes second.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf import go_names
 from fetchc.debuginfo.dwarf.attributes import has_namespaces, is_go, language_key
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_abstract_origin,
@@ -97,7 +96,9 @@ def is_inlined(info: DebugInfo, die: Die) -> bool:
 def is_only_inlined(info: DebugInfo, name: str) -> bool:
     """Whether a function of that name is described and has no code of its own."""
     found = False
-    for spelling in go_names.escaped(name):
+    from fetchc.debuginfo.dwarf.go_names import escaped
+
+    for spelling in escaped(name):
         for die in info.find_named(last_part(spelling), SUBPROGRAM):
             if answers_to(info, die, spelling):
                 if info.ranges(die):
@@ -111,7 +112,9 @@ def _symbols(elf: Elf, info: DebugInfo, name: str) -> list[Symbol]:
     found = [*_code_symbols(elf, name), *_clones(elf, name)]
     if found or "." not in name:
         return found
-    for spelling in go_names.escaped(name):
+    from fetchc.debuginfo.dwarf.go_names import escaped
+
+    for spelling in escaped(name):
         found = [*_code_symbols(elf, spelling), *_code_symbols(elf, spelling + ABI0)]
         if found:
             return found
@@ -187,7 +190,9 @@ def _function(
     origin = declaration(info, die)
     name = qualified_name(info, die)
     if is_go(origin.unit):
-        name = go_names.unescaped(name)
+        from fetchc.debuginfo.dwarf.go_names import unescaped
+
+        name = unescaped(name)
     external = info.inherited(die, DW_AT_external)
     return Function(
         name or symbol,
@@ -203,7 +208,9 @@ def _function(
 
 def _concrete(elf: Elf, info: DebugInfo, name: str) -> Iterator[Die]:
     # Entries with code whose own name, or their declaration's, is the one asked for.
-    for spelling in go_names.escaped(name):
+    from fetchc.debuginfo.dwarf.go_names import escaped
+
+    for spelling in escaped(name):
         for die in info.find_named(last_part(spelling), SUBPROGRAM):
             if not answers_to(info, die, spelling):
                 continue

@@ -6,8 +6,6 @@ view pairs: binutils' ``include/dwarf2.def``, DW_LLE_view_pair (gcc -gvariable-l
 
 from __future__ import annotations
 
-from itertools import islice
-
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_const_value,
     DW_AT_frame_base,
@@ -20,8 +18,7 @@ from fetchc.debuginfo.dwarf.constants import (
 )
 from fetchc.debuginfo.dwarf.cursor import Cursor
 from fetchc.debuginfo.dwarf.die import LocationListRef
-from fetchc.debuginfo.dwarf.evaluation import NO_LOCATION
-from fetchc.debuginfo.dwarf.expr import place
+from fetchc.debuginfo.dwarf.simple import NO_LOCATION, simple_place
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Extent
 from fetchc.program.places import Absent, Constant
@@ -94,7 +91,7 @@ def place_at(info: DebugInfo, die: Die, function: Die | None, address: Address) 
         raise _wrong_class(located, DW_AT_location)
     base = None if function is None else frame_base_at(info, function, address)
     if isinstance(description, bytes):
-        return place(_inline(located, description), located.unit, base)
+        return _place(located, description, base)
     default: Entry | None = None
     for entry in _iterate(info, located.unit, description):
         if entry.default:
@@ -140,7 +137,7 @@ def frame_base_at(info: DebugInfo, function: Die, address: Address) -> Place | N
         return None
     location = described.location(DW_AT_frame_base)
     if isinstance(location, bytes):
-        return place(_inline(described, location), described.unit, None)
+        return _place(described, location, None)
     for start, end, entry in _ranges(info, described, DW_AT_frame_base, ()):
         if start <= address < end:
             return _place_of(info, described, entry, None)
@@ -188,16 +185,26 @@ def _wrong_class(die: Die, attribute: int) -> DebugInfoError:
 
 def _place_of(info: DebugInfo, die: Die, entry: Entry, base: Place | None) -> Place:
     if entry.offset < 0:
-        return place(_inline(die, entry.expression), die.unit, base)
+        return _place(die, entry.expression, base)
+    simple = simple_place(entry.expression, die.unit, base)
+    if simple is not None:
+        return simple
+    from fetchc.debuginfo.dwarf.expr import place
+
     cursor = _cursor(info, die.unit, entry.offset)
     cursor.end = entry.offset + len(entry.expression)
     return place(cursor, die.unit, base)
 
 
-def _inline(die: Die, expression: bytes) -> Cursor:
-    # An attribute's own expression: errors count from its start and name the entry.
+def _place(die: Die, expression: bytes, base: Place | None) -> Place:
+    # Of an attribute's own expression: errors count from its start and name the entry.
+    simple = simple_place(expression, die.unit, base)
+    if simple is not None:
+        return simple
+    from fetchc.debuginfo.dwarf.expr import place
+
     section = f".debug_info: expression of the entry at {die.offset:#x}"
-    return Cursor(die.unit.path, section, expression, little=die.unit.little)
+    return place(Cursor(die.unit.path, section, expression, little=die.unit.little), die.unit, base)
 
 
 def _frame_bases(info: DebugInfo, function: Die) -> list[Part]:
@@ -234,7 +241,8 @@ def _split(start: Address, end: Address, parts: list[Part]) -> Iterator[Part]:
         else:
             last = middle
     at = start
-    for low, high, base in islice(parts, first, None):
+    for position in range(first, len(parts)):
+        low, high, base = parts[position]
         if low >= end:
             break
         if at < low:

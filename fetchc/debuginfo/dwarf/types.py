@@ -10,7 +10,6 @@ chapter 5, section 7.5.4.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf import aggregates, arrays, go_types, scalars
 from fetchc.debuginfo.dwarf.attributes import is_go, malformed
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_abstract_origin,
@@ -155,7 +154,9 @@ class TypeTable:
         """Bytes of a value of this type, None where the debug information gives none."""
         if die is None:
             return None
-        return arrays.size_of(self, self.resolved(die))
+        from fetchc.debuginfo.dwarf.arrays import size_of
+
+        return size_of(self, self.resolved(die))
 
     def name(self, die: Die) -> str:
         """The name with its namespaces and classes, empty where it has none."""
@@ -163,6 +164,8 @@ class TypeTable:
 
     def _read(self, die: Die) -> Type:
         if is_go(die.unit):
+            from fetchc.debuginfo.dwarf import go_types
+
             go_reader = go_types.READERS.get(die.tag)
             if go_reader is not None:
                 return go_reader(self, die)
@@ -218,13 +221,40 @@ def _unspecified(types: TypeTable, die: Die) -> Type:
     return UnknownType(name, None if size is None else ByteSize(size), reason)
 
 
+# The larger readers are imported when the first entry of their kind is met.
+
+
+def _base(types: TypeTable, die: Die) -> Type:
+    from fetchc.debuginfo.dwarf.scalars import base
+
+    return base(types, die)
+
+
+def _enumeration(types: TypeTable, die: Die) -> Type:
+    from fetchc.debuginfo.dwarf.scalars import enumeration
+
+    return enumeration(types, die)
+
+
+def _structure(types: TypeTable, die: Die) -> Type:
+    from fetchc.debuginfo.dwarf.aggregates import structure
+
+    return structure(types, die)
+
+
+def _array(types: TypeTable, die: Die) -> Type:
+    from fetchc.debuginfo.dwarf.arrays import array
+
+    return array(types, die)
+
+
 READERS: dict[int, Reader] = {
-    DW_TAG_base_type: scalars.base,
-    DW_TAG_enumeration_type: scalars.enumeration,
-    DW_TAG_structure_type: aggregates.structure,
-    DW_TAG_union_type: aggregates.structure,
-    DW_TAG_class_type: aggregates.structure,
-    DW_TAG_array_type: arrays.array,
+    DW_TAG_base_type: _base,
+    DW_TAG_enumeration_type: _enumeration,
+    DW_TAG_structure_type: _structure,
+    DW_TAG_union_type: _structure,
+    DW_TAG_class_type: _structure,
+    DW_TAG_array_type: _array,
     DW_TAG_pointer_type: _pointer,
     DW_TAG_reference_type: _pointer,
     DW_TAG_rvalue_reference_type: _pointer,

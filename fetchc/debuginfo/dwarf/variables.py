@@ -8,7 +8,6 @@ Reference: DWARF 5, sections 3.3.8 (instances), 3.4 (blocks), 4.1 (variables).
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf import go_names
 from fetchc.debuginfo.dwarf.attributes import is_go
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_abstract_origin,
@@ -217,7 +216,9 @@ def _variable(info: DebugInfo, die: Die, kind: str, go: bool) -> Variable:
         if kind == GLOBAL:
             name = qualified_name(info, die)
     if go and kind == GLOBAL:
-        name = go_names.unescaped(name)
+        from fetchc.debuginfo.dwarf.go_names import unescaped
+
+        name = unescaped(name)
     typed = info.inherited(die, DW_AT_type)
     target = None if typed is None else info.follow(typed, DW_AT_type)
     lined = info.inherited(die, DW_AT_decl_line)
@@ -263,6 +264,8 @@ def _covers(info: DebugInfo, die: Die, address: Address) -> bool:
 
 def _spellings(info: DebugInfo, name: str, home: Die | None) -> Iterator[str]:
     # A Go variable without a package is one of the function's own.
+    from fetchc.debuginfo.dwarf import go_names
+
     if "." not in name:
         if home is not None and is_go(home.unit):
             package = go_names.package_of(home.text(DW_AT_name) or "")

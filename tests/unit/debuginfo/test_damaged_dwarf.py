@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.abbrev import AbbrevTable, DeclarationCache
 from fetchc.debuginfo.dwarf.die import Die
+from fetchc.debuginfo.dwarf.forms import encoding
 from fetchc.debuginfo.dwarf.info import DebugInfo
 from fetchc.debuginfo.elf import Elf
 from fetchc.diag.errors import DebugInfoError
@@ -129,6 +131,32 @@ ABBREVIATIONS = {
     ),
     "missing": (None, "FC0904 .debug_abbrev: missing, but entries refer to it"),
 }
+
+
+# Tag and children of two declarations with a constant 0 (DW_FORM_implicit_const) before two
+# zeros, with no attribute at all, and with zeros that are written longer than they are.
+ZEROS = {
+    "constant": b"\x01\x11\x01\x3a\x21\0\0\0" + b"\x02\x34\0\x3a\x21\0\x03\x08\0\0" + b"\0",
+    "empty": b"\x01\x11\0\0\0" + b"\x02\x34\0\0\0" + b"\0",
+    "long": b"\x01\x11\0\x3a\x21\x80\0\0\0" + b"\x02\x34\0\x80\0\0" + b"\0",
+    "unended": b"\x01\x11\x01\x03\x08\0\0" + b"\x02\x34\0\x3a\x21\0\0\0",
+}
+
+
+@pytest.mark.parametrize("case", ZEROS)
+def test_zeros_in_abbreviations(tmp_path: Path, case: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(elf_file({".debug_abbrev": ZEROS[case]}))
+    section = Elf(str(path)).open_section(".debug_abbrev")
+    assert section is not None
+    table = AbbrevTable(section, 0, encoding(4, 4, 8, True), DeclarationCache())
+    found = [table.declaration(code) for code in (2, 1)]
+    assert [declaration and declaration.tag for declaration in found] == [0x34, 0x11]
+    attributes = {"constant": [2, 1], "empty": [0, 0], "long": [0, 1], "unended": [1, 1]}[case]
+    assert [declaration and len(declaration.attributes) for declaration in found] == attributes
+    if case != "unended":
+        assert [code for code, _ in table.all()] == [1, 2]
+        assert [code for code, _ in table.tagged(frozenset((0x34,)))] == [2]
 
 
 @pytest.mark.parametrize("case", ABBREVIATIONS)
