@@ -31,6 +31,8 @@ __all__ = ["IGNORED", "PATTERN", "RULES", "SPELLED", "STARTS", "STATES"]
 GRAMMARS = {
     "fetchc/syntax/tables.py": ("expression", ["argument", "type"]),
     "fetchc/syntax/point_tables.py": ("point", ["point"]),
+    "fetchc/syntax/fetcharg_tables.py": ("fetcharg", ["argument"]),
+    "fetchc/syntax/definition_tables.py": ("definition", ["definition"]),
 }
 
 
@@ -54,7 +56,8 @@ def module(name: str, starts: list[str]) -> str:
     spelled = f"frozenset(({words},))" if "(?P<NAME>" in pattern else "None"
     out.append(f"SPELLED: frozenset[str] | None = {spelled}\n\n")
     ignored = ", ".join(repr(_plain(kind)) for kind in sorted(parser.ignore_tokens))
-    out.append(f"IGNORED = frozenset(({ignored},))\n\n# start: first state, last state\n")
+    ignored = f" = frozenset(({ignored},))" if ignored else ": frozenset[str] = frozenset()"
+    out.append(f"IGNORED{ignored}\n\n# start: first state, last state\n")
     out.append("STARTS = {\n")
     for start in starts:
         ends = (order[table.start_states[start]], order[table.end_states[start]])
@@ -74,7 +77,10 @@ def module(name: str, starts: list[str]) -> str:
             moves[_plain(symbol)] = order[target] if shift else -1 - rules[_rule(target)]
         out.append("    {" + ", ".join(f"{k!r}: {moves[k]}" for k in sorted(moves)) + "},\n")
     out.append(")\n")
-    return "".join(out)
+    text = "".join(out)
+    if max(len(line) for line in text.split("\n")) <= 100:
+        text = text.replace("# ruff: noqa: E501\n", "")
+    return text
 
 
 def compile_grammar(name: str, starts: list[str]) -> lark.Lark:

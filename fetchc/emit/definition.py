@@ -16,13 +16,24 @@ from fetchc.ir.verify import fixed_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from fetchc.ir.nodes import Fetch
     from fetchc.target.kernel import Kernel
     from fetchc.units import FileOffset
 
-__all__ = ["definition", "event_name", "group_name", "verify_event"]
+__all__ = [
+    "argument_problem",
+    "definition",
+    "event_name",
+    "event_problem",
+    "group_name",
+    "group_problem",
+    "line_problem",
+    "number_problem",
+    "size_problem",
+    "verify_event",
+]
 
 _LETTERS = {"uprobe": "p", "uretprobe": "r"}
 _HYPHENATED = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*\Z")
@@ -59,34 +70,43 @@ def verify_event(
     kind: str = "uprobe",
 ) -> tuple[Diagnostic, ...]:
     """Problems of a whole definition beyond those of its fetches, which are sound; none is ()."""
-    problems = _event_names(group, event, kernel)
+    named = (event_problem(event, kernel), group_problem(group, kernel))
+    problems = [problem for problem in named if problem is not None]
     problems += _path(path, kernel)
     problems += _arguments([name for name, _ in arguments], kernel)
-    problems += _size([fetch for _, fetch in arguments], kernel, kind)
+    problems += size_problem([fetch for _, fetch in arguments], kernel, kind)
     if not problems:
         bodies = [(name, body(fetch)) for name, fetch in arguments]
         line = definition(kind, group, event, path, offset, bodies)
-        problems += _line(len(os.fsencode(line)), kernel)
+        problems += line_problem(len(os.fsencode(line)), kernel)
     return tuple(problems)
 
 
-def _event_names(group: str, event: str, kernel: Kernel) -> list[Diagnostic]:
-    problems = []
+def event_problem(event: str, kernel: Kernel) -> Diagnostic | None:
+    """What is wrong with an event's name."""
     if not is_identifier(event):
-        problems.append(Diagnostic("FC0503", f"`{event}` is not a C identifier: no event name"))
+        return Diagnostic("FC0503", f"`{event}` is not a C identifier: no event name")
+    return _too_long(event, kernel)
+
+
+def group_problem(group: str, kernel: Kernel) -> Diagnostic | None:
+    """What is wrong with a group's name."""
     if not is_identifier(group):
         if not _HYPHENATED.match(group):
             what = f"`{group}` is no group name: letters, digits, `_` and `-` only"
-            problems.append(Diagnostic("FC0503", what))
-        elif not kernel.has("hyphen_in_group"):
+            return Diagnostic("FC0503", what)
+        if not kernel.has("hyphen_in_group"):
             note = f"Linux {kernel.first('hyphen_in_group')} was the first to take `-`"
             what = f"`{group}` is no group name for Linux {kernel.name}"
-            problems.append(Diagnostic("FC0503", what, notes=(note,)))
-    for name in (group, event):
-        if len(name) > kernel.event_name_bytes:
-            note = f"Linux takes {kernel.event_name_bytes} bytes, this has {len(name)}"
-            problems.append(Diagnostic("FC0503", f"`{name}` is too long", notes=(note,)))
-    return problems
+            return Diagnostic("FC0503", what, notes=(note,))
+    return _too_long(group, kernel)
+
+
+def _too_long(name: str, kernel: Kernel) -> Diagnostic | None:
+    if len(name) <= kernel.event_name_bytes:
+        return None
+    note = f"Linux takes {kernel.event_name_bytes} bytes, this has {len(name)}"
+    return Diagnostic("FC0503", f"`{name}` is too long", notes=(note,))
 
 
 def _path(path: str, kernel: Kernel) -> list[Diagnostic]:
@@ -103,27 +123,42 @@ def _path(path: str, kernel: Kernel) -> list[Diagnostic]:
 
 
 def _arguments(names: Sequence[str], kernel: Kernel) -> list[Diagnostic]:
-    problems = []
-    if len(names) > kernel.arguments:
-        note = f"Linux takes {kernel.arguments} an event"
-        problems.append(Diagnostic("FC0504", f"{len(names)} arguments are too many", notes=(note,)))
-    seen = set()
+    problems = number_problem(len(names), kernel)
+    seen: set[str] = set()
     for position, name in enumerate(names, 1):
-        if not is_identifier(name):
-            problems.append(Diagnostic("FC0207", f"`{name}` is not a C identifier"))
-        elif len(name) > kernel.argument_name_bytes:
-            note = f"Linux takes {kernel.argument_name_bytes} bytes, this has {len(name)}"
-            problems.append(Diagnostic("FC0207", f"`{name}` is too long a name", notes=(note,)))
-        elif name in kernel.reserved_names:
-            problems.append(Diagnostic("FC0207", f"the kernel keeps the name `{name}` for itself"))
-        elif name in seen:
-            what = f"two arguments have the name `{name}`, the second is number {position}"
-            problems.append(Diagnostic("FC0207", what))
+        problem = argument_problem(name, position, seen, kernel)
+        problems += [] if problem is None else [problem]
         seen.add(name)
     return problems
 
 
-def _size(fetches: Sequence[Fetch], kernel: Kernel, kind: str) -> list[Diagnostic]:
+def number_problem(count: int, kernel: Kernel) -> list[Diagnostic]:
+    """What is wrong with the number of arguments: one problem or none."""
+    if count <= kernel.arguments:
+        return []
+    note = f"Linux takes {kernel.arguments} an event"
+    return [Diagnostic("FC0504", f"{count} arguments are too many", notes=(note,))]
+
+
+def argument_problem(
+    name: str, position: int, seen: Container[str], kernel: Kernel
+) -> Diagnostic | None:
+    """What is wrong with the name of the argument number ``position`` behind those of ``seen``."""
+    if not is_identifier(name):
+        return Diagnostic("FC0207", f"`{name}` is not a C identifier")
+    if len(name) > kernel.argument_name_bytes:
+        note = f"Linux takes {kernel.argument_name_bytes} bytes, this has {len(name)}"
+        return Diagnostic("FC0207", f"`{name}` is too long a name", notes=(note,))
+    if name in kernel.reserved_names:
+        return Diagnostic("FC0207", f"the kernel keeps the name `{name}` for itself")
+    if name in seen:
+        what = f"two arguments have the name `{name}`, the second is number {position}"
+        return Diagnostic("FC0207", what)
+    return None
+
+
+def size_problem(fetches: Sequence[Fetch], kernel: Kernel, kind: str) -> list[Diagnostic]:
+    """What is wrong with the bytes that the event takes: one problem or none."""
     total = sum(fixed_bytes(fetch.store) for fetch in fetches)
     room = kernel.record_bytes - _HEADER_BYTES[kind]
     if kernel.event_bytes is not None:
@@ -140,7 +175,8 @@ def _size(fetches: Sequence[Fetch], kernel: Kernel, kind: str) -> list[Diagnosti
     ]
 
 
-def _line(length: int, kernel: Kernel) -> list[Diagnostic]:
+def line_problem(length: int, kernel: Kernel) -> list[Diagnostic]:
+    """What is wrong with the bytes of the line: one problem or none."""
     if length <= kernel.line_bytes:
         return []
     note = f"Linux reads {kernel.line_bytes} bytes of a line"

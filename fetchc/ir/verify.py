@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from fetchc.ir.nodes import Store, Value
     from fetchc.target.kernel import Kernel, Rule
 
-__all__ = ["fixed_bytes", "instructions", "verify"]
+    # What is wrong, and the part of the fetch that it is about: None is all of it.
+    Finding = tuple[Diagnostic, Value | Store | None]
+
+__all__ = ["findings", "fixed_bytes", "instructions", "verify"]
 
 _WIDTHS = (8, 16, 32, 64)
 _WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
@@ -59,15 +62,30 @@ def verify(
     to the caller. One diagnostic stands for each cause; none carries a place in the
     argument's text, which a fetch knows nothing of.
     """
+    return tuple([problem for problem, _ in findings(fetch, kernel, kind, registers)])
+
+
+def findings(
+    fetch: Fetch,
+    kernel: Kernel,
+    kind: str = "uprobe",
+    registers: Container[str] | None = None,
+    tolerant: bool = False,
+) -> list[Finding]:
+    """As :func:`verify`, each problem with the node that it is about (None: the whole fetch).
+
+    ``tolerant`` allows what a kernel takes without there being a use for it: those rules of
+    ``targets/kernel`` that say ``tolerated``.
+    """
     chain = _chain(fetch.value)
     problems = _shape(chain, registers)
     if problems:
-        return tuple(problems)  # no text, and no sense in counting
+        return problems  # no text, and no sense in counting
     problems += _numbers(chain, kernel)
     problems += _store(fetch.store, kernel)
-    problems += _legal(fetch, chain, kernel, kind)
-    problems += _depth(fetch, chain, kernel) or _length(fetch, kernel)
-    return tuple(problems)
+    problems += _legal(fetch, chain, kernel, kind, tolerant)
+    whole = _depth(fetch, chain, kernel) or _length(fetch, kernel)
+    return problems + [(problem, None) for problem in whole]
 
 
 def instructions(fetch: Fetch, kernel: Kernel) -> int:
@@ -115,19 +133,20 @@ def _chain(value: Value) -> list[Value]:
     return chain
 
 
-def _shape(chain: list[Value], registers: Container[str] | None) -> list[Diagnostic]:
+def _shape(chain: list[Value], registers: Container[str] | None) -> list[Finding]:
     # What has no text at all, or one that means something else.
     base = chain[-1]
     if isinstance(base, Absolute | Image):
         if len(chain) == 1:
-            return [_address_itself()]
+            return [(_address_itself(), base)]
         load = chain[-2]
         if isinstance(load, Deref) and load.user:
-            return [_user_address()]
+            return [(_user_address(), load)]
     if isinstance(base, Comm) and len(chain) > 1:
-        return [Diagnostic("FC0507", "`$comm` is a text, there is nothing to dereference")]
+        what = "`$comm` is a text, there is nothing to dereference"
+        return [(Diagnostic("FC0507", what), base)]
     if isinstance(base, Register) and registers is not None and base.name not in registers:
-        return [Diagnostic("FC0512", f"the kernel knows no register `%{base.name}`")]
+        return [(Diagnostic("FC0512", f"the kernel knows no register `%{base.name}`"), base)]
     return []
 
 
@@ -143,25 +162,27 @@ def _user_address() -> Diagnostic:
     return Diagnostic("FC0507", "`+u` does not apply to `@`, which reads user memory in any case")
 
 
-def _numbers(chain: list[Value], kernel: Kernel) -> list[Diagnostic]:
-    problems: list[Diagnostic] = []
+def _numbers(chain: list[Value], kernel: Kernel) -> list[Finding]:
+    problems: list[Finding] = []
     low, high = -(1 << kernel.offset_bits - 1), (1 << kernel.offset_bits - 1) - 1
     for value in chain:
+        found: list[Diagnostic] = []
         match value:
             case Deref(Absolute(address), offset):
-                problems += _range("address", address + offset, 0, (1 << 64) - 1)
+                found = _range("address", address + offset, 0, (1 << 64) - 1)
             case Deref(Image(start), offset):
-                problems += _range("offset", start + offset, -(1 << 63), (1 << 63) - 1)
+                found = _range("offset", start + offset, -(1 << 63), (1 << 63) - 1)
             case Deref(_, offset):
-                problems += _range("offset", offset, low, high)
+                found = _range("offset", offset, low, high)
             case StackEntry(index):
-                problems += _range("stack index", index, 0, (1 << 32) - 1)
+                found = _range("stack index", index, 0, (1 << 32) - 1)
             case Immediate(constant):
-                problems += _range("constant", constant, -(1 << 63), (1 << 64) - 1)
+                found = _range("constant", constant, -(1 << 63), (1 << 64) - 1)
             case Register() | StackPointer() | ReturnValue() | Comm() | Absolute() | Image():
                 pass
             case _:
                 assert_never(value)
+        problems += [(problem, value) for problem in found]
     return problems
 
 
@@ -172,24 +193,25 @@ def _range(what: str, value: int, low: int, high: int) -> list[Diagnostic]:
     return [Diagnostic("FC0511", f"{what} {value} is out of the kernel's range", notes=(note,))]
 
 
-def _store(store: Store, kernel: Kernel) -> list[Diagnostic]:
+def _store(store: Store, kernel: Kernel) -> list[Finding]:
     match store:
         case Array(element, count):
             problems = _store(element, kernel)
             limit = kernel.array_elements  # None: the version has no arrays, said elsewhere
             if limit is not None and not 1 <= count <= limit:
-                problems.append(_array_count(count, limit))
+                problems.append((_array_count(count, limit), store))
             return problems
         case Scalar(kind, bits):
             if kind not in ("u", "s", "x") or bits not in _WIDTHS:
-                return [Diagnostic("FC0507", f"the kernel has no type `{kind}{bits}`")]
+                what = f"the kernel has no type `{kind}{bits}`"
+                return [(Diagnostic("FC0507", what), store)]
         case Bits(width, offset, container):
             if container not in _WIDTHS:
                 what = f"a bit field's container has 8, 16, 32 or 64 bits, not {container}"
-                return [Diagnostic("FC0507", what)]
+                return [(Diagnostic("FC0507", what), store)]
             if width < 1 or offset < 0 or width + offset > container:
                 what = f"bits {offset} to {offset + width - 1} are outside a {container}-bit value"
-                return [Diagnostic("FC0507", what)]
+                return [(Diagnostic("FC0507", what), store)]
         case Word() | Char() | Text() | Symbol():
             pass
         case _:
@@ -206,24 +228,34 @@ def _array_count(count: int, limit: int) -> Diagnostic:
     )
 
 
-def _legal(fetch: Fetch, chain: list[Value], kernel: Kernel, kind: str) -> list[Diagnostic]:
-    problems: list[Diagnostic] = []
-    bases = {_base_name(value): None for value in chain}  # in order, each once
-    rules = [kernel.base(name) for name in bases]
+def _legal(
+    fetch: Fetch, chain: list[Value], kernel: Kernel, kind: str, tolerant: bool
+) -> list[Finding]:
+    problems: list[Finding] = []
+    bases: dict[str, Value] = {}  # in order, each once
+    for value in chain:
+        bases.setdefault(_base_name(value), value)
+    rules: list[tuple[Rule, Value | Store]] = [
+        (kernel.base(name), value) for name, value in bases.items()
+    ]
     stores = [kernel.store(name) for name in _store_names(fetch.store)]
-    for rule in rules + stores:
-        if kind not in rule.kinds:
-            problems.append(_wrong_probe(rule, kind))
+    for rule, part in rules + [(rule, fetch.store) for rule in stores]:
+        if kind not in rule.kinds and not (tolerant and _tolerated(rule, kind, kernel)):
+            problems.append((_wrong_probe(rule, kind), part))
         elif kernel.version < rule.first:
-            problems.append(_too_new(rule, kernel))
-    outermost = rules[0]
+            problems.append((_too_new(rule, kernel), part))
+    outermost = rules[0][0]
     if outermost.name in ("absolute", "image"):
         outermost = kernel.base("dereference")
     for rule in stores:
         if outermost.name not in rule.on:
-            problems.append(_wrong_base(rule, outermost))
+            problems.append((_wrong_base(rule, outermost), fetch.store))
             break  # an array and its elements would say the same
     return problems
+
+
+def _tolerated(rule: Rule, kind: str, kernel: Kernel) -> bool:
+    return kind in rule.tolerated and (rule.until is None or kernel.version < rule.until)
 
 
 def _base_name(value: Value) -> str:

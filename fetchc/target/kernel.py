@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Version = tuple[int, int]
 
-__all__ = ["Costs", "Kernel", "Rule", "kernel", "running_version"]
+__all__ = ["Costs", "Kernel", "Rule", "dotted", "kernel", "previous", "running_version", "turns"]
 
 _DIGITS = 4  # of each part of a version at most
 
@@ -40,7 +40,8 @@ class Rule(Record):
 
     ``written`` is its form in the kernel's notation, ``first`` the first kernel that has
     it, ``kinds`` the probes that take it (``uprobe``, ``uretprobe``), ``on`` the bases a
-    store can take its value from.
+    store can take its value from. ``tolerated`` are probes that take it in versions before
+    ``until`` (None: in all) though nothing comes of it there: not to be emitted.
     """
 
     name: str
@@ -48,6 +49,8 @@ class Rule(Record):
     first: Version
     kinds: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
+    tolerated: tuple[str, ...] = ()
+    until: Version | None = None
 
 
 class Kernel(Record):
@@ -145,6 +148,32 @@ def kernel(version: str) -> Kernel:
     )
 
 
+def turns() -> tuple[Version, ...]:
+    """The versions that change a rule, in rising order; the first is the oldest with uprobes.
+
+    Between two of them every definition has the same verdict.
+    """
+    facts = table("kernel/linux")
+    found = {_parse(facts["oldest"])}
+    for limit in facts["limits"].values():
+        found.update([_parse(first) for first, _ in limit["steps"]])
+    for group in ("bases", "stores", "features"):
+        for rule in _rules(facts[group]):
+            found.add(rule.first)
+            if rule.until is not None:
+                found.add(rule.until)
+    return tuple(sorted(found))
+
+
+def previous(version: Version) -> Version:
+    """The version before ``version``: 7.2 before 7.3, 4.20 before 5.0."""
+    major, minor = version
+    if minor:
+        return major, minor - 1
+    last: int = table("kernel/linux")["last_minors"][str(major - 1)]
+    return major - 1, last
+
+
 def _leading(version: str) -> Version | None:
     # uname -r: "6.18.44-fc-v595", "5.10.0-46-cloud-amd64", "4.19-rc2"; users write "5.10" or
     # "v5.10".
@@ -179,6 +208,8 @@ def _rules(table: dict[str, Any]) -> tuple[Rule, ...]:
                 _parse(rule["first"]),
                 tuple(rule.get("kinds", ())),
                 tuple(rule.get("on", ())),
+                tuple(rule.get("tolerated", ())),
+                _parse(rule["until"]) if "until" in rule else None,
             )
             for name, rule in table.items()
         ]

@@ -1,0 +1,186 @@
+"""Read a line of ``uprobe_events``: grammar/definition.lark, and the path's end.
+
+As :mod:`fetchc.syntax.fetcharg` does, it keeps every piece as text with its place.
+"""
+
+from __future__ import annotations
+
+from fetchc.diag.errors import reject
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.syntax import definition_tables
+from fetchc.syntax.driver import Unexpected, run
+from fetchc.syntax.fetcharg import Piece
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.syntax.driver import Token
+
+__all__ = ["DefinitionText", "PlaceText", "is_definition", "read_definition"]
+
+# The kernel cuts lines at 4096 bytes; more is read here, to say by how much it is too long.
+_CHARACTERS = 1 << 16
+
+
+class PlaceText(Record):
+    """``PATH:OFFSET(REFERENCE)SUFFIX``; None is what is not written.
+
+    ``reference`` is without its brackets; ``unclosed`` says that the second one is missing,
+    ``behind`` is what follows it, ``suffix`` begins with its percent sign.
+    """
+
+    path: Piece
+    offset: Piece | None
+    reference: Piece | None
+    unclosed: bool
+    behind: Piece | None
+    suffix: Piece | None
+
+
+class DefinitionText(Record):
+    """A line. ``letter`` may hold digits; ``names`` is GROUP/EVENT, or what stands there.
+
+    ``group`` is None where there is no separator, ``event`` where there are no names at all;
+    ``separator`` is ``/`` or ``.``. ``place`` is None where the line ends before it.
+    """
+
+    letter: Piece
+    names: Piece | None
+    separator: str
+    group: Piece | None
+    event: Piece | None
+    place: PlaceText | None
+    arguments: tuple[Piece, ...]
+
+
+def is_definition(text: str) -> bool:
+    """Whether ``text`` is meant as a whole line and not as one fetch-arg.
+
+    A line begins with a letter, maybe digits, and a colon or a blank.
+    """
+    first = text.split(maxsplit=1)[:1]
+    word = first[0] if first else ""
+    letter = word[:1]
+    if not (letter == "-" or (letter.isascii() and letter.isalpha())):
+        return False
+    digits = len(word[1:]) - len(word[1:].lstrip("0123456789"))
+    end = word[1 + digits : 2 + digits]
+    return end == ":" or (not end and len(text.split(maxsplit=1)) > 1)
+
+
+def read_definition(text: str) -> DefinitionText:
+    """The tree of a line without its newline.
+
+    Raises CompileError: FC0102 for a text that is absurdly long, FC0101 for a control
+    character and for what is no line at all.
+    """
+    if len(text) > _CHARACTERS:
+        what = f"the definition has {len(text)} characters"
+        raise reject("FC0102", what, Span(_CHARACTERS, len(text)), "too long")
+    for at, character in enumerate(text):
+        # The kernel splits at blanks of the C locale; other blanks are part of a word.
+        if (character.isspace() and character not in " \t") or character == "\0":
+            span = Span(at, at + 1)
+            raise reject("FC0101", "a definition is one line", span, "ends the line")
+    try:
+        tree: DefinitionText = run(definition_tables, "definition", text, _Builder())
+    except Unexpected as problem:
+        span = problem.token.span
+        raise reject("FC0101", "this is not a definition", span, "not expected here") from None
+    return tree
+
+
+class _Builder:
+    """Makes a :class:`DefinitionText`; see :mod:`fetchc.syntax.driver` for how it is called."""
+
+    __slots__ = ()
+
+    def head_unnamed(self, parts: list[Token], span: Span) -> list[Piece]:
+        """``p``."""
+        return [_piece(parts[0])]
+
+    def head(self, parts: list[Token], span: Span) -> list[Piece]:
+        """``p:group/event``."""
+        letter, names = [_piece(part) for part in parts]
+        return [letter, Piece(names.text[1:], Span(names.span.start + 1, names.span.end))]
+
+    def placeless(self, parts: list[list[Piece]], span: Span) -> DefinitionText:
+        """Nothing behind the first word."""
+        return _definition(parts[0], None, ())
+
+    def bare(self, parts: list[object], span: Span) -> DefinitionText:
+        """A probe without arguments."""
+        head, word = parts
+        assert isinstance(head, list)
+        return _definition(head, _place(_piece(word)), ())
+
+    def full(self, parts: list[object], span: Span) -> DefinitionText:
+        """A probe with arguments."""
+        head, word, arguments = parts
+        assert isinstance(head, list)
+        assert isinstance(arguments, list)
+        return _definition(head, _place(_piece(word)), tuple(arguments))
+
+    def list_start(self, parts: list[Token], span: Span) -> list[Piece]:
+        """The first argument."""
+        return [_piece(parts[0])]
+
+    def list_more(self, parts: list[object], span: Span) -> list[Piece]:
+        """One more argument."""
+        listed, word = parts
+        assert isinstance(listed, list)
+        listed.append(_piece(word))
+        return listed
+
+
+def _piece(token: object) -> Piece:
+    from fetchc.syntax.driver import Token
+
+    assert isinstance(token, Token)
+    return Piece(token.text, token.span)
+
+
+def _part(piece: Piece, start: int, end: int | None = None) -> Piece:
+    # A piece of a piece.
+    text = piece.text[start:end]
+    return Piece(text, Span(piece.span.start + start, piece.span.start + start + len(text)))
+
+
+def _definition(
+    head: list[Piece], place: PlaceText | None, arguments: tuple[Piece, ...]
+) -> DefinitionText:
+    letter = head[0]
+    if len(head) == 1:
+        return DefinitionText(letter, None, "", None, None, place, arguments)
+    names = head[1]
+    # The first slash; a dot only where there is none (traceprobe_parse_event_name).
+    at = names.text.find("/")
+    if at < 0:
+        at = names.text.find(".")
+    if at < 0:
+        return DefinitionText(letter, names, "", None, names, place, arguments)
+    group, event = _part(names, 0, at), _part(names, at + 1)
+    return DefinitionText(letter, names, names.text[at], group, event, place, arguments)
+
+
+def _place(word: Piece) -> PlaceText:
+    # The last colon ends the path; what follows it: OFFSET, (REFERENCE), %SUFFIX. The order of
+    # looking is that of trace_uprobe.c, __trace_uprobe_create.
+    colon = word.text.rfind(":")
+    if colon < 0:
+        return PlaceText(word, None, None, False, None, None)
+    path, rest = _part(word, 0, colon), _part(word, colon + 1)
+    reference = behind = suffix = None
+    unclosed = False
+    bracket = rest.text.find("(")
+    if bracket >= 0:
+        close = rest.text.find(")", bracket)
+        unclosed = close < 0
+        reference = _part(rest, bracket + 1, None if unclosed else close)
+        if not unclosed and close + 1 < len(rest.text):
+            behind = _part(rest, close + 1)
+        rest = _part(rest, 0, bracket)
+    percent = rest.text.find("%")
+    if percent >= 0:
+        suffix, rest = _part(rest, percent), _part(rest, 0, percent)
+    return PlaceText(path, rest, reference, unclosed, behind, suffix)
