@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from fetchc.abi.choose import convention_for, go_version
 from fetchc.abi.places import (
-    argument_bytes,
+    call_layout,
     entry_places,
     parameter_places,
     result_place,
     result_places,
+    told_at_its_position,
 )
 
 __all__ = [
-    "argument_bytes",
+    "call_layout",
     "convention_for",
     "entry_places",
     "go_version",
     "parameter_places",
     "result_place",
     "result_places",
+    "told_at_its_position",
 ]

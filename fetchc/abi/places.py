@@ -81,11 +81,12 @@ def call_layout(program: Program, convention: Convention, function: Function) ->
 
 def told_at_its_position(
     program: Program, convention: Convention, function: Function, position: int
-) -> bool:
+) -> bool | None:
     """Whether Go's run-time tables prove that no parameter is missing up to that one.
 
     ``position`` is an index of ``program.parameters(function)``. The tables of Go 1.17 on list
-    the parameters without a name too, which the debug information leaves out up to 1.21.
+    the parameters without a name too, which the debug information leaves out up to 1.21. None
+    where they do not tell of all parameters.
     """
     from fetchc.abi.go_stream import at_its_position, parse, shapes
     from fetchc.abi.signature import passed
@@ -93,7 +94,7 @@ def told_at_its_position(
     stream = program.argument_stream(function)
     told = None if stream is None else parse(stream)
     if told is None or not told[1]:
-        return False
+        return None
     call = passed(program, convention, function, program.parameters(function))
     index = call.positions[position]
     listed = shapes(program, call.parameters)

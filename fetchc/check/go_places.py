@@ -6,7 +6,9 @@ a name, and each one shifts those behind it; from 1.22 on they are there (``~p0`
 
 What the debug information says of places is weaker: up to 1.16 a value that is used in
 part is described at the address of that part, 1.17 names spill slots that are not
-written, later versions name the place that the first block moves a parameter to.
+written, later versions name the place that the first block moves a parameter to. So what
+proves that none is missing is, in this order: the run-time's table of arguments (1.17 on, up
+to ten numbers), its size of all arguments, a parameter that is in all its registers.
 """
 
 from __future__ import annotations
@@ -99,15 +101,16 @@ def _is_listed_in_full(
     program, place = site.program, places[position]
     convention = convention_for(program, function)
     registers = bool(convention.integer_registers)
-    if registers and told_at_its_position(program, convention, function, position):
-        return True
+    told = told_at_its_position(program, convention, function, position) if registers else None
+    if told is not None:
+        return told
     layout = call_layout(program, convention, function)
     if layout is not None and layout.total == program.argument_bytes(function):
         if layout.unused == 0:
             return True
         if isinstance(place, InMemory):
             if not registers:
-                return _is_tight(layout, places, position, convention.word_bytes)
+                return _is_tight(layout, place.offset, position, convention.word_bytes)
             # What is missing may be in the bytes that belong to nothing, and take registers: too
             # few to drive a listed parameter out of them. On the stack it would take whole words.
             few = layout.unused <= layout.integers_left and layout.unused // 4 <= layout.floats_left
@@ -116,22 +119,17 @@ def _is_listed_in_full(
     return registers and _is_shown_by_registers(site, function, parameters, places, position)
 
 
-def _is_tight(layout: CallLayout, places: tuple[Place, ...], position: int, word: int) -> bool:
+def _is_tight(layout: CallLayout, start: int, position: int, word: int) -> bool:
     # Bytes that belong to nothing, from here to the next value that begins a word: were they
     # enough to shift this one, something missing before it would leave the size as it is.
-    end: int | None = None
-    unused = 0
-    for index in range(position, len(layout.sizes)):
-        place = places[index]
-        if not isinstance(place, InMemory):
-            continue
-        if end is not None:
-            unused += place.offset - end
-            if layout.alignments[index] == word:
-                return unused < layout.alignments[position]
-        end = place.offset + layout.sizes[index]
-    assert end is not None
-    return unused - end % -word < layout.alignments[position]
+    unused, end = 0, start + layout.sizes[position]
+    for index in range(position + 1, len(layout.sizes)):
+        alignment = layout.alignments[index]
+        unused += -end % alignment
+        if alignment == word:
+            return unused < layout.alignments[position]
+        end += -end % alignment + layout.sizes[index]
+    return unused + -end % word < layout.alignments[position]
 
 
 def _is_shown_by_registers(
