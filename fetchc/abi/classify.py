@@ -289,15 +289,35 @@ class Classifier:
                 return max(1, _size(found) or 1)
 
     def _struct_alignment(self, found: StructType, depth: int) -> int:
-        if found.alignment is not None:
-            return found.alignment
         largest = 1
         for member in found.members:
             alignment = self._declared_alignment(member.type, depth)
             if member.bits is None and member.offset % alignment:
-                return 1  # packed
+                return found.alignment or 1  # packed
             largest = max(largest, alignment)
-        return 1 if (found.size or 0) % largest else largest
+        if (found.size or 0) % largest:
+            return found.alignment or 1
+        if found.alignment is None:
+            return largest
+        # gcc states what the alignment is, clang 14 the number in the attribute, which a
+        # member can exceed: unless the structure is packed, and happens not to show it.
+        if largest <= max(found.alignment, _EIGHTBYTE):
+            return found.alignment
+        if self._has_gap(found):
+            return largest
+        raise UnclassifiedError(f"the alignment of `{found.name}` depends on an unsaid `packed`")
+
+    def _has_gap(self, found: StructType) -> bool:
+        # Between members, where a packed structure has none.
+        end = 0  # in bits
+        for member in sorted(found.members, key=lambda it: it.offset):
+            if member.bits is not None:
+                end = max(end, member.bits.offset + member.bits.width)
+                continue
+            if member.offset > round_up(end, 8) // 8:
+                return True
+            end = max(end, 8 * (member.offset + self.size(member.type)))
+        return False
 
     def _unexplained(self, type_id: TypeId, found: StructType) -> list[tuple[int, int]]:
         if not found.members and (found.size or 0) <= 1:

@@ -214,6 +214,30 @@ def test_an_unnamed_bit_field_is_not_overlooked() -> None:
     assert isinstance(parameter_places(table.program, C, [integers])[0], Pieces)
 
 
+def test_a_member_more_aligned_than_what_is_stated() -> None:
+    # clang 14 states the attribute: struct { char c; struct { } __attribute__((aligned(32))) e; }
+    # __attribute__((aligned(16))).
+    table = TypeTable()
+    t = scalars(table)
+    empty = struct(table, 0, alignment=32)
+    outer = struct(table, 32, (t["int"], 0), (empty, 32), alignment=16)
+    long_struct = struct(table, 24, (t["long"], 0), (t["long"], 8), (t["long"], 16))
+    placed = parameter_places(table.program, C, [long_struct, outer, long_struct], ())
+    # The first argument on the stack is the word behind the return address.
+    assert placed == (stack(8), stack(8 + 32), stack(8 + 64))
+    # Without a gap it may be packed as well: struct { long double m; } ... aligned(4).
+    unsaid = struct(table, 16, (t["long double"], 0), alignment=4)
+    (refused,) = parameter_places(table.program, C, [unsaid], ())
+    assert isinstance(refused, Absent)
+    assert "packed" in refused.reason
+    # With a member that is moved, it is: what is stated holds.
+    packed = struct(table, 24, (t["int"], 0), (t["long double"], 4), alignment=4)
+    assert parameter_places(table.program, C, [t["long double"], packed], ()) == (
+        stack(8),
+        stack(24),
+    )
+
+
 def test_a_typedef_that_lowers_the_alignment() -> None:
     # struct { char c; unaligned_int x; } with the int at 1, and size 5: gcc says memory.
     table = TypeTable()
