@@ -12,6 +12,7 @@ from fetchc.program.places import (
     Indirect,
     InMemory,
     InRegister,
+    Piece,
     Pieces,
     Place,
 )
@@ -24,7 +25,16 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function, Variable
     from fetchc.source import Span
 
-__all__ = ["disagreement", "evidence", "is_clone", "place_words", "same", "settled"]
+__all__ = [
+    "confirmed",
+    "disagreement",
+    "evidence",
+    "exact",
+    "is_clone",
+    "place_words",
+    "same",
+    "settled",
+]
 
 # Suffixes of functions whose signature GCC or LLVM may have changed.
 # Source: GCC, gcc/ipa-*.cc (clone_function_name); LLVM ArgumentPromotion keeps the name.
@@ -69,6 +79,40 @@ def same(found: Place, by_convention: Place) -> bool:
     """
     expected = iter(_flat(by_convention))
     return all(place in expected for place in _flat(found))
+
+
+def exact(found: Place, by_convention: Place) -> bool:
+    """Whether every known piece starts where the convention has the same register.
+
+    LLVM takes dead members out of a structure that a function of its own file is passed: what
+    is left moves to the first registers.
+    """
+    if not isinstance(found, Pieces):
+        return True
+    expected: dict[int, Place] = {0: by_convention}
+    if isinstance(by_convention, Pieces):
+        expected = {piece.offset: piece.place for piece in by_convention.pieces}
+    known = [piece for piece in found.pieces if not isinstance(piece.place, Absent)]
+    return all(expected.get(piece.offset) == piece.place for piece in known)
+
+
+def confirmed(found: Place, by_convention: Place) -> Place:
+    """The registers of the convention that the evidence names, too; no others.
+
+    One that it does not name may be one that is not passed any more.
+    """
+    if not isinstance(found, Pieces) or not isinstance(by_convention, Pieces):
+        return by_convention
+    known = {piece.offset: piece.place for piece in found.pieces}
+    gone = Absent("FC0401", "the function is local to its file and may no longer take it")
+    return Pieces(
+        tuple(
+            piece
+            if known.get(piece.offset) == piece.place
+            else Piece(piece.offset, piece.size, gone)
+            for piece in by_convention.pieces
+        )
+    )
 
 
 def _flat(place: Place) -> list[Place]:

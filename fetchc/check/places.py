@@ -8,8 +8,16 @@ wrongly in every version. Away from the entry only the debug information knows.
 
 from __future__ import annotations
 
-from fetchc.check.evidence import disagreement, evidence, is_clone, same, settled
-from fetchc.program.places import Absent, AtAddress, Constant, FrameRelative, InMemory, Place
+from fetchc.check.evidence import confirmed, disagreement, evidence, exact, is_clone, same, settled
+from fetchc.program.places import (
+    Absent,
+    AtAddress,
+    Constant,
+    FrameRelative,
+    InMemory,
+    Pieces,
+    Place,
+)
 from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
@@ -129,15 +137,18 @@ def _parameter_at_entry(
         if unknown:
             return by_convention, None
         return _unconfirmed(site, function, variable, parameters, places, by_convention), None
+    private = is_clone(function) or not function.external
     if not unknown and same(found, by_convention):
-        return by_convention, None
+        if not private:
+            return by_convention, None
+        if exact(found, by_convention):
+            return confirmed(found, by_convention), None
     if isinstance(found, Constant):
         # Only a function that is called from nowhere else is known to get one value.
-        private = is_clone(function) or not function.external
         return (found if private else by_convention), None
     if unknown:
         return found, settled(variable, "the convention cannot place its type", span)
-    if is_clone(function) or not function.external:
+    if private:
         note = "the compiler changed how this function is called"
         return found, settled(variable, note, span)
     raise disagreement(site, function, variable, by_convention, found, span)
@@ -163,8 +174,9 @@ def _unconfirmed(
         return Absent("FC0401", "this clone of the function was changed and does not take it")
     if function.external:
         return by_convention
-    if "clang" in function.producer and _is_nowhere(site, function, variable):
-        # LLVM drops parameters that a local function does not use, and keeps its name.
+    if "clang" in function.producer and any(_is_nowhere(site, function, p) for p in parameters):
+        # LLVM drops parameters that a local function does not use, and keeps its name: others
+        # move up, and so what no evidence confirms may be anywhere.
         # Source: llvm/lib/Transforms/IPO/DeadArgumentElimination.cpp.
         return Absent("FC0401", "the function is local to its file and may no longer take it")
     for parameter, place in zip(parameters, places, strict=True):
@@ -179,4 +191,6 @@ def _unconfirmed(
 
 
 def _is_nowhere(site: Site, function: Function, variable: Variable) -> bool:
-    return isinstance(site.program.place(variable, function, function.address), Absent)
+    # Or in pieces that are computed, which tells of no register that the caller filled.
+    place = site.program.place(variable, function, function.address)
+    return isinstance(place, Absent | Pieces)
