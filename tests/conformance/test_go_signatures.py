@@ -15,8 +15,9 @@ from fetchc.abi.signature import dictionary_position, passed
 from fetchc.code.instructions import instruction_starts
 from fetchc.code.stack_check import after_stack_check
 from fetchc.debuginfo.program import open_program
-from fetchc.program.model import Function, Program, Variable
+from fetchc.program.model import Function, Variable
 from fetchc.program.places import InMemory, InRegister, Pieces, Place
+from fetchc.program.protocol import Program
 from fetchc.program.types import ArrayType, ComplexType, NamedType, QualifiedType, StructType
 from fetchc.target.model import Convention, GoRules
 from fetchc.units import Address, TypeId

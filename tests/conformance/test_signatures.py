@@ -12,7 +12,7 @@ import pytest
 
 from fetchc.abi import convention_for, parameter_places, result_place
 from fetchc.debuginfo.program import open_program
-from fetchc.program.model import Program
+from fetchc.program.protocol import Program
 from fetchc.target.load import convention
 from fetchc.target.model import Convention, EightbyteRules
 from fetchc.units import TypeId

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fetchc.program.model import Program
 from fetchc.program.places import InMemory, InRegister, Pieces, Place
+from fetchc.program.protocol import Program
 from fetchc.program.types import (
     ArrayType,
     ComplexType,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from fetchc.program.model import Function, Program, Variable
+from fetchc.program.model import Function, Variable
+from fetchc.program.protocol import Program
 from fetchc.program.types import Type
 from fetchc.units import Address, ByteSize, TypeId
 

@@ -6,8 +6,6 @@ Source: DWARF 5, sections 6.4.2 and 6.4.3; GNU instructions: binutils' ``include
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.cursor import Cursor
-from fetchc.debuginfo.dwarf.evaluation import Machine
-from fetchc.debuginfo.dwarf.expr import evaluate
 from fetchc.debuginfo.dwarf.pointers import encoded_pointer
 from fetchc.program.places import Absent, FrameRelative, Indirect, InMemory, InRegister
 from fetchc.record import Record
@@ -17,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fetchc.debuginfo.dwarf.evaluation import Machine
     from fetchc.program.places import Place
 
 __all__ = ["CfaRule", "Cie", "Fde", "Row", "row_at"]
@@ -174,6 +173,8 @@ class _Program:
 
     def machine(self) -> Machine:
         """What expressions know here: nothing of a unit (DWARF 5, section 6.4.2.2)."""
+        from fetchc.debuginfo.dwarf.evaluation import Machine
+
         return Machine(self.cie.address_size, 4)
 
 
@@ -210,6 +211,8 @@ def _def_cfa_offset_sf(program: _Program, cursor: Cursor) -> None:
 
 
 def _def_cfa_expression(program: _Program, cursor: Cursor) -> None:
+    from fetchc.debuginfo.dwarf.expr import evaluate
+
     at = evaluate(_block(cursor), program.machine())
     if isinstance(at, InMemory | Indirect | Absent):
         program.cfa = at
@@ -277,6 +280,8 @@ def _val_offset_sf(program: _Program, cursor: Cursor) -> None:
 def _expression(program: _Program, cursor: Cursor) -> None:
     register = cursor.uleb()
     cfa = FrameRelative(ByteOffset(0))
+    from fetchc.debuginfo.dwarf.expr import evaluate
+
     program.set_rule(register, evaluate(_block(cursor), program.machine(), cfa), cursor)
 
 

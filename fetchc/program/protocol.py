@@ -1,0 +1,130 @@
+"""The questions that a Program answers.
+
+A Program is lazy: opening one reads a few headers, each question reads what it needs.
+It owns the caches; no other module caches. Readers raise
+:class:`~fetchc.diag.errors.DebugInfoError` with file, section and offset.
+
+Nothing imports this module at run time: it is of use to type checkers alone.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    from fetchc.program.model import Extent, Function, Variable
+    from fetchc.program.places import Place
+    from fetchc.program.types import Type
+    from fetchc.units import Address, FileOffset, TypeId
+else:
+    Protocol = object
+
+__all__ = ["Program"]
+
+
+class Program(Protocol):
+    """One file and its debug information. See the module's text."""
+
+    path: str
+    architecture: str  # key of targets/arch: "x86_64"
+    word_bytes: int
+    little_endian: bool
+    build_id: str | None  # lower-case hex
+
+    @property
+    def has_debug_info(self) -> bool:
+        """Whether names and types can be asked for at all."""
+
+    def functions_named(self, name: str) -> tuple[Function, ...]:
+        """Every function of that exact name: symbol, qualified or plain DWARF name."""
+
+    def function_at(self, address: Address) -> Function | None:
+        """The function whose code holds ``address``."""
+
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the function's body was also put into some of its callers."""
+
+    def is_indirect(self, function: Function) -> bool:
+        """Whether the symbol is an IFUNC: its code chooses the function that is called."""
+
+    def is_only_inlined(self, name: str) -> bool:
+        """Whether functions of that name have no code of their own, only in their callers."""
+
+    def function_names(self) -> Iterator[str]:
+        """Names of all functions with code, cheap to list; for globs and suggestions."""
+
+    def parameters(self, function: Function) -> tuple[Variable, ...]:
+        """Declared parameters in order, unused ones included; Go results follow (kind result)."""
+
+    def argument_bytes(self, function: Function) -> int | None:
+        """Bytes of parameters and results in the caller's frame, as the run-time's tables say.
+
+        Go only, room for spilling register parameters included; None elsewhere.
+        """
+
+    def argument_stream(self, function: Function) -> bytes | None:
+        """Shapes of all parameters, as Go's run-time prints them in tracebacks (FUNCDATA_ArgInfo).
+
+        Go from 1.17 on; None elsewhere and where the function has none.
+        """
+
+    def result(self, function: Function) -> TypeId | None:
+        """Type of the result, None for void (Go: always None, see parameters)."""
+
+    def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
+        """Locals and parameters visible at ``address``, innermost scope first."""
+
+    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
+        """Variables of that name outside functions; the function's own unit is preferred."""
+
+    def may_be_copied(self, name: str, address: Address) -> bool:
+        """Whether an executable may hold the live copy of this shared library's variable."""
+
+    def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
+        """What the debug information says of the variable's place, by address range."""
+
+    def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
+        """The debug information's place at ``address``, the frame base taken apart."""
+
+    def body_address(self, function: Function) -> Address:
+        """The first instruction behind the prologue, by the line table.
+
+        There unoptimised code has stored its parameters. The line table marks it
+        (prologue_end), else its second statement row is it; the function's first
+        instruction where neither says so.
+        """
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
+
+    def type(self, type_id: TypeId) -> Type:
+        """The type itself; typedefs and qualifiers are types of their own."""
+
+    def completed(self, type_id: TypeId) -> TypeId:
+        """The definition of a declaration, looked for in the other units; itself if none."""
+
+    def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
+        """Definitions of that name: ``struct s``, ``s``, ``int``, ``pkg.T``."""
+
+    def type_names(self) -> Iterator[str]:
+        """Names of the types that are defined outside functions; walks all units."""
+
+    def main_language(self) -> str:
+        """Language key of the program's own code: Go where any unit is Go, else the first's."""
+
+    def intern(self, made: Type) -> TypeId:
+        """An id for a type that no debug information has (a cast's pointer)."""
+
+    def file_offset(self, address: Address) -> FileOffset:
+        """Where the byte at ``address`` is in the file, by the PT_LOAD that holds it."""
+
+    def image_offset(self, address: Address, probe: Address) -> int:
+        """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``."""
+
+    def code(self, address: Address, size: int) -> bytes:
+        """Machine code at ``address``, shorter where the segment ends, none outside of all."""
+
+    def source_line(self, function: Function) -> str | None:
+        """``file.c:17`` of the declaration, None where unknown."""
