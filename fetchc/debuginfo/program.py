@@ -61,6 +61,7 @@ class DwarfProgram:
         "_language",
         "_parameters",
         "_types",
+        "_visible",
         "architecture",
         "build_id",
         "little_endian",
@@ -74,6 +75,7 @@ class DwarfProgram:
         self._types = TypeTable(self._info, elf.word_bytes)
         self._functions: dict[str, tuple[Function, ...]] = {}
         self._parameters: dict[DieOffset, tuple[Variable, ...]] = {}
+        self._visible: dict[tuple[DieOffset, Address], tuple[Variable, ...]] = {}
         self._definitions: dict[TypeId, TypeId] = {}
         self._language: str | None = None
         self.path: str = path
@@ -148,7 +150,11 @@ class DwarfProgram:
     def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
         """Locals and parameters visible at ``address``, innermost scope first."""
         die = self._die(function)
-        return variables.locals_at(self._info, die, address) + self.parameters(function)
+        found = self._visible.get((die.offset, address))
+        if found is None:
+            found = variables.locals_at(self._info, die, address) + self.parameters(function)
+            _keep(self._visible, (die.offset, address), found)
+        return found
 
     def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
         """Variables of that name outside functions; the function's own unit is preferred."""
