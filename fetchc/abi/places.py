@@ -98,7 +98,14 @@ def told_at_its_position(
     call = passed(program, convention, function, program.parameters(function))
     index = call.positions[position]
     listed = shapes(program, call.parameters)
-    return listed is not None and isinstance(index, int) and at_its_position(told[0], listed, index)
+    if listed is None or not isinstance(index, int):
+        return False
+    if "[" in function.symbol:
+        # Of generic functions the first is left out: the dictionary, or since 1.20 the receiver.
+        last = len(listed) - 2
+        whole = len(told[0]) == last + 1
+        return whole and (last < 0 or at_its_position(told[0], listed[1:], last))
+    return at_its_position(told[0], listed, index)
 
 
 def parameter_places(
