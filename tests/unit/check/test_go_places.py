@@ -1,0 +1,188 @@
+"""Parameters of Go up to 1.21, whose debug information leaves out those without a name.
+
+The programs are written here: entries as Go writes them, without a parameter or two, and the
+run-time's function table, which tells what a call really takes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from fetchc.debuginfo.dwarf import constants as dw
+from tests.support.dwarfwriter import (
+    Attr,
+    Entry,
+    Ref,
+    Unit,
+    base_die,
+    compile_unit,
+    program,
+    subprogram_die,
+)
+from tests.support.elfwriter import Load, Sym
+
+TEXT, DATA = 0x401000, 0x480000
+CALL_FRAME = Attr(dw.DW_AT_frame_base, dw.DW_FORM_block1, bytes([0x9C]))  # DW_OP_call_frame_cfa
+STACK, REGISTERS = "go1.15.15", "go1.21.13"
+ENDED = b"\xff"
+
+
+def array(label: str, element: str, count: int, size: int) -> Entry:
+    bounds = Attr(dw.DW_AT_count, dw.DW_FORM_data1, count)
+    return Entry(
+        dw.DW_TAG_array_type,
+        (
+            Attr(dw.DW_AT_name, dw.DW_FORM_string, label),
+            Attr(dw.DW_AT_type, dw.DW_FORM_ref4, Ref(element)),
+            Attr(dw.DW_AT_byte_size, dw.DW_FORM_data1, size),
+        ),
+        (Entry(dw.DW_TAG_subrange_type, (bounds,)),),
+        label,
+    )
+
+
+def parameter(name: str, type_name: str, place: bytes = b"") -> Entry:
+    return Entry(
+        dw.DW_TAG_formal_parameter,
+        (
+            Attr(dw.DW_AT_name, dw.DW_FORM_string, name),
+            Attr(dw.DW_AT_type, dw.DW_FORM_ref4, Ref(type_name)),
+            Attr(dw.DW_AT_location, dw.DW_FORM_block1, place),
+        ),
+    )
+
+
+def frame(offset: int) -> bytes:
+    return bytes([0x77, 8 + offset])  # DW_OP_breg7: rsp, above the return address
+
+
+def register(number: int) -> bytes:
+    return bytes([0x50 + number])  # DW_OP_regN
+
+
+def table_of_115(size: int) -> bytes:
+    row = struct.pack("<QiiIIII", TEXT, 0, size, 0, 0, 0, 0) + struct.pack("<IBBBB", 0, 0, 0, 0, 0)
+    head = struct.pack("<IBBBBQ", 0xFFFFFFFB, 0, 0, 1, 8, 1)
+    return head + struct.pack("<QQQ", TEXT, 40, TEXT + 16) + row
+
+
+def table_of_121(size: int) -> bytes:
+    part = 8 + 8 * 8
+    head = struct.pack("<IBBBB", 0xFFFFFFF1, 0, 0, 1, 8)
+    head += struct.pack("<8Q", 1, 0, TEXT, 0, 0, 0, 0, part)
+    row = struct.pack("<IiiIIIIIIi", 0, 0, size, 0, 0, 0, 0, 1, 0, 0) + bytes([0, 0, 0, 6])
+    row += struct.pack("<I", 0) + struct.pack("<6I", *[0xFFFFFFFF] * 5, 0)
+    return head + struct.pack("<III", 0, 12, 16) + row
+
+
+def probe(
+    path: Path,
+    version: str,
+    parameters: Sequence[Entry],
+    size: int,
+    stream: bytes = b"",
+    section: str = ".gopclntab",
+) -> fetchc.Probe:
+    function = subprogram_die("main.f", TEXT, TEXT + 16, *parameters)
+    function = Entry(function.tag, (*function.attributes, CALL_FRAME), function.children)
+    producer = f"Go cmd/compile {version}" + ("; regabi" if version == REGISTERS else "")
+    unit = compile_unit(
+        base_die("int", 8, dw.DW_ATE_signed),
+        base_die("int8", 1, dw.DW_ATE_signed),
+        array("[2]int", "int", 2, 16),
+        array("[2]int8", "int8", 2, 2),
+        function,
+        name="main",
+        language=dw.DW_LANG_Go,
+        low=TEXT,
+        high=TEXT + 16,
+        extra=(Attr(dw.DW_AT_producer, dw.DW_FORM_string, producer),),
+    )
+    table = table_of_115(size) if version == STACK else table_of_121(size)
+    written = program(
+        path / "program",
+        [Unit(unit, version=4)],
+        symbols=[
+            Sym("runtime.text", TEXT),
+            Sym("main.f", TEXT, 16),
+            Sym("go:func.*", DATA, kind=1),
+        ],
+        loads=[Load(TEXT, b"\x90" * 15 + b"\xc3"), Load(DATA, stream.ljust(256, b"\0"), flags=4)],
+        extra={section: table},
+    )
+    return fetchc.open(written).probe("main.f", kernel="6.1")
+
+
+def fetched(at: fetchc.Probe, *expressions: str) -> list[str]:
+    found = []
+    for expression in expressions:
+        try:
+            found.append(at.compile(expression).fetcharg)
+        except fetchc.CompileError as refusal:
+            found.append(refusal.diagnostics[0].code)
+    return found
+
+
+@pytest.mark.parametrize("section", [".gopclntab", ".data.rel.ro.gopclntab"])
+def test_the_size_of_the_arguments_proves_what_begins_a_word(tmp_path: Path, section: str) -> None:
+    listed = [parameter("a", "[2]int"), parameter("b", "int")]
+    whole = probe(tmp_path, STACK, listed, 24, section=section)
+    assert fetched(whole, "a[1]", "b") == ["+16(%sp):s64", "+24(%sp):s64"]
+    more = probe(tmp_path, STACK, listed, 40, section=section)  # func(_ [2]int, a [2]int, b int)
+    assert fetched(more, "a[1]", "b") == ["FC0407", "FC0407"]
+
+
+def test_the_size_proves_nothing_where_something_small_could_hide(tmp_path: Path) -> None:
+    # func(a int8, _ int8, b int8, c [2]int8): 8 bytes with and without the second.
+    listed = [parameter("a", "int8"), parameter("b", "int8", frame(2)), parameter("c", "[2]int8")]
+    at = probe(tmp_path, STACK, listed, 8)
+    # A number is where the debug information says: it cannot be used in part.
+    assert fetched(at, "a", "b", "c[0]") == ["FC0407", "+10(%sp):s8", "FC0407"]
+
+
+def test_the_size_proves_small_values_where_nothing_could_hide(tmp_path: Path) -> None:
+    listed = [parameter(name, "[2]int8") for name in "abcd"]
+    at = probe(tmp_path, STACK, listed, 8)
+    assert fetched(at, "a[0]", "d[1]") == ["+8(%sp):s8", "+15(%sp):s8"]
+
+
+def test_the_argument_stream_proves_a_whole_list(tmp_path: Path) -> None:
+    listed = [parameter("a", "[2]int"), parameter("b", "int8")]
+    stream = bytes([0xFE, 0, 8, 8, 8, 0xFD, 16, 1]) + ENDED
+    at = probe(tmp_path, REGISTERS, listed, 24, stream)
+    assert fetched(at, "a[1]", "b") == ["+16(%sp):s64", "%ax:s8"]
+
+
+def test_a_register_does_not_prove_what_is_on_the_stack(tmp_path: Path) -> None:
+    # func(_ [2]int, a [2]int, b int): b is in its register all the same.
+    listed = [parameter("a", "[2]int"), parameter("b", "int", register(0))]
+    stream = bytes([0xFE, 0, 8, 8, 8, 0xFD, 0xFE, 16, 8, 24, 8, 0xFD, 32, 8]) + ENDED
+    at = probe(tmp_path, REGISTERS, listed, 40, stream)
+    assert fetched(at, "a[1]") == ["FC0407"]
+
+
+def test_the_stream_is_believed_before_a_register(tmp_path: Path) -> None:
+    # func(_ int, a int), where the first block moves a to the first register.
+    at = probe(tmp_path, REGISTERS, [parameter("a", "int", register(0))], 16, b"\0\x08\x08\x08\xff")
+    assert fetched(at, "a") == ["FC0407"]
+
+
+def test_what_is_in_front_of_a_parameter_without_a_name_is_proved(tmp_path: Path) -> None:
+    # func(a [2]int, _ int)
+    stream = bytes([0xFE, 0, 8, 8, 8, 0xFD, 16, 8]) + ENDED
+    at = probe(tmp_path, REGISTERS, [parameter("a", "[2]int")], 24, stream)
+    assert fetched(at, "a[0]") == ["+8(%sp):s64"]
+
+
+def test_beyond_the_stream_the_size_proves_a_list_of_words(tmp_path: Path) -> None:
+    listed = [parameter(f"p{index}", "int") for index in range(12)]
+    stream = b"".join(bytes([8 * index, 8]) for index in range(10)) + b"\xfc" + ENDED
+    whole = probe(tmp_path, REGISTERS, listed, 96, stream)
+    assert fetched(whole, "p0", "p8", "p9") == ["%ax:s64", "%r11:s64", "+8(%sp):s64"]
+    more = probe(tmp_path, REGISTERS, listed, 104, stream)
+    assert fetched(more, "p0", "p8", "p9") == ["FC0407"] * 3
