@@ -88,11 +88,15 @@ class Run:
         if self.simple is not None:
             described, self.simple = self.simple, None
         elif self.stack:
-            described = as_memory(self.stack[-1])
+            described = as_memory(next(filter(_is_thread_local, self.stack), self.stack[-1]))
         else:
             described = NO_LOCATION
         self.stack.clear()
         return described
+
+
+def _is_thread_local(value: Value) -> bool:
+    return isinstance(value, Unknown) and value.thread_local
 
 
 def step(run: Run, operation: Operation) -> None:
@@ -168,7 +172,10 @@ def _indexed(run: Run, operation: Operation) -> None:
 
 
 def _thread_local(run: Run, operation: Operation) -> None:
-    run.pop()
+    # GCC 12 writes some with the offset behind (DW_OP_form_tls_address, DW_OP_const8u; Debian's
+    # libc has them): the place is thread-local whatever comes on top.
+    if run.stack:
+        run.pop()
     run.push(Unknown("in thread-local storage", thread_local=True))
 
 

@@ -184,6 +184,7 @@ def test_bit_pieces_that_are_no_bytes() -> None:
         ("9e 00", "FC0401", "the compiler gives it no location (it was optimised out)"),
         ("0e 1000000000000000 e0", "FC0403", "it is in thread-local storage"),
         ("0e 1000000000000000 9b", "FC0403", "it is in thread-local storage"),
+        ("9b 0e 8000000000000000", "FC0403", "it is in thread-local storage"),  # as GCC 12 does
         ("75 08 9f", "FC0406", "it is computed as DWARF register 5 + 8 and kept in no memory"),
         (
             "9c 9f",
