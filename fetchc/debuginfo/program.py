@@ -47,6 +47,7 @@ ARCHITECTURES = {
 # Source: cmd/link of Go 1.15 to 1.27; an externally linked PIE lacks the last one.
 GO_SECTIONS = (".go.buildinfo", ".note.go.buildid", ".gopclntab")
 CACHED_ANSWERS = 4096  # of each kind, in one process that compiles many expressions
+RELOCATABLE = 1  # ET_REL
 GET_DEBUG_INFO = "install the program's debug package, or build it with -g"
 
 
@@ -71,6 +72,13 @@ class DwarfProgram:
 
     def __init__(self, path: str) -> None:
         self._elf = elf = Elf(path)
+        if elf.kind == RELOCATABLE:
+            raise DebugInfoError(
+                "FC0905",
+                path,
+                "an object file or kernel module, whose addresses are not final",
+                help="name the program or library that it is linked into",
+            )
         self._info = DebugInfo(elf)
         self._types = TypeTable(self._info, elf.word_bytes)
         self._functions: dict[str, tuple[Function, ...]] = {}

@@ -92,6 +92,15 @@ def test_an_unread_machine_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "FC0905"
 
 
+def test_an_object_file_is_refused(tmp_path: Path) -> None:
+    require("gcc")
+    (tmp_path / "f.c").write_text("int f(int first) { return first; }\n")
+    subprocess.run(["gcc", "-g", "-c", "f.c"], cwd=tmp_path, check=True, timeout=60)
+    with pytest.raises(DebugInfoError, match="object file") as caught:
+        open_program(str(tmp_path / "f.o"))
+    assert caught.value.code == "FC0905"
+
+
 @pytest.mark.parametrize(("little", "offset"), [(True, 4), (False, 21)])
 def test_old_bit_offsets_count_from_the_top(tmp_path: Path, little: bool, offset: int) -> None:
     # A unit of 4 bytes whose field of 7 bits starts 21 bits below the top.
