@@ -18,13 +18,14 @@ def matching(names: Iterable[str], glob: str) -> list[str]:
     """The names that match ``glob`` as a whole, each once, sorted.
 
     Only ``*`` and ``?`` are special: brackets and parentheses are part of Go's names
-    (``main.(*server).handle*``, ``main.Sum[go.shape.int]``).
+    (``main.(*server).handle*``, ``main.Sum[go.shape.int]``). The dots that Go's linker escapes
+    in import paths (``gopkg.in/yaml%2ev3.Node``) match as dots too.
     """
     if glob == "*":
         return sorted(set(names))
     pattern = re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".")
     match = re.compile(pattern, re.DOTALL).fullmatch
-    return sorted({name for name in names if match(name)})
+    return sorted({n for n in names if match(n) or ("%2e" in n and match(n.replace("%2e", ".")))})
 
 
 def described(program: Program, name: str) -> list[dict[str, object]]:

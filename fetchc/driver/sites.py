@@ -244,7 +244,7 @@ def _indirect(function: Function) -> CompileError:
 
 
 def _unknown(program: Program, name: str) -> CompileError:
-    from fetchc.check.suggest import nearest
+    from fetchc.driver.alike import alike
 
     if program.is_only_inlined(name):
         return reject(
@@ -253,7 +253,7 @@ def _unknown(program: Program, name: str) -> CompileError:
             notes=("the compiler put its body into every function that calls it",),
             help="probe one of its callers",
         )
-    close = nearest(name, program.function_names(), most=5)
+    close = alike(name, program.function_names())
     listed = ", ".join(f"`{other}`" for other in close)
     return reject(
         "FC0202",
