@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     class Inflater(Protocol):
         """Gives the decompressed bytes in order."""
 
-        def upto(self, size: int) -> bytes | bytearray:
-            """At least the first ``size`` bytes; the same object, grown, at each call."""
+        def upto(self, size: int) -> memoryview:
+            """At least the first ``size`` bytes."""
+
+        def find(self, needle: bytes, start: int, end: int) -> int:
+            """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
 
 
 __all__ = ["ZlibInflater", "zstd_inflater"]
@@ -40,7 +43,18 @@ class ZlibInflater:
     Source: RFC 1950, section 2.2.
     """
 
-    __slots__ = ("_at", "_data", "_end", "_map", "_name", "_path", "_size", "_stream", "_tail")
+    __slots__ = (
+        "_at",
+        "_buffer",
+        "_end",
+        "_have",
+        "_map",
+        "_name",
+        "_path",
+        "_size",
+        "_stream",
+        "_tail",
+    )
 
     def __init__(self, path: str, name: str, mapped: mmap, start: int, end: int, size: int) -> None:
         import zlib
@@ -51,7 +65,8 @@ class ZlibInflater:
         self._at = start + 2
         self._end = end
         self._size = size
-        self._data = bytearray()
+        self._buffer: mmap | None = None  # its first ``_have`` bytes are inflated
+        self._have = 0
         self._tail = b""
         self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
         if size > ZLIB_RATIO * (end - start) + ZLIB_RATIO:
@@ -66,16 +81,41 @@ class ZlibInflater:
     def _error(self, what: str) -> DebugInfoError:
         return DebugInfoError("FC0904", self._path, what, self._name)
 
-    def upto(self, size: int) -> bytearray:
+    def upto(self, size: int) -> memoryview:
         """At least the first ``size`` bytes; FC0904 where the stream is damaged or too short."""
-        data = self._data
-        if len(data) < size:
-            size = min(max(size, len(data) + _STEP), self._size)
-            while len(data) < size:
-                data += self._piece(size - len(data))
-            if size == self._size:
+        have = self._have
+        if have < size:
+            size = min(max(size, have + _STEP), self._size)
+            buffer = self._buffer
+            if buffer is None:
+                buffer = self._buffer = self._room()
+            while have < size:
+                piece = self._piece(size - have)
+                buffer[have : have + len(piece)] = piece
+                have += len(piece)
+                self._have = have
+            if have == self._size:
+                self._have = 0  # a stream that ends badly has nothing to give, now and later
                 self._finish()
-        return data
+                self._have = have
+        return memoryview(self._buffer or b"")[:have]
+
+    def _room(self) -> mmap:
+        # Pages that cost nothing before they are written: nothing is copied when more is
+        # inflated, and what is not takes no memory, whatever size a hostile header promises.
+        from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+
+        try:
+            return mmap(-1, self._size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+        except (OSError, OverflowError) as refused:
+            raise DebugInfoError(
+                "FC0905", self._path, f"no room for {self._size} bytes ({refused})", self._name
+            ) from None
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
+        self.upto(end)
+        return -1 if self._buffer is None else self._buffer.find(needle, start, end)
 
     def _piece(self, limit: int) -> bytes:
         import zlib
@@ -115,7 +155,7 @@ class ZlibInflater:
         checksum = (behind + self._map[self._at : self._end])[:4]
         if len(checksum) < 4:
             raise self._error("the zlib stream has no end")
-        if int.from_bytes(checksum, "big") != zlib.adler32(self._data):
+        if int.from_bytes(checksum, "big") != zlib.adler32(self._buffer or b""):
             raise self._error("damaged zlib stream (its checksum is another)")
 
 
@@ -126,8 +166,11 @@ class _Whole:
     def __init__(self, data: bytes) -> None:
         self._data = data
 
-    def upto(self, size: int) -> bytes:
-        return self._data
+    def upto(self, size: int) -> memoryview:
+        return memoryview(self._data)
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        return self._data.find(needle, start, end)
 
 
 def zstd_inflater(path: str, name: str, packed: bytes, size: int) -> Inflater:

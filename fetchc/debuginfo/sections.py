@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.inflate import Inflater
 
-    Buffer = bytes | bytearray | memoryview
+    Buffer = bytes | memoryview
 
 __all__ = ["Section"]
 
@@ -69,41 +69,38 @@ class Section:
             raise self.error(f"bytes {start:#x} to {end:#x} are outside the section", start)
         if self._inflater is None:
             return self._map[self._base + start : self._base + end]
-        with memoryview(self.upto(end)) as view:  # released before the buffer can grow
-            return bytes(view[start:end])
+        return bytes(self.upto(end)[start:end])
 
     def find_all(self, needle: bytes) -> Iterator[int]:
         """Offsets of every occurrence of ``needle``, overlapping ones too, in order."""
         if not needle:
             return
-        data: mmap | bytes | bytearray
-        if self._inflater is None:
-            data, base = self._map, self._base
-        else:
-            data, base = self._inflater.upto(self.size), 0
-        end = base + self.size
-        at = data.find(needle, base, end)
-        while at >= 0:
-            yield at - base
-            at = data.find(needle, at + 1, end)
+        at = -1
+        while True:
+            at = self._find(needle, at + 1, self.size)
+            if at < 0:
+                return
+            yield at
+
+    def _find(self, needle: bytes, start: int, end: int) -> int:
+        if self._inflater is not None:
+            return self._inflater.find(needle, start, end)
+        at = self._map.find(needle, self._base + start, self._base + end)
+        return at - self._base if at >= 0 else at
 
     def cstring(self, offset: int) -> bytes:
         """The NUL-terminated string at ``offset``, without its NUL."""
         if not 0 <= offset < self.size:
             raise self.error("string outside the section", offset)
-        if self._inflater is None:
-            at = self._base + offset
-            end = self._map.find(b"\0", at, self._base + self.size)
-            if end >= 0:
-                return self._map[at:end]
-            raise self.error("string without an end", offset)
-        guess = _STRING_GUESS
+        # How far to inflate cannot be known; a plain section is searched at once.
+        guess = self.size if self._inflater is None else _STRING_GUESS
+        stop = offset
         while True:
-            data = self._inflater.upto(min(offset + guess, self.size))
-            end = data.find(b"\0", offset)
+            start, stop = stop, min(offset + guess, self.size)
+            end = self._find(b"\0", start, stop)
             if end >= 0:
-                return bytes(data[offset:end])
-            if len(data) >= self.size:
+                return self.bytes_between(offset, end)
+            if stop == self.size:
                 raise self.error("string without an end", offset)
             guess *= 4
 

@@ -159,6 +159,10 @@ def test_damaged_compression_is_located(tmp_path: Path) -> None:
         with pytest.raises(DebugInfoError, match=message) as raised:
             damaged(tmp_path, content).upto()
         assert raised.value.section == ".debug_info"
+    section = damaged(tmp_path, good[:-1] + b"\0")
+    for _ in range(2):
+        with pytest.raises(DebugInfoError):
+            section.upto()
     with pytest.raises(DebugInfoError, match="no ZLIB header"):
         damaged(tmp_path, b"GZIP" + bytes(20), ".zdebug_info")
 
