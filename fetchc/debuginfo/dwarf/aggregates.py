@@ -43,6 +43,7 @@ AGGREGATES = {
 }
 DW_OP_plus_uconst = 0x23  # DWARF 5, table 7.9
 PASS_BY_REFERENCE, PASS_BY_VALUE = 4, 5  # DW_CC_pass_by_*: DWARF 5, table 7.15
+_LONGEST_UNIT = 16  # bytes: no bit field is of a type longer than __int128
 WIDEST = 1 << 48  # bits; no object is longer, and damaged offsets stop here
 
 
@@ -76,17 +77,17 @@ def members(types: TypeTable, die: Die) -> tuple[Member, ...]:
         if child.tag == DW_TAG_member:
             # A static member is declared like one up to DWARF 4; later it is a variable.
             if not child.flag(DW_AT_external) and not child.flag(DW_AT_declaration):
-                found.append(_member(types, child))
+                found.append(_member(types, child, die.tag == DW_TAG_union_type))
         elif child.tag == DW_TAG_inheritance:
             found.append(_base(types, child))
     return tuple(found)
 
 
-def _member(types: TypeTable, die: Die) -> Member:
+def _member(types: TypeTable, die: Die, of_union: bool) -> Member:
     name = die.text(DW_AT_name) or ""
     embedded = die.flag(DW_AT_go_embedded_field) or (not name and _is_aggregate(types, die))
     if die.has(DW_AT_bit_size) or die.has(DW_AT_data_bit_offset):
-        bits = _bit_field(types, die)
+        bits = _bit_field(types, die, of_union)
         if bits is None:
             return _unplaced(types, die, name, embedded)
         return Member(name, types.target(die), ByteOffset(bits.offset // 8), bits, embedded)
@@ -136,12 +137,14 @@ def _offset(types: TypeTable, die: Die) -> ByteOffset | None:
                 return None  # more than the one operation
         if block[-1] >= 0x80:
             raise malformed(die, "a member's location that breaks off")
-    if not 0 <= 8 * offset < WIDEST:
+    # gcc lets the storage unit of an under-aligned bit field begin before the structure.
+    lowest = -_LONGEST_UNIT if die.has(DW_AT_bit_offset) else 0
+    if not 8 * lowest <= 8 * offset < WIDEST:
         raise malformed(die, f"a member at offset {offset}")
     return ByteOffset(offset)
 
 
-def _bit_field(types: TypeTable, die: Die) -> BitField | None:
+def _bit_field(types: TypeTable, die: Die, of_union: bool) -> BitField | None:
     width = die.unsigned(DW_AT_bit_size)
     if width is None:
         width = 8 * (types.size(types.target_die(die)) or 0)
@@ -153,7 +156,11 @@ def _bit_field(types: TypeTable, die: Die) -> BitField | None:
         offset = 8 * location
         # Negative where clang lets a packed field cross its unit, at times in a form without sign.
         from_top = die.signed(DW_AT_bit_offset)
-        if from_top is not None and types.info.elf.little_endian:
+        if of_union and types.info.elf.little_endian:
+            # Each begins with its union. gcc counts from a unit that begins before it, where the
+            # field's type is aligned to less than its size, and leaves out where the unit is.
+            offset = 0
+        elif from_top is not None and types.info.elf.little_endian:
             # Counted from the most significant bit of the storage unit, on every machine.
             storage = die.unsigned(DW_AT_byte_size)
             if storage is None:

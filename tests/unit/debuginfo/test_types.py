@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from fetchc.program import types as t
 from fetchc.program.types import BitField, Member, Type
 from fetchc.units import BitOffset, BitSize, ByteSize, TypeId
 from tests.support.programs import fixture
+from tests.support.toolchains import require
 from tests.support.typed_programs import build
 
 BUILDS = [("gcc", "-gdwarf-5", "-O0"), ("clang", "-gdwarf-4", "-O0"), ("gcc", "-gdwarf-2", "-O0")]
@@ -110,6 +112,25 @@ def test_a_vector_says_so(c_program: DwarfProgram) -> None:
     found = bare(c_program, members(c_program, "struct vectors")["v"].type)
     assert isinstance(found, t.ArrayType)
     assert (found.vector, found.count, found.size) == (True, 4, 16)
+
+
+def test_a_bit_field_whose_unit_begins_before_the_structure(tmp_path: Path) -> None:
+    # gcc -gdwarf-4: DW_AT_data_member_location -3, DW_AT_bit_offset -6.
+    require("gcc")
+    source, binary = tmp_path / "low.c", tmp_path / "low"
+    source.write_text(
+        "typedef long long low __attribute__((aligned(2)));\n"
+        "struct s { low m : 46; low n : 40; } __attribute__((aligned(2))) s;\n"
+        "union u { low m : 40; long n; } u;\n"
+        "int main(void) { return 0; }\n"
+    )
+    subprocess.run(["gcc", "-g", "-gdwarf-4", "-o", binary, source], check=True)
+    found = members(open_program(str(binary)), "struct s")
+    assert found["m"].bits == BitField(BitOffset(0), BitSize(46))
+    assert found["n"].bits == BitField(BitOffset(46), BitSize(40))
+    # The union has DW_AT_bit_offset 0 for the same unit, and no DW_AT_data_member_location.
+    found = members(open_program(str(binary)), "union u")
+    assert found["m"].bits == BitField(BitOffset(0), BitSize(40))
 
 
 def test_bit_fields_count_from_the_start_of_the_object(c_program: DwarfProgram) -> None:
