@@ -191,7 +191,9 @@ class _Asked:
         self, expression: Expression, refusal: fetchc.CompileError, told: object
     ) -> tuple[str, object, object] | None:
         first = refusal.diagnostics[0]
-        if first.code not in self._allowed(expression):
+        # clang 14 says of some structures too little to tell how they lie on the stack.
+        unsaid = first.code == "FC0401" and "an unsaid `packed`" in first.message
+        if first.code not in self._allowed(expression) and not unsaid:
             return "none", f"{first.code}: {first.message}", told
         self._tally.refused[first.code] += 1
         return None

@@ -30,7 +30,7 @@ REGISTERS = [
     *("ax", "bx", "cx", "dx", "si", "di", "bp", "sp"),
     *(f"r{number}" for number in range(8, 16)),
 ]
-_BELOW, _STACK = 256, 4096
+_BELOW, _STACK = 256, 1 << 14
 _SAVED = 128
 
 
@@ -84,7 +84,9 @@ static void stop(const char *where, const void *spied) {{
     printf("stop %s", where); hex(spied, sizeof(stopped)); puts("");
 }}
 static void __attribute__((noinline)) deep(void (*next)(void)) {{
-    volatile char room[{_STACK}]; memset((void *)room, 0x5a, sizeof room); next(); room[0] = 0;
+    volatile char room[{_STACK}]; memset((void *)room, 0x5a, sizeof room);
+    __asm__ volatile("" :: "r"(room) : "memory"); next();
+    __asm__ volatile("" :: "r"(room) : "memory");
 }}
 char texts[64] = "lorem ipsum";
 int called(int n, void *at) {{ return n; }}
