@@ -78,6 +78,10 @@ COMMANDS = {
         "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
         ("binary", "listed", "color"),
     ),
+    "check": Command(
+        "check", "hold definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
+        ("kernel", "listed", "expr", "color"),
+    ),
     "explain": Command(
         "explain", "explain a diagnostic code", ("operands", "CODE"), 1, 1, ("color",)
     ),

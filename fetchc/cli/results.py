@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from fetchc.api import Argument, Probe, Program
     from fetchc.cli.outcome import Outcome
     from fetchc.diag.model import Diagnostic
+    from fetchc.driver.checking import Checked
     from fetchc.ir.decode import Decode
 
-__all__ = ["decode", "document", "told"]
+__all__ = ["decode", "document", "told", "verdicts"]
 
 
 def document(
@@ -81,6 +82,24 @@ def decode(made: Decode, length: str | None = None) -> dict[str, Any]:
     if length is not None:
         shown["length"] = length
     return shown
+
+
+def verdicts(checked: list[Checked], kernel: str) -> dict[str, Any]:
+    """What ``check --format json`` prints."""
+    return {
+        "fetchc": __version__,
+        "kernel": kernel,
+        "definitions": [
+            {
+                "definition": each.text,
+                "probe": each.kind,
+                "accepted": not each.problems,
+                "versions": [list(span) for span in each.ranges],
+                "diagnostics": [told(d, each.text) for d in each.problems + each.warnings],
+            }
+            for each in checked
+        ],
+    }
 
 
 def told(diagnostic: Diagnostic, expression: str | None) -> dict[str, Any]:

@@ -71,11 +71,13 @@ def findings(
     kind: str = "uprobe",
     registers: Container[str] | None = None,
     tolerant: bool = False,
+    written: int | None = None,
 ) -> list[Finding]:
     """As :func:`verify`, each problem with the node that it is about (None: the whole fetch).
 
     ``tolerant`` allows what a kernel takes without there being a use for it: those rules of
-    ``targets/kernel`` that say ``tolerated``.
+    ``targets/kernel`` that say ``tolerated``. ``written`` is the length in bytes of the text
+    that the fetch was read from, None for that of its own notation.
     """
     chain = _chain(fetch.value)
     problems = _shape(chain, registers)
@@ -84,7 +86,7 @@ def findings(
     problems += _numbers(chain, kernel)
     problems += _store(fetch.store, kernel)
     problems += _legal(fetch, chain, kernel, kind, tolerant)
-    whole = _depth(fetch, chain, kernel) or _length(fetch, kernel)
+    whole = _depth(fetch, chain, kernel) or _length(fetch, kernel, written)
     return problems + [(problem, None) for problem in whole]
 
 
@@ -349,9 +351,9 @@ def _too_deep(limit: str, excess: int, kernel: Kernel) -> Diagnostic:
     )
 
 
-def _length(fetch: Fetch, kernel: Kernel) -> list[Diagnostic]:
-    text = body(fetch)
-    if len(text) <= kernel.body_bytes:
+def _length(fetch: Fetch, kernel: Kernel, written: int | None) -> list[Diagnostic]:
+    length = len(body(fetch)) if written is None else written
+    if length <= kernel.body_bytes:
         return []
     notes = [f"Linux {kernel.name} takes {kernel.body_bytes} bytes"]
     fits = ""
@@ -366,7 +368,7 @@ def _length(fetch: Fetch, kernel: Kernel) -> list[Diagnostic]:
     return [
         Diagnostic(
             "FC0501",
-            f"the fetch-arg takes {len(text)} bytes",
+            f"the fetch-arg takes {length} bytes",
             notes=tuple(notes),
             help="probe a place where a pointer further down the chain is in a variable",
         )

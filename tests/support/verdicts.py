@@ -9,14 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TRACEFS = Path("/sys/kernel/tracing")
+_COMMAND = "  Command: "
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``errno`` is 0 for a definition that was accepted; ``text`` is error_log's, if any."""
+    """``errno`` is 0 for a definition that was accepted; ``text`` is error_log's, if any.
+
+    ``caret`` is the column of the line that the log points at.
+    """
 
     errno: int
     text: str
+    caret: int | None = None
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Uprobes:
         try:
             self.add(line)
         except OSError as error:
-            return Verdict(error.errno or -1, self._logged(line))
+            return Verdict(error.errno or -1, *self._logged(line))
         self.clear()
         return Verdict(0, "")
 
@@ -55,16 +60,18 @@ class Uprobes:
         finally:
             os.close(descriptor)
 
-    def _logged(self, line: str) -> str:
+    def _logged(self, line: str) -> tuple[str, int | None]:
         # The log holds eight entries of all users; ours is known by its command.
-        text = ""
-        last = ""
+        text, caret, last, ours = "", None, "", False
         for entry in _text("error_log").splitlines():
             if " error: " in entry:
                 last = entry.partition(" error: ")[2]
-            elif entry.startswith("  Command: ") and entry.removeprefix("  Command: ") == line:
-                text = last
-        return text
+            elif entry.startswith(_COMMAND):
+                ours = entry.removeprefix(_COMMAND) == line
+                text = last if ours else text
+            elif ours and entry.strip() == "^":
+                caret, ours = entry.index("^") - len(_COMMAND), False
+        return text, caret
 
 
 def _text(name: str) -> str:

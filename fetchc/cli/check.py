@@ -1,0 +1,59 @@
+"""``fetchc check``: definitions that somebody wrote, held against a kernel's rules."""
+
+from __future__ import annotations
+
+import sys
+
+from fetchc.driver.checking import check_definition
+from fetchc.target.kernel import kernel, running_version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.cli.options import Options
+    from fetchc.cli.output import Output
+    from fetchc.driver.checking import Checked
+
+__all__ = ["run"]
+
+
+def run(options: Options, output: Output) -> int:
+    """One line a definition: the verdict, and the kernels that accept it; problems beside it."""
+    texts = [*options.operands, *options.expr]
+    if not texts:
+        output.say("error: no definition is given\n\nusage: fetchc check DEFINITION...")
+        return 2
+    rules = kernel(running_version() if options.kernel == "running" else options.kernel)
+    checked = [check_definition(text, rules) for text in _definitions(texts)]
+    if options.format == "json":
+        import json
+
+        from fetchc.cli.results import verdicts
+
+        output.line(json.dumps(verdicts(checked, rules.name), indent=2))
+    for each in checked:
+        if options.format != "json":
+            output.diagnostics(each.problems + each.warnings, each.text)
+            output.line(_verdict(each, rules.name))
+    return int(any(each.problems for each in checked))
+
+
+def _definitions(texts: list[str]) -> Iterator[str]:
+    # ``-`` stands for the lines of standard input, of which some may say nothing.
+    for text in texts:
+        if text != "-":
+            yield text
+            continue
+        for raw in sys.stdin.buffer:
+            line = raw.decode("utf-8", "surrogateescape").strip()
+            if line and not line.startswith("#"):
+                yield line
+
+
+def _verdict(checked: Checked, version: str) -> str:
+    said = f"{'refused' if checked.problems else 'ok'} for {version}"
+    spans = [f"from {first}" + (f" to {last}" if last else "") for first, last in checked.ranges]
+    known = "accepted " + " and ".join(spans) if spans else "accepted by no version"
+    returns = " in return probes" if checked.kind == "uretprobe" and spans else ""
+    return f"{said}, {known}{returns}"

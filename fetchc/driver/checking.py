@@ -1,0 +1,94 @@
+"""``fetchc check``: definitions that somebody wrote against the rules of every kernel.
+
+A definition is a whole line of ``uprobe_events`` or one fetch-arg. The rules are those that
+``compile`` holds its own output to (:mod:`fetchc.ir.verify`, :mod:`fetchc.emit.definition`).
+"""
+
+from __future__ import annotations
+
+from fetchc.diag.errors import CompileError
+from fetchc.diag.model import Diagnostic
+from fetchc.driver.fetching import ReadFetch
+from fetchc.driver.lines import ReadLine
+from fetchc.ir.nodes import ReturnValue
+from fetchc.record import Record
+from fetchc.syntax.definition import is_definition, read_definition
+from fetchc.syntax.fetcharg import read_fetch
+from fetchc.target.kernel import dotted, kernel, previous, turns
+from fetchc.target.load import architecture
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from fetchc.target.kernel import Kernel, Version
+
+__all__ = ["Checked", "check_definition"]
+
+_MACHINE = "x86_64"  # whose registers a definition can name: the one machine with live tests
+
+
+class Checked(Record):
+    """The verdict on one definition.
+
+    ``kind`` is uprobe or uretprobe, of a lone fetch-arg the one that takes it. ``problems``
+    are the chosen kernel's, ``ranges`` the versions that accept the definition, first and
+    last, None where the newest known one does.
+    """
+
+    text: str
+    kind: str
+    problems: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...]
+    ranges: tuple[tuple[str, str | None], ...]
+
+
+def check_definition(text: str, rules: Kernel) -> Checked:
+    """The verdict of ``rules`` on ``text``, and the versions that accept it.
+
+    The file of a whole line is looked at where it is there: a warning says what is not known
+    of the probed address. What is certain to break the program is a problem.
+    """
+    registers = architecture(_MACHINE).named
+    try:
+        if is_definition(text):
+            line = ReadLine(read_definition(text), text)
+        else:
+            return _fetch(text, rules, registers)
+    except CompileError as refused:
+        return Checked(text, "uprobe", refused.diagnostics, (), ())
+    problems = tuple(line.problems_for(rules, registers))
+    accepted = [not line.problems_for(kernel(dotted(turn)), registers) for turn in turns()]
+    ranges = _ranges(accepted)
+    if line.path is None or line.offset is None:
+        return Checked(text, line.kind, problems, (), ranges)
+    from fetchc.driver.spots import look
+
+    broken, warnings = look(line.path, line.offset, line.path_place, line.place)
+    return Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
+
+
+def _fetch(text: str, rules: Kernel, registers: Container[str]) -> Checked:
+    read = ReadFetch(read_fetch(text))
+    kind = "uretprobe" if isinstance(read.base, ReturnValue) else "uprobe"
+
+    def problems(version: Kernel) -> list[Diagnostic]:
+        return read.name_problems(version) + read.problems_for(version, kind, registers)
+
+    accepted = [not problems(kernel(dotted(turn))) for turn in turns()]
+    return Checked(text, kind, tuple(problems(rules)), (), _ranges(accepted))
+
+
+def _ranges(accepted: list[bool]) -> tuple[tuple[str, str | None], ...]:
+    # Neighbouring turns with the same verdict are one range.
+    found: list[tuple[str, str | None]] = []
+    first: Version | None = None
+    for turn, good in zip(turns(), accepted, strict=True):
+        if good and first is None:
+            first = turn
+        elif not good and first is not None:
+            found.append((dotted(first), dotted(previous(turn))))
+            first = None
+    if first is not None:
+        found.append((dotted(first), None))
+    return tuple(found)

@@ -1,0 +1,246 @@
+"""A line of ``uprobe_events`` that somebody wrote: what is wrong with it, and where.
+
+Reads as ``__trace_uprobe_create`` does (kernel/trace/trace_uprobe.c). Stricter than that: digits
+behind the letter, for which the kernel drops the names, and ``#``, from which on it drops the
+line.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.diag.errors import CompileError
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.driver.fetching import ReadFetch
+from fetchc.emit.definition import (
+    argument_problem,
+    event_problem,
+    group_problem,
+    line_problem,
+    number_problem,
+    size_problem,
+)
+from fetchc.source import Span
+from fetchc.syntax.fetcharg import kernel_number, read_fetch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from fetchc.ir.nodes import Fetch
+    from fetchc.syntax.definition import DefinitionText, PlaceText
+    from fetchc.syntax.fetcharg import Piece
+    from fetchc.target.kernel import Kernel
+
+__all__ = ["ReadLine"]
+
+_LATER = {"f": "function entry", "t": "tracepoint", "e": "event"}
+_ADDRESSES = 1 << 64  # an offset is read as an unsigned long
+
+
+class ReadLine:
+    """A line as read. ``kind`` is uprobe or uretprobe; ``problems`` those of the text alone.
+
+    ``path`` and ``offset`` are None where the line does not say them; ``path_place`` and
+    ``place`` are where.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "_text",
+        "_tree",
+        "kind",
+        "offset",
+        "path",
+        "path_place",
+        "place",
+        "problems",
+    )
+
+    def __init__(self, tree: DefinitionText, text: str) -> None:
+        self._tree = tree
+        self._text = text
+        self.problems: list[Diagnostic] = []
+        self.path: str | None = None
+        self.offset: int | None = None
+        self.place = self.path_place = Span(len(text.rstrip()), len(text.rstrip()))
+        self.kind = "uretprobe" if tree.letter.text[:1] == "r" else "uprobe"
+        self._arguments: list[tuple[Piece, ReadFetch]] = []
+        comment = text.find("#")
+        if comment >= 0:
+            what = "the kernel ignores the line from `#` on"
+            self._reject("FC0101", what, Span(comment, len(text)), "a comment")
+        if self._letter():
+            self._names()
+            self._place(tree.place)
+            for piece in tree.arguments:
+                self._argument(piece)
+
+    def _reject(self, code: str, what: str, span: Span, label: str, note: str = "") -> None:
+        notes = (note,) if note else ()
+        self.problems.append(Diagnostic(code, what, Label(span, label), notes=notes))
+
+    def _letter(self) -> bool:
+        letter = self._tree.letter
+        first, digits = letter.text[:1], letter.text[1:]
+        if first in _LATER and not digits.strip("0123456789"):
+            what = f"{_LATER[first]} probes belong to a later release"
+            self._reject("FC0103", what, letter.span, "not a uprobe")
+            return False
+        if first == "-":
+            what = "this line removes a probe: there is nothing to check"
+            self._reject("FC0101", what, letter.span, "removes")
+            return False
+        if first not in ("p", "r") or digits.strip("0123456789"):
+            what = f"a definition begins with `p` or `r`, not `{letter.text}`"
+            self._reject("FC0101", what, letter.span, "neither")
+            return False
+        if digits:
+            note = "the kernel ignores the name behind it: the event would have another"
+            span = Span(letter.span.start + 1, letter.span.end)
+            self._reject("FC0101", "a uprobe takes no number here", span, "for kernel probes", note)
+        return True
+
+    def _names(self) -> None:
+        tree = self._tree
+        if tree.names is None:
+            return  # the kernel makes a name of the path and the offset
+        if tree.group is not None and not tree.group.text:
+            span = tree.group.span
+            self._reject("FC0503", "the group's name is missing", span, "a name is missing")
+        if tree.event is not None and not tree.event.text and tree.group is None:
+            span = tree.event.span
+            self._reject("FC0503", "the event's name is missing", span, "a name is missing")
+
+    def _place(self, place: PlaceText | None) -> None:
+        if place is None:
+            self._reject("FC0206", "the line has no `PATH:OFFSET`", self.place, "nothing here")
+            return
+        start = self.place = self.path_place = place.path.span
+        offset = place.offset
+        digit = offset is not None and offset.text[:1].isascii() and offset.text[:1].isdecimal()
+        if offset is None or not digit:
+            if "/" not in place.path.text:
+                what = "kernel probes belong to a later release"
+                note = "a uprobe is at `PATH:OFFSET`"
+                self._reject("FC0103", what, start, "not a path", note)
+                return
+            where = start if offset is None else offset.span
+            what = "the offset in the file is missing"
+            note = "`fetchc functions --long -x PATH` shows addresses by name"
+            self._reject("FC0206", what, where, "`PATH:OFFSET` is needed", note)
+            return
+        self.place = offset.span
+        number = kernel_number(offset.text, sign=False)
+        if number is None or number >= _ADDRESSES:
+            what = f"`{offset.text}` is not an offset in a file"
+            self._reject("FC0206", what, offset.span, "not a number of 64 bits")
+        elif place.path.text:
+            self.path, self.offset = place.path.text, number
+        else:
+            self._reject("FC0206", "the path is missing", start, "nothing here")
+        self._behind_offset(place)
+
+    def _behind_offset(self, place: PlaceText) -> None:
+        if place.suffix is not None:
+            if place.suffix.text == "%return":
+                self.kind = "uretprobe"
+            else:
+                what = f"`{place.suffix.text}` cannot stand behind an offset"
+                self._reject("FC0206", what, place.suffix.span, "only `%return` can")
+        if place.reference is None:
+            return
+        if place.unclosed:
+            end = Span(place.reference.span.end, place.reference.span.end)
+            self._reject("FC0206", "unclosed `(`", end, "`)` is missing")
+        elif place.behind is not None:
+            what = f"`{place.behind.text}` cannot stand behind the semaphore"
+            self._reject("FC0206", what, place.behind.span, "one too many")
+        else:
+            number = kernel_number(place.reference.text, sign=False)
+            if number is None or number >= _ADDRESSES:
+                what = f"`{place.reference.text}` is not an offset in a file"
+                self._reject("FC0206", what, place.reference.span, "not a number of 64 bits")
+
+    def _argument(self, piece: Piece) -> None:
+        try:
+            self._arguments.append((piece, ReadFetch(read_fetch(piece.text, piece.span.start))))
+        except CompileError as refused:
+            self.problems += refused.diagnostics
+
+    def problems_for(self, kernel: Kernel, registers: Container[str]) -> list[Diagnostic]:
+        """All that ``kernel`` refuses, or mangles, each with its place in the line."""
+        problems = self._features(kernel)
+        problems = self.problems + problems + self._event(kernel)
+        count = number_problem(len(self._arguments), kernel)
+        problems += [_at(each, self._first_argument(), "too many") for each in count]
+        seen: set[str] = set()
+        fetches: list[Fetch] = []
+        for position, (piece, read) in enumerate(self._arguments, 1):
+            name = f"arg{position}" if read.name is None else read.name.text
+            found = argument_problem(name, position, seen, kernel)
+            if found is not None:
+                span = piece.span if read.name is None else read.name.span
+                problems.append(_at(found, span, "not a name it takes"))
+            seen.add(name)
+            problems += read.problems_for(kernel, self.kind, registers)
+            if read.fetch is not None:
+                before = size_problem(fetches, kernel, self.kind)
+                fetches.append(read.fetch)
+                # Once, at the argument that makes it too big.
+                if not before:
+                    big = size_problem(fetches, kernel, self.kind)
+                    problems += [_at(each, piece.span, "one too many") for each in big]
+        length = len(os.fsencode(self._text))
+        whole = Span(0, len(self._text))
+        problems += [_at(each, whole, "too long") for each in line_problem(length, kernel)]
+        return problems
+
+    def _first_argument(self) -> Span:
+        return self._arguments[0][0].span
+
+    def _event(self, kernel: Kernel) -> list[Diagnostic]:
+        tree = self._tree
+        if tree.names is None:
+            return []
+        group, event = tree.group, tree.event
+        if tree.separator == "." and not kernel.has("dot_in_name"):
+            group, event = None, tree.names  # a dot like any other
+        problems = []
+        if group is not None and group.text:
+            found = group_problem(group.text, kernel)
+            if found is not None:
+                problems.append(_at(found, group.span, "not a name it takes"))
+        if event is not None and event.text:
+            found = event_problem(event.text, kernel)
+            if found is not None:
+                problems.append(_at(found, event.span, "not a name it takes"))
+        return problems
+
+    def _features(self, kernel: Kernel) -> list[Diagnostic]:
+        # What the line makes use of and an older kernel does not know.
+        tree, used = self._tree, []
+        if tree.group is not None and tree.event is not None and not tree.event.text:
+            used.append(("group_alone", "a group without an event", tree.group.span))
+        place = tree.place
+        if place is not None:
+            if place.suffix is not None:
+                used.append(("percent_return", "`%return`", place.suffix.span))
+            if place.reference is not None:
+                used.append(("semaphore", "a semaphore behind the offset", place.reference.span))
+            if ":" in place.path.text:
+                used.append(("colon_in_path", "`:` in a path", place.path.span))
+        problems = []
+        for feature, what, span in used:
+            if not kernel.has(feature):
+                note = f"Linux {kernel.first(feature)} was the first"
+                said = f"Linux {kernel.name} does not know {what}"
+                label = Label(span, "not known")
+                problems.append(Diagnostic("FC0506", said, label, notes=(note,)))
+        return problems
+
+
+def _at(found: Diagnostic, span: Span, label: str) -> Diagnostic:
+    return Diagnostic(
+        found.code, found.message, Label(span, label), (), found.notes, found.help, found.origin
+    )
