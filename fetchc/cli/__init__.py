@@ -28,14 +28,14 @@ def _run(argv: Sequence[str] | None) -> int:
     options = parse(sys.argv[1:] if argv is None else argv)
     if isinstance(options, int):
         return options
-    from fetchc.cli.output import Output
+    from fetchc.cli.output import Output, Unwritable
     from fetchc.diag.errors import CompileError, DebugInfoError, Error
 
     output = Output(options.color)
     try:
         run = __import__(f"fetchc.cli.{COMMANDS[options.command].module}", fromlist=["run"]).run
         status: int = run(options, output)
-        sys.stdout.flush()
+        output.flush()
         return status
     except CompileError as refusal:
         output.diagnostics(refusal.diagnostics, "")
@@ -48,6 +48,10 @@ def _run(argv: Sequence[str] | None) -> int:
         return 4
     except BrokenPipeError:
         return _quiet_end()
+    except Unwritable as failed:
+        output.say(f"error: standard output cannot be written: {failed}")
+        _quiet_end()
+        return 3
     except KeyboardInterrupt:
         return 130
     except Exception:  # noqa: BLE001 - the outermost edge: anything else is a bug of ours
@@ -59,9 +63,11 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _quiet_end() -> int:
-    # The reader of our output went away. What is left in the buffer must not be tried
+    # Nobody takes our output. What is left in the buffer must not be tried
     # again when the interpreter closes standard output.
     import os
 
+    if sys.stdout is None:
+        return 0
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

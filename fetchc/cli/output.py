@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
     from fetchc.diag.model import Diagnostic
 
-__all__ = ["Output"]
+__all__ = ["Output", "Unwritable"]
+
+
+class Unwritable(Exception):
+    """Standard output takes no results: closed, or its disk is full."""
 
 
 class Output:
@@ -24,13 +28,30 @@ class Output:
         self._color = color == "always" or (color == "auto" and shown)
 
     def line(self, text: str) -> None:
-        """One line of a result."""
+        """One line of a result; raises Unwritable, or BrokenPipeError where nobody reads on."""
+        if sys.stdout is None:
+            raise Unwritable("it is closed")
         try:
             sys.stdout.write(text + "\n")
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Unwritable(error.strerror) from error
         except UnicodeEncodeError:
             # A name of the file that is no text here: its bytes, as the file has them.
             sys.stdout.flush()
             sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape") + b"\n")
+
+    def flush(self) -> None:
+        """Hand over all results; raises as :meth:`line` does."""
+        if sys.stdout is None:
+            return  # and nothing was written
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Unwritable(error.strerror) from error
 
     def say(self, text: str) -> None:
         """One line beside the results."""
