@@ -194,7 +194,8 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
             notes = (f"it is available at {listed}{more}",)
             first = next((low for low, _ in where if low > 0), None)
             if where[0][0] == 0 and not site.entry:
-                hint = "probe the function's entry: leave out `--at`"
+                option = "--return" if site.returns else "--at"
+                hint = f"probe the function's entry: leave out `{option}`"
             elif first is not None:
                 hint = f"probe there: `--at +{first:#x}`"
         elif place.code == "FC0401":
