@@ -218,9 +218,9 @@ def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> Type
     # A name can be a variable or a type; a variable hides a type, as in C.
     try:
         return check(checker, operand).type
-    except CompileError:
+    except CompileError as refusal:
         wanted = as_type(operand)
-        if wanted is None:
+        if wanted is None or refusal.diagnostics[0].code != "FC0201":
             raise
         return type_named(checker, wanted)
 
