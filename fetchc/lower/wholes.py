@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.members import part
+from fetchc.check.typed import Held
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
@@ -12,6 +13,7 @@ from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import plain
 from fetchc.lower.where import Memory, load_word, pointer
+from fetchc.program.places import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
     CharType,
@@ -179,7 +181,9 @@ def _flattened(checker: Checker, made: ArrayType) -> tuple[TypeId, int | None]:
 
 def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     """The refusal of a value that no single fetch-arg can hold, with what can be."""
-    spelled = checker.spell(node.type)
+    spelled, size = checker.spell(node.type), checker.size(node.type)
+    if size == 0:
+        return reject("FC0312", f"`{spelled}` has no bytes to fetch", node.span, "it takes no room")
     notes: tuple[str, ...] = ()
     match made:
         case StructType(members=members) if members:
@@ -194,13 +198,15 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             help = f"fetch its data word (`.{data.name}`); `--format probe` fetches both words"
         case ArrayType():
             help = "name an element and a member of it: `a[0].x`"
+        case _ if isinstance(node, Held) and isinstance(node.place, InRegister | Pieces):
+            help = "probe where it is in memory: `fetchc variables FUNCTION --at +N`"
         case _:
             help = "fetch its bytes through its address: `*(unsigned long *)&e`"
     return reject(
         "FC0312",
         f"`{spelled}` is more than one fetch-arg can hold",
         node.span,
-        f"{checker.size(node.type) or 'no known number of'} bytes",
+        f"{'no known number of' if size is None else size} bytes",
         notes=notes,
         help=help,
     )
