@@ -254,6 +254,13 @@ def _unknown(program: Program, name: str) -> CompileError:
             help="probe one of its callers",
         )
     close = alike(name, program.function_names())
+    if not close and next(iter(program.function_names()), None) is None:
+        return reject(
+            "FC0202",
+            f"no function `{name}` is known: `{program.path}` was stripped of its symbols",
+            notes=("neither the file nor a debug file of it names any function",),
+            help="install the debug package of the program, or probe an address: `--at 0x401000`",
+        )
     listed = ", ".join(f"`{other}`" for other in close)
     return reject(
         "FC0202",

@@ -62,3 +62,14 @@ def test_an_address_of_another_function_is_refused(program: fetchc.Program) -> N
 
 def test_an_address_of_no_segment_is_refused(program: fetchc.Program) -> None:
     assert refused(program, None, "0x7f0000000000").startswith("FC0206 the file has no code")
+
+
+def test_a_file_without_symbols_is_said_to_be_stripped(
+    program: fetchc.Program, tmp_path: Path
+) -> None:
+    require("strip")
+    bare = tmp_path / "bare"
+    subprocess.run(["strip", "-o", bare, program.path], check=True, timeout=60)
+    said = refused(fetchc.open(str(bare)), "chosen")
+    assert said.startswith("FC0202 no function `chosen` is known: ")
+    assert "was stripped of its symbols" in said
