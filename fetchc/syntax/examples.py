@@ -61,6 +61,12 @@ EXAMPLES = (
         ("()", "a+()", "(+)", "(.b)"),
     ),
     Complaint(
+        "expected a value after `{before}`",
+        "a value is missing",
+        "to write `p->member` in a shell, quote it: `'p->member'`",
+        ("a-", "a.b-", "a[0]-"),
+    ),
+    Complaint(
         "expected a value to cast",
         "a value is missing",
         None,

@@ -171,3 +171,11 @@ def test_no_message_speaks_of_the_grammar() -> None:
                 assert not words & TERMINALS, said
                 assert not {word for word in words if "_" in word} & RULES, said
                 assert "{" not in said
+
+
+def test_what_a_shell_leaves_of_an_arrow_is_explained() -> None:
+    with pytest.raises(CompileError) as caught:
+        parse_argument("p-")  # of p->member, the rest of which became a file's name
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.message == "expected a value after `-`"
+    assert diagnostic.help == "to write `p->member` in a shell, quote it: `'p->member'`"
