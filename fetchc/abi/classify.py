@@ -305,7 +305,9 @@ class Classifier:
             return found.alignment
         if self._has_gap(found):
             return largest
-        raise UnclassifiedError(f"the alignment of `{found.name}` depends on an unsaid `packed`")
+        raise UnclassifiedError(
+            f"the alignment of `{found.name or '(anonymous)'}` depends on an unsaid `packed`"
+        )
 
     def _has_gap(self, found: StructType) -> bool:
         # Between members, where a packed structure has none.
