@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from fetchc.check.evidence import disagreement, evidence, same, settled
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces
-from fetchc.program.types import BoolType, FloatType, IntType, PointerType
+from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def go_place(
         isinstance(by_convention, InMemory)
         and not convention_for(site.program, function).integer_registers
         and found is not None
-        and _is_number(site, variable)
+        and _is_told_whole(site, variable)
     ):
         if same(found, by_convention):
             return by_convention, None
@@ -80,11 +80,17 @@ def go_place(
     )
 
 
-def _is_number(site: Site, variable: Variable) -> bool:
-    # A value that cannot be used in part: its address is the address of all of it.
+def _is_told_whole(site: Site, variable: Variable) -> bool:
+    # Its address is the address of all of it: a number, or an array, which the compiler keeps
+    # together from two elements on. Source: Go 1.15, cmd/compile/internal/gc/ssa.go (canSSAType).
     from fetchc.check.site import Checker
 
-    made = Checker(site).resolved(variable.type)
+    checker = Checker(site)
+    made = checker.resolved(variable.type)
+    if isinstance(made, ArrayType):
+        if made.count != 1:
+            return bool(made.count)
+        made = checker.resolved(made.element)
     return isinstance(made, IntType | BoolType | FloatType | PointerType)
 
 

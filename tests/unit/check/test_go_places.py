@@ -145,6 +145,12 @@ def test_the_size_proves_nothing_where_something_small_could_hide(tmp_path: Path
     assert fetched(at, "a", "b", "c[0]") == ["FC0407", "+10(%sp):s8", "FC0407"]
 
 
+def test_an_array_is_where_the_debug_information_says(tmp_path: Path) -> None:
+    # func(_ int8, a [2]int8): the compiler keeps arrays of two and more together.
+    listed = [parameter("a", "[2]int8", frame(1))]
+    assert fetched(probe(tmp_path, STACK, listed, 8), "a[0]") == ["+9(%sp):s8"]
+
+
 def test_the_size_proves_small_values_where_nothing_could_hide(tmp_path: Path) -> None:
     listed = [parameter(name, "[2]int8") for name in "abcd"]
     at = probe(tmp_path, STACK, listed, 8)
