@@ -49,7 +49,8 @@ class _Drawing:
             kind = "union" if self._random.random() < 0.12 else "struct"
             family.roots.append(Record(kind, f"T{family.number}_{index}"))
         for root in family.roots:
-            self._fill(root, 0)
+            small = root.kind == "struct" and self._chance(0.3)
+            (self._small if small else self._fill)(root, 0)
             if root.kind == "struct" and self._random.random() < 0.15:
                 element = self._plain() if self._chance(0.7) else self._type(1, False)
                 root.members.append(Member(self._name(), Array(element, None)))
@@ -73,6 +74,29 @@ class _Drawing:
 
     def _complete(self) -> list[Record]:
         return [it for it in self._family.declared if isinstance(it, Record)]
+
+    def _small(self, made: Record, depth: int) -> None:
+        # As small as what is passed in registers, with several members in each of them.
+        for _ in range(self._random.randint(2, 4)):
+            which = self._random.random()
+            if which < 0.3:
+                name = self._random.choice(["int", "unsigned", "short", "unsigned char"])
+                base = Number(name, "char" if name[-4:] == "char" else "integer", 4)
+                width = self._random.randint(1, 8)
+                made.members.append(Member(self._name(), base, width))
+            elif which < 0.5 and depth < 1:
+                inner = Record("struct", "")
+                self._small(inner, depth + 1)
+                made.members.append(Member(self._name(), inner))
+            elif which < 0.6:
+                made.members.append(Member(self._name(), self._pointer()))
+            else:
+                names = ["char", "signed char", "short", "unsigned short", "int", "unsigned"]
+                name = self._random.choice(names)
+                size = INTEGERS.get(name, 1)
+                base = Number(name, "char" if size == 1 else "integer", size)
+                number: CType = Array(base, 2) if self._chance(0.2) else base
+                made.members.append(Member(self._name(), number))
 
     def _fill(self, made: Record, depth: int) -> None:
         attributes = ["packed", "aligned(16)", "packed, aligned(4)", "aligned(32)"]
@@ -193,7 +217,7 @@ class _Drawing:
     def _named(self, made: CType) -> Alias:
         self._names += 1
         alias = Alias(f"A{self._family.number}_{self._names}", made)
-        if isinstance(made, Number) and made.size > 2 and self._chance(0.2):
+        if isinstance(made, Number) and made.size > 2 and self._chance(0.4):
             alias.attribute = " __attribute__((aligned(2)))"  # less than its own: reads move
         self._family.declared.append(alias)
         return alias

@@ -86,7 +86,12 @@ class _Walk:
 
     def expression(self, node: _Node, kind: str, *items: str, **other: object) -> Expression:
         if self.root.held and node.inside:
-            self.held |= {"FC0402", "FC0404", "FC0405"}
+            # Source: System V ABI, x86-64, 3.2.3: a number that has an address of its own lies
+            # within one register, and numbers but floating-point ones in a general register.
+            if kind in ("float", "refused", "members"):
+                self.held.add("FC0402")
+            if kind in ("text", "members", "refused") or other.get("counted") or node.bits:
+                self.held |= {"FC0402", "FC0404"}
             if kind == "members":
                 self.held.add("FC0312")
         if node.bits:
@@ -128,6 +133,7 @@ class _Walk:
         name = _UNSIGNED[fewer]
         which = self.random.choice("uxs*")
         if which == "*":
+            self.addressed(node)
             text, c = f"*({name} *)&{node.text}", f"*({name} *)&({node.c})"
             kind = "char" if fewer == 1 else "integer"
             return self.expression(node, kind, f"NUMBER({c})", text=text)
@@ -202,11 +208,27 @@ class _Walk:
             low = self.random.randint(0, known - 1)
             high = self.random.randint(low + 1, known)
             return self.listed(node, f"{node.text}[{low}:{high}]", inner, low, high)
+        if isinstance(inner, Array) and count is not None and self.chance(0.25):
+            rows = self.rows(node, inner, count)
+            if rows is not None:
+                return rows
         index = self.random.randint(0, known - 1)
         if self.chance(0.2):
             self.addressed(node)
             return node.same(f"(*({{}} + {index}))", element)
         return node.same(f"{{}}[{index}]", element)
+
+    def rows(self, node: _Node, inner: Array, count: int) -> Expression | None:
+        # An array of arrays is its elements in order.
+        element = resolved(inner.element)
+        if inner.count is None or not isinstance(element, Number | Enum) or _is_wide(element):
+            return None
+        if count * inner.count > 64 or (node.cast and _kind(element) == "bool"):
+            return None
+        places = [f"{node.c}[{row}][{at}]" for row in range(count) for at in range(inner.count)]
+        how = "BYTES({})" if _kind(element) == "float" else "NUMBER({})"
+        items = [how.format(it) for it in places]
+        return self.expression(node, _kind(element), *items, counted=True)
 
     def listed(self, node: _Node, text: str, inner: CType, low: int, high: int) -> Expression:
         items = [f"{node.c}[{index}]" for index in range(low, high)]
