@@ -92,7 +92,7 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
     if this is None:
         return None
     holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
-    path = members.find(checker, holder.type, name)
+    path = members.find(checker, holder.type, name, span)
     return None if path is None else members.through(checker, holder, path, span)
 
 

@@ -46,7 +46,7 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     holder = follow_pointer(checker, base, base.span)
     if not _members(checker, holder.type):
         raise _no_structure(checker, base, holder, name, name_span)
-    path = find(checker, holder.type, name)
+    path = find(checker, holder.type, name, name_span)
     if path is None:
         raise _no_member(checker, holder, name, name_span)
     return through(checker, holder, path, span)
@@ -92,29 +92,62 @@ def _refuse_contradicted(checker: Checker, holder: Typed, step: Member, span: Sp
             )
 
 
-def find(checker: Checker, holder: TypeId, name: str) -> tuple[Member, ...] | None:
+def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Member, ...] | None:
     """The members to go through from ``holder`` to ``name``: the shallowest match.
 
-    Source: Go specification, "Selectors" (shallowest depth wins); C11 6.7.2.1p13
-    (members of an anonymous structure are members of the containing one).
+    Raises CompileError FC0208 where two stand equally deep. Source: Go specification,
+    "Selectors"; C11 6.7.2.1p13 (members of an anonymous structure are members of the
+    containing one).
     """
     level: list[tuple[TypeId, tuple[Member, ...]]] = [(holder, ())]
-    seen: set[TypeId] = set()
+    seen: set[TypeId] = {holder}
     for _ in range(_DEEPEST):
-        below: list[tuple[TypeId, tuple[Member, ...]]] = []
-        for type_id, path in level:
-            for step in _members(checker, type_id):
-                if step.name == name:
-                    return (*path, step)
-                if step.embedded:
-                    inner = _target(checker, step.type)
-                    if inner not in seen:
-                        seen.add(inner)
-                        below.append((inner, (*path, step)))
-        if not below:
+        found = [
+            (*path, step)
+            for type_id, path in level
+            for step in _members(checker, type_id)
+            if step.name == name
+        ]
+        if len(found) > 1:
+            raise _ambiguous(checker, holder, name, found, span)
+        if found:
+            return found[0]
+        level = _embedded(checker, level, seen)
+        if not level:
             return None
-        level = below
     return None
+
+
+def _embedded(
+    checker: Checker, level: list[tuple[TypeId, tuple[Member, ...]]], seen: set[TypeId]
+) -> list[tuple[TypeId, tuple[Member, ...]]]:
+    """What is embedded one level deeper; a type that is there twice is listed twice."""
+    below: list[tuple[TypeId, tuple[Member, ...]]] = []
+    times: dict[TypeId, int] = {}
+    for type_id, path in level:
+        for step in _members(checker, type_id):
+            if not step.embedded:
+                continue
+            inner = _target(checker, step.type)
+            times[inner] = times.get(inner, 0) + 1
+            if inner not in seen and times[inner] <= 2:  # two are enough to be ambiguous
+                below.append((inner, (*path, step)))
+    seen.update(times)
+    return below
+
+
+def _ambiguous(
+    checker: Checker, holder: TypeId, name: str, found: list[tuple[Member, ...]], span: Span
+) -> CompileError:
+    ways = [".".join(step.name or "(anonymous)" for step in path) for path in found]
+    return reject(
+        "FC0208",
+        f"`{checker.spell(holder)}` has `{name}` in {len(found)} embedded members",
+        span,
+        "which one is meant",
+        notes=(f"they are {', '.join(f'`{way}`' for way in ways)}",),
+        help=f"name the way: `.{ways[0]}`",
+    )
 
 
 def _target(checker: Checker, type_id: TypeId) -> TypeId:

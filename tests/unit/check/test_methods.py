@@ -27,7 +27,11 @@ __attribute__((noinline)) int Shape::area(int k, const Point &p) const {
     return id + both + outside + limit + counter + first + corner.y;
 }
 }
-int main() { app::Shape shape; app::Point p{1, 2}; return shape.area(3, p); }
+struct Left { int twice; };
+struct Right { int twice, once; };
+struct Both : Left, Right {};
+__attribute__((noinline)) int ask(Both *b) { return b->Left::twice + b->once; }
+int main() { Both both{}; ask(&both); app::Shape shape; app::Point p{1, 2}; return shape.area(3, p); }
 """
 
 
@@ -65,3 +69,10 @@ def test_names_outside_the_class_are_found(probe: fetchc.Probe, expression: str)
 def test_a_local_hides_the_member(probe: fetchc.Probe) -> None:
     with pytest.raises(fetchc.CompileError, match="FC0401"):
         probe.compile("id")
+
+
+def test_a_member_of_two_bases_is_ambiguous(probe: fetchc.Probe) -> None:
+    assert probe.compile("b.once @ ask").fetcharg == "+8(%di):s32"
+    with pytest.raises(fetchc.CompileError, match="FC0208"):
+        probe.compile("b.twice @ ask")
+    assert probe.compile("b.Right.twice @ ask").fetcharg == "+4(%di):s32"
