@@ -161,6 +161,8 @@ class Classifier:
                 if self._rules.typedef_alignment:
                     alignment = self._declared_alignment(declared, 0)
                 if offset % alignment:
+                    if self._rules.typedef_alignment:
+                        self._refuse_unsaid_alignment(declared)
                     return False
                 if isinstance(found, ComplexType) and found.size == _EIGHTBYTE:
                     # float _Complex in a structure is two floats: it can straddle eightbytes.
@@ -175,6 +177,19 @@ class Classifier:
                     seen.add(pair)
                     waiting.append(pair)
         return True
+
+    def _refuse_unsaid_alignment(self, declared: TypeId) -> None:
+        # DW_AT_alignment is new in DWARF 5, and clang writes it there only: a member where its
+        # type's own alignment would not let it be is packed, or its typedef lowers that.
+        for _ in range(MAX_NESTING):
+            named = self._program.type(declared)
+            if isinstance(named, NamedType):
+                if named.alignment is None:
+                    raise UnclassifiedError(f"an alignment of `{named.name}` may be left unsaid")
+                return
+            if not isinstance(named, QualifiedType):
+                return
+            declared = named.target
 
     def _members(
         self, type_id: TypeId, found: StructType, start: int, size: int, merged: list[str]

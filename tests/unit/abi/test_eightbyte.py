@@ -247,6 +247,11 @@ def test_a_typedef_that_lowers_the_alignment() -> None:
     made = struct(table, 5, (character, 0), (unaligned, 1))
     assert parameter_places(table.program, C, [made]) == (stack(8),)
     assert parameter_places(table.program, convention("sysv-x86_64-clang"), [made]) == (reg(DI),)
+    # Before DWARF 5 clang does not say it: memory if it is packed, else a register.
+    unsaid = struct(table, 5, (character, 0), (table.add(NamedType("unaligned_int", t["int"])), 1))
+    (place,) = parameter_places(table.program, convention("sysv-x86_64-clang"), [unsaid])
+    assert isinstance(place, Absent)
+    assert "unaligned_int" in place.reason
 
 
 def test_objects_by_reference() -> None:
