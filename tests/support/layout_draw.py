@@ -79,16 +79,16 @@ class _Drawing:
         # As small as what is passed in registers, with several members in each of them.
         for _ in range(self._random.randint(2, 4)):
             which = self._random.random()
-            if which < 0.3:
+            if which < (0.65 if depth else 0.2):
                 name = self._random.choice(["int", "unsigned", "short", "unsigned char"])
                 base = Number(name, "char" if name[-4:] == "char" else "integer", 4)
                 width = self._random.randint(1, 8)
                 made.members.append(Member(self._name(), base, width))
-            elif which < 0.5 and depth < 1:
+            elif which < 0.55 and depth < 1:
                 inner = Record("struct", "")
                 self._small(inner, depth + 1)
                 made.members.append(Member(self._name(), inner))
-            elif which < 0.6:
+            elif which < 0.7:
                 made.members.append(Member(self._name(), self._pointer()))
             else:
                 names = ["char", "signed char", "short", "unsigned short", "int", "unsigned"]
