@@ -128,6 +128,14 @@ def _usual(name: str) -> str:
 
 
 def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError:
+    if not checker.program.has_debug_info:
+        return reject(
+            "FC0903",
+            f"the file has no debug information, no type `{name}` is known",
+            wanted.span,
+            "unknown type",
+            help="install the debug file of the binary, or use the language's own numbers",
+        )
     return reject(
         "FC0204",
         f"no type `{name}` is defined in the file",

@@ -28,7 +28,7 @@ def _run(argv: Sequence[str] | None) -> int:
     options = parse(sys.argv[1:] if argv is None else argv)
     if isinstance(options, int):
         return options
-    from fetchc.cli.output import Output, Unwritable
+    from fetchc.cli.output import Output, Unwritable, exit_status
     from fetchc.diag.errors import CompileError, DebugInfoError, Error
 
     output = Output(options.color)
@@ -39,7 +39,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return status
     except CompileError as refusal:
         output.diagnostics(refusal.diagnostics, "")
-        return 1
+        return exit_status(refusal.diagnostics)
     except DebugInfoError as unreadable:
         output.diagnostics((unreadable.diagnostic,), "")
         return 3

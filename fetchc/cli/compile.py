@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fetchc.api import Argument, Probe, Program
 from fetchc.cli.outcome import Outcome
-from fetchc.diag.errors import CompileError
+from fetchc.cli.output import exit_status
+from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.target.kernel import running_version
 
 TYPE_CHECKING = False
@@ -41,7 +42,7 @@ def run(options: Options, output: Output) -> int:
     if options.format == "probe":
         for probe, arguments in _by_probe(outcomes):
             output.line(probe.definition(arguments))
-    return int(any(outcome.refused for outcome in outcomes))
+    return exit_status([each for outcome in outcomes for each in outcome.refused])
 
 
 def _compile(
@@ -57,6 +58,8 @@ def _compile(
         outcome.argument = argument
     except CompileError as refusal:
         outcome.refused = refusal.diagnostics
+    except DebugInfoError as unreadable:
+        outcome.refused = (unreadable.diagnostic,)
     return outcome
 
 
@@ -80,4 +83,4 @@ def _json(
 
     result = document(program, kernel, shared, _by_probe(outcomes), outcomes)
     output.line(json.dumps(result, indent=2))
-    return int(any(outcome.refused for outcome in outcomes))
+    return exit_status([each for outcome in outcomes for each in outcome.refused])

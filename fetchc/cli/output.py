@@ -11,11 +11,21 @@ if TYPE_CHECKING:
 
     from fetchc.diag.model import Diagnostic
 
-__all__ = ["Output", "Unwritable"]
+__all__ = ["Output", "Unwritable", "exit_status"]
 
 
 class Unwritable(Exception):
     """Standard output takes no results: closed, or its disk is full."""
+
+
+def exit_status(refused: Sequence[Diagnostic]) -> int:
+    """The exit status for what was refused: 3 where the file is to blame, else 1, 0 for none.
+
+    A file that cannot be read has no place in an expression; a name that it lacks has one.
+    """
+    if any(each.code.startswith("FC09") and each.primary is None for each in refused):
+        return 3
+    return int(bool(refused))
 
 
 class Output:
