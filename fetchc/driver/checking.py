@@ -12,7 +12,7 @@ from fetchc.driver.fetching import ReadFetch
 from fetchc.driver.lines import ReadLine
 from fetchc.ir.nodes import ReturnValue
 from fetchc.record import Record
-from fetchc.syntax.definition import is_definition, read_definition
+from fetchc.syntax.definition import is_definition
 from fetchc.syntax.fetcharg import read_fetch
 from fetchc.target.kernel import dotted, kernel, previous, turns
 from fetchc.target.load import architecture
@@ -52,7 +52,7 @@ def check_definition(text: str, rules: Kernel) -> Checked:
     registers = architecture(_MACHINE).named
     try:
         if is_definition(text):
-            line = ReadLine(read_definition(text), text)
+            line = ReadLine(text)
         else:
             return _fetch(text, rules, registers)
     except CompileError as refused:

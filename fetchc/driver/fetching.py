@@ -55,20 +55,45 @@ class ReadFetch:
     diagnostic has its place. ``base`` is the node at the bottom.
     """
 
-    __slots__ = ("_count", "_places", "_tree", "base", "fetch", "problems", "upper")
+    __slots__ = (
+        "_count",
+        "_counted",
+        "_places",
+        "_read",
+        "_tree",
+        "_whole",
+        "base",
+        "problems",
+        "upper",
+    )
 
     def __init__(self, tree: FetchText) -> None:
         self._tree = tree
         self._places: dict[int, Span] = {}
-        self._count: Span | None = None
+        self._count: Span | None = None  # of an array
+        self._counted: int | None = None
         self.problems: list[Diagnostic] = []
+        self._whole = True
         self.upper: Span | None = None  # of $COMM, which younger kernels know
         self.base: Value | None = None
+        # A half that means nothing has a substitute, so that what is wrong with the other one
+        # is told as well: the stack pointer or a load for the value, a character for the type.
         value = self._value()
         store = self._store(value)
-        self.fetch: Fetch | None = None
-        if value is not None and store is not None:
-            self.fetch = Fetch(value, store)
+        if store is None:
+            self._whole = False
+            store = self._any_store()
+        self._read = Fetch(value, store)
+
+    @property
+    def fetch(self) -> Fetch | None:
+        """The fetch, None where the text means none."""
+        return self._read if self._whole else None
+
+    @property
+    def body(self) -> Span:
+        """Everything behind the name."""
+        return self._tree.body
 
     @property
     def name(self) -> Piece | None:
@@ -88,10 +113,11 @@ class ReadFetch:
         problems = list(self.problems)
         body = self._tree.body
         length = body.end - body.start
-        if self.fetch is not None:
-            for found, part in findings(self.fetch, kernel, kind, registers, True, length):
+        for found, part in findings(self._read, kernel, kind, registers, True, length):
+            counted = found.code == "FC0505" and self._count is not None
+            if self._whole or counted or id(part) in self._places:
                 problems.append(_at(found, self._place(found, part)))
-        elif length > kernel.body_bytes:
+        if self.fetch is None and length > kernel.body_bytes:
             note = f"Linux {kernel.name} takes {kernel.body_bytes} bytes"
             what = f"the fetch-arg takes {length} bytes"
             problems.append(_problem("FC0501", what, body, "too long", note))
@@ -115,18 +141,21 @@ class ReadFetch:
 
     # The value, from the outside in.
 
-    def _value(self) -> Value | None:
+    def _value(self) -> Value:
         part = self._tree.fetch
         loads: list[Load] = []
         while isinstance(part, Load):
             loads.append(part)
             part = part.inner
+        value: Value | None = None
         if part is None:
             self._nothing(loads)
-            value = None
         else:
             value = self._leaf(part)
         self.base = value
+        if value is None:
+            self._whole = False
+            value = StackPointer() if loads else Deref(StackPointer(), 0)
         for load in reversed(loads):
             offset = self._offset(load.opening)
             if load.tail is not None:
@@ -136,13 +165,13 @@ class ReadFetch:
             if isinstance(value, Comm):
                 what = "`$comm` is a text, there is nothing to dereference"
                 self._reject("FC0507", what, self._places[id(value)], "a text")
-                value = None
-            if value is not None and offset is not None:
-                user = load.opening.text[1:2] == "u"
-                value = Deref(value, offset, user)
-                self._mark(value, load.opening.span)
+                self._whole, value = False, StackPointer()
+            user = load.opening.text[1:2] == "u"
+            value = Deref(value, 0 if offset is None else offset, user)
+            if offset is None:
+                self._whole = False
             else:
-                value = None
+                self._mark(value, load.opening.span)
         if loads and not loads[0].closed:
             # The last bracket there is closes the first one: what is missing is missing inside.
             closed = [load for load in loads if load.closed]
@@ -274,13 +303,23 @@ class ReadFetch:
 
     # The type.
 
-    def _store(self, value: Value | None) -> Store | None:
+    def _any_store(self) -> Store:
+        return Char() if self._counted is None else Array(Char(), self._counted)
+
+    def _store(self, value: Value) -> Store | None:
         written = self._tree.type
         if written is None:
             return Text() if isinstance(value, Comm) else Word()
         name, bracket, rest = written.text.partition("[")
         at = written.span.start
         span = Span(at, at + len(name))
+        leaf = self._tree.fetch
+        if isinstance(leaf, Leaf) and leaf.text.startswith('\\"') and written.text != "string":
+            what = "an immediate string has no type but `string`"
+            self._reject("FC0507", what, written.span, "not legal here")
+            if bracket:
+                self._array_count(rest, Span(span.end + 1, written.span.end))
+            return None
         element = self._element(name, span)
         if element is None or not bracket:
             if bracket:
@@ -354,6 +393,7 @@ class ReadFetch:
         if count is None or count >= _COUNTS:
             self._reject("FC0505", f"`{inside}` is not a count", self._count, "not a count")
             return None
+        self._counted = count
         return count
 
 

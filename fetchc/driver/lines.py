@@ -21,6 +21,7 @@ from fetchc.emit.definition import (
     size_problem,
 )
 from fetchc.source import Span
+from fetchc.syntax.definition import read_definition
 from fetchc.syntax.fetcharg import kernel_number, read_fetch
 
 TYPE_CHECKING = False
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from fetchc.ir.nodes import Fetch
-    from fetchc.syntax.definition import DefinitionText, PlaceText
+    from fetchc.syntax.definition import PlaceText
     from fetchc.syntax.fetcharg import Piece
     from fetchc.target.kernel import Kernel
 
@@ -39,8 +40,9 @@ _ADDRESSES = 1 << 64  # an offset is read as an unsigned long
 
 
 class ReadLine:
-    """A line as read. ``kind`` is uprobe or uretprobe; ``problems`` those of the text alone.
+    """A line as read; raises CompileError where it is none.
 
+    ``kind`` is uprobe or uretprobe; ``problems`` are those of the text alone.
     ``path`` and ``offset`` are None where the line does not say them; ``path_place`` and
     ``place`` are where.
     """
@@ -57,8 +59,10 @@ class ReadLine:
         "problems",
     )
 
-    def __init__(self, tree: DefinitionText, text: str) -> None:
-        self._tree = tree
+    def __init__(self, text: str) -> None:
+        written, sign, _ = text.partition("#")
+        comment = Span(len(written), len(text)) if sign else None
+        tree = self._tree = read_definition(written)
         self._text = text
         self.problems: list[Diagnostic] = []
         self.path: str | None = None
@@ -66,10 +70,9 @@ class ReadLine:
         self.place = self.path_place = Span(len(text.rstrip()), len(text.rstrip()))
         self.kind = "uretprobe" if tree.letter.text[:1] == "r" else "uprobe"
         self._arguments: list[tuple[Piece, ReadFetch]] = []
-        comment = text.find("#")
-        if comment >= 0:
+        if comment is not None:
             what = "the kernel ignores the line from `#` on"
-            self._reject("FC0101", what, Span(comment, len(text)), "a comment")
+            self._reject("FC0101", what, comment, "a comment")
         if self._letter():
             self._names()
             self._place(tree.place)
@@ -190,7 +193,7 @@ class ReadLine:
                 # Once, at the argument that makes it too big.
                 if not before:
                     big = size_problem(fetches, kernel, self.kind)
-                    problems += [_at(each, piece.span, "one too many") for each in big]
+                    problems += [_at(each, read.body, "one too many") for each in big]
         length = len(os.fsencode(self._text))
         whole = Span(0, len(self._text))
         problems += [_at(each, whole, "too long") for each in line_problem(length, kernel)]

@@ -144,6 +144,8 @@ def argument_problem(
     name: str, position: int, seen: Container[str], kernel: Kernel
 ) -> Diagnostic | None:
     """What is wrong with the name of the argument number ``position`` behind those of ``seen``."""
+    if not name:
+        return Diagnostic("FC0207", "the argument's name is missing")
     if not is_identifier(name):
         return Diagnostic("FC0207", f"`{name}` is not a C identifier")
     if len(name) > kernel.argument_name_bytes:

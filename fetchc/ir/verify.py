@@ -80,9 +80,10 @@ def findings(
     that the fetch was read from, None for that of its own notation.
     """
     chain = _chain(fetch.value)
-    problems = _shape(chain, registers)
+    problems = _shape(chain)
     if problems:
         return problems  # no text, and no sense in counting
+    problems = _register(chain[-1], registers)
     problems += _numbers(chain, kernel)
     problems += _store(fetch.store, kernel)
     problems += _legal(fetch, chain, kernel, kind, tolerant)
@@ -135,7 +136,7 @@ def _chain(value: Value) -> list[Value]:
     return chain
 
 
-def _shape(chain: list[Value], registers: Container[str] | None) -> list[Finding]:
+def _shape(chain: list[Value]) -> list[Finding]:
     # What has no text at all, or one that means something else.
     base = chain[-1]
     if isinstance(base, Absolute | Image):
@@ -147,6 +148,10 @@ def _shape(chain: list[Value], registers: Container[str] | None) -> list[Finding
     if isinstance(base, Comm) and len(chain) > 1:
         what = "`$comm` is a text, there is nothing to dereference"
         return [(Diagnostic("FC0507", what), base)]
+    return []
+
+
+def _register(base: Value, registers: Container[str] | None) -> list[Finding]:
     if isinstance(base, Register) and registers is not None and base.name not in registers:
         return [(Diagnostic("FC0512", f"the kernel knows no register `%{base.name}`"), base)]
     return []
