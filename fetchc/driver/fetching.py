@@ -9,11 +9,11 @@ of those is refused here; tests/live/test_kernel_verdicts.py lists them.
 from __future__ import annotations
 
 from fetchc.diag.model import Diagnostic, Label
+from fetchc.driver.stores import problem_at, read_element
 from fetchc.emit.definition import argument_problem
 from fetchc.ir.nodes import (
     Absolute,
     Array,
-    Bits,
     Char,
     Comm,
     Deref,
@@ -22,7 +22,6 @@ from fetchc.ir.nodes import (
     Immediate,
     Register,
     ReturnValue,
-    Scalar,
     StackEntry,
     StackPointer,
     Symbol,
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadFetch"]
 
-_SCALARS = tuple([f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)])
-_KERNEL_ONLY = ("symstr", "%pd", "%pD")
 _COUNTS = 1 << 32  # an array's count is read as an unsigned int
 
 
@@ -120,11 +117,11 @@ class ReadFetch:
         if self.fetch is None and length > kernel.body_bytes:
             note = f"Linux {kernel.name} takes {kernel.body_bytes} bytes"
             what = f"the fetch-arg takes {length} bytes"
-            problems.append(_problem("FC0501", what, body, "too long", note))
+            problems.append(problem_at("FC0501", what, body, "too long", note))
         if self.upper is not None and not kernel.has("upper_comm"):
             note = f"Linux {kernel.first('upper_comm')} was the first; `$comm` is the same"
             what = f"Linux {kernel.name} does not know `$COMM`"
-            problems.append(_problem("FC0506", what, self.upper, "not known", note))
+            problems.append(problem_at("FC0506", what, self.upper, "not known", note))
         return problems
 
     def _place(self, found: Diagnostic, part: Value | Store | None) -> Span:
@@ -133,7 +130,7 @@ class ReadFetch:
         return self._tree.body if part is None else self._places.get(id(part), self._tree.body)
 
     def _reject(self, code: str, what: str, span: Span, label: str, note: str = "") -> None:
-        self.problems.append(_problem(code, what, span, label, note))
+        self.problems.append(problem_at(code, what, span, label, note))
 
     def _mark(self, node: Value | Store, span: Span) -> None:
         # By identity: nodes are equal where their content is. The fetch keeps them alive.
@@ -320,7 +317,12 @@ class ReadFetch:
             if bracket:
                 self._array_count(rest, Span(span.end + 1, written.span.end))
             return None
-        element = self._element(name, span)
+        read = read_element(name, span)
+        element = None if isinstance(read, Diagnostic) else read
+        if isinstance(read, Diagnostic):
+            self.problems.append(read)
+        else:
+            self._mark(read, span)
         if element is None or not bracket:
             if bracket:
                 self._array_count(rest, Span(span.end + 1, written.span.end))
@@ -334,48 +336,6 @@ class ReadFetch:
         array = Array(element, count)
         self._mark(array, span)
         return array
-
-    def _element(self, name: str, span: Span) -> Store | None:
-        store: Store | None = None
-        if name in _SCALARS:
-            store = Scalar(name[0], int(name[1:]))
-        elif name == "char":
-            store = Char()
-        elif name in ("string", "ustring"):
-            store = Text(name == "ustring")
-        elif name == "symbol":
-            store = Symbol()
-        elif name[:1] == "b" and "/" in name:
-            store = self._bits(name, span)
-            if store is None:
-                return None
-        else:
-            what = f"the kernel has no type `{name}`" if name else "the type is missing"
-            note = "types are u8 to u64, s8 to s64, x8 to x64, char, string, bW@O/C"
-            if name in _KERNEL_ONLY:
-                what, note = f"`{name}` does not work in a uprobe", "it is for kernel probes"
-            self._reject("FC0507", what, span, "no type", note)
-            return None
-        self._mark(store, span)
-        return store
-
-    def _bits(self, name: str, span: Span) -> Bits | None:
-        # b WIDTH @ OFFSET / CONTAINER, each without a sign.
-        front, _, container_text = name[1:].partition("/")
-        container = kernel_number(container_text)
-        width_text, at, offset_text = front.partition("@")
-        width = kernel_number(width_text) if width_text[:1].isdecimal() else None
-        offset = kernel_number(offset_text) if offset_text[:1].isdecimal() else None
-        if container not in (8, 16, 32, 64):
-            what = f"a bit field's container has 8, 16, 32 or 64 bits, not `{container_text}`"
-            self._reject("FC0507", what, span, "no type")
-            return None
-        if not at or width is None or offset is None:
-            what = f"`{name}` is not a bit field"
-            note = "it is written bWIDTH@OFFSET/CONTAINER: `b3@4/8`"
-            self._reject("FC0507", what, span, "not a bit field", note)
-            return None
-        return Bits(width, offset, container)
 
     def _array_count(self, rest: str, span: Span) -> int | None:
         inside, closed, suffix = rest.partition("]")
@@ -395,10 +355,6 @@ class ReadFetch:
             return None
         self._counted = count
         return count
-
-
-def _problem(code: str, what: str, span: Span, label: str, note: str = "") -> Diagnostic:
-    return Diagnostic(code, what, Label(span, label), notes=(note,) if note else ())
 
 
 def _at(found: Diagnostic, span: Span) -> Diagnostic:
