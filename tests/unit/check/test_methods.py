@@ -31,7 +31,13 @@ struct Left { int twice; };
 struct Right { int twice, once; };
 struct Both : Left, Right {};
 __attribute__((noinline)) int ask(Both *b) { return b->Left::twice + b->once; }
-int main() { Both both{}; ask(&both); app::Shape shape; app::Point p{1, 2}; return shape.area(3, p); }
+int main() {
+    Both both{};
+    ask(&both);
+    app::Shape shape;
+    app::Point p{1, 2};
+    return shape.area(3, p);
+}
 """
 
 
