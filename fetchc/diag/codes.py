@@ -66,6 +66,7 @@ TITLES = {
     "FC0605": "members of a whole structure were left out",
     "FC0606": "nothing is known of the code at the probed address",
     "FC0607": "an executable may hold the live copy of a library's variable",
+    "FC0608": "a signed number of a few bits is printed unsigned",
     "FC0901": "the file cannot be read",
     "FC0902": "the file is not an ELF file",
     "FC0903": "the file has no debug information",

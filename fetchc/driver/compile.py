@@ -7,6 +7,7 @@ from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.sites import Found
+from fetchc.ir.nodes import Bits
 from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
 from fetchc.lower.lower import lower
@@ -65,6 +66,8 @@ def compile_argument(
     node = check(checker, argument.expression)
     lowered = lower(checker, node, argument.format, whole)
     span = argument.expression.span
+    if any(isinstance(one.fetch.store, Bits) and one.decode.signed for one in lowered):
+        checker.warnings.append(_unsigned(span))
     parts = []
     for one in lowered:
         _accepted(found, one.fetch, kernel, span)
@@ -85,6 +88,15 @@ def compile_argument(
         checker.spell(node.type),
         tuple(parts),
         tuple(checker.warnings),
+    )
+
+
+def _unsigned(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "FC0608",
+        "the kernel prints these bits unsigned: a negative number shows as a large one",
+        Label(span, "a signed number in part of a word"),
+        notes=("the JSON form's `decode` tells a reader the width and the sign",),
     )
 
 
