@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.driver.sites import Found
     from fetchc.driver.variables import Shown
     from fetchc.ir.decode import Decode
-    from fetchc.program import model
+    from fetchc.program import protocol
     from fetchc.program.model import Function
     from fetchc.syntax import tree
     from fetchc.target.kernel import Kernel
@@ -47,7 +47,7 @@ class Program:
     """One file: an executable or a shared library, with or without debug information."""
 
     def __init__(self, path: str) -> None:
-        self._program: model.Program = open_program(path)
+        self._program: protocol.Program = open_program(path)
         self._lock = RLock()
 
     @property
@@ -133,7 +133,9 @@ class Program:
 class Probe:
     """A probe point of a program, and the rules of the kernel that is to run it."""
 
-    def __init__(self, program: model.Program, lock: RLock, found: Found, kernel: Kernel) -> None:
+    def __init__(
+        self, program: protocol.Program, lock: RLock, found: Found, kernel: Kernel
+    ) -> None:
         self._program = program
         self._lock = lock
         self._found = found

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from fetchc.program.model import Function, Program
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
     from fetchc.target.model import Convention
 
 __all__ = ["convention_for", "go_version"]

@@ -35,7 +35,7 @@ from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Program
+    from fetchc.program.protocol import Program
     from fetchc.program.types import Type
     from fetchc.target.model import EightbyteRules
     from fetchc.units import TypeId

@@ -43,8 +43,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.program.model import Program
     from fetchc.program.places import Absent, Place
+    from fetchc.program.protocol import Program
     from fetchc.target.model import Convention
     from fetchc.units import DwarfRegister, TypeId
 

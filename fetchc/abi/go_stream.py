@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.program.model import Program
+    from fetchc.program.protocol import Program
     from fetchc.units import TypeId
 
     Shape = int | tuple["Shape", ...]

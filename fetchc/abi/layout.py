@@ -13,8 +13,8 @@ from fetchc.units import TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Program
     from fetchc.program.places import Absent
+    from fetchc.program.protocol import Program
     from fetchc.program.types import Type
 
 __all__ = [

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.abi.go import CallLayout
-    from fetchc.program.model import Function, Program
+    from fetchc.program.model import Function
     from fetchc.program.places import Place
+    from fetchc.program.protocol import Program
     from fetchc.target.model import Convention
     from fetchc.units import TypeId
 

@@ -11,7 +11,8 @@ from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Function, Program, Variable
+    from fetchc.program.model import Function, Variable
+    from fetchc.program.protocol import Program
     from fetchc.target.model import Convention
     from fetchc.units import TypeId
 

@@ -19,7 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.diag.model import Diagnostic
     from fetchc.lang.base import Language
-    from fetchc.program.model import Function, Program
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
     from fetchc.program.types import Type
     from fetchc.target.model import Architecture
     from fetchc.units import Address

@@ -1,4 +1,4 @@
-"""One ELF file with DWARF as a :class:`~fetchc.program.model.Program`.
+"""One ELF file with DWARF as a :class:`~fetchc.program.protocol.Program`.
 
 Opening reads the ELF headers and nothing else. Every question goes to the module of
 its concept (functions, variables, types, names); this one only holds them together and
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.dwarf.die import Die
-    from fetchc.program.model import Extent, Function, Program, Variable
+    from fetchc.program.model import Extent, Function, Variable
     from fetchc.program.places import Place
+    from fetchc.program.protocol import Program
     from fetchc.program.types import Type
     from fetchc.units import FileOffset, TypeId
 
@@ -52,7 +53,7 @@ GET_DEBUG_INFO = "install the program's debug package, or build it with -g"
 
 
 class DwarfProgram:
-    """Implements every question of :class:`~fetchc.program.model.Program`, lazily."""
+    """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
         "_definitions",

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fetchc.driver.layout import Layout
-    from fetchc.program.model import Function, Program
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
 
 __all__ = ["described", "layouts", "matching"]
 

@@ -13,7 +13,8 @@ from fetchc.units import Address
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function, Program
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
 
 __all__ = ["Found", "find_function", "find_site"]

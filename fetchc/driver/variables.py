@@ -16,7 +16,8 @@ from fetchc.syntax import tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.driver.sites import Found
-    from fetchc.program.model import Program, Variable
+    from fetchc.program.model import Variable
+    from fetchc.program.protocol import Program
     from fetchc.target.kernel import Kernel
 
 __all__ = ["Shown", "visible"]

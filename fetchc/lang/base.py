@@ -14,7 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fetchc.program.model import Function, Program
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
     from fetchc.units import TypeId
 
 __all__ = ["Language"]

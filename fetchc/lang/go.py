@@ -16,7 +16,8 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Function, Program
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
     from fetchc.units import TypeId
 
 __all__ = ["GO", "package_of"]

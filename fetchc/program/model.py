@@ -1,6 +1,6 @@
 """Functions, variables and where they are.
 
-``Program``, which is asked for them, is for type checkers: :mod:`fetchc.program.protocol`.
+Who is asked for them is a ``Program``: :mod:`fetchc.program.protocol`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.places import Place
-    from fetchc.program.protocol import Program
     from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
-__all__ = ["Extent", "Function", "Program", "Variable"]
+__all__ = ["Extent", "Function", "Variable"]
 
 
 class Function(Record):
