@@ -74,7 +74,7 @@ def test_a_whole_structure_leaves_it_out(tmp_path: Path) -> None:
     found = probe(tmp_path, dw.DW_TAG_structure_type)
     whole = found.compile("*p").whole
     assert [part.suffix for part in whole.parts] == ["a", "after"]
-    assert [warning.code for warning in whole.warnings] == ["FC0605"]
+    assert "FC0605" in [warning.code for warning in whole.warnings]
 
 
 def test_members_of_a_union_overlap(tmp_path: Path) -> None:
