@@ -32,6 +32,7 @@ def run(options: Options, output: Output) -> int:
     layouts = program.layouts(glob)
     if not layouts:
         output.say(f"no type matches `{glob}` in {program.path}")
+        _suggest(program, glob, output)
         return 1
     if options.format == "json":
         import json
@@ -43,6 +44,16 @@ def run(options: Options, output: Output) -> int:
             output.line("")
         _print(output, each)
     return 0
+
+
+def _suggest(program: Program, name: str, output: Output) -> None:
+    from fetchc.check.suggest import nearest
+
+    known = list(program.types())
+    known += [other.rpartition(" ")[2] for other in known]  # struct s is also found as s
+    close = nearest(name, known, most=5)
+    if close:
+        output.say(f"names like it: {', '.join(f'`{other}`' for other in close)}")
 
 
 def _print(output: Output, shown: Layout) -> None:

@@ -7,7 +7,7 @@ from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.sites import Found
-from fetchc.ir.nodes import Bits
+from fetchc.ir.nodes import Bits, Fetch, Scalar
 from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
 from fetchc.lower.lower import lower
@@ -17,7 +17,6 @@ from fetchc.source import Span
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.ir.decode import Decode
-    from fetchc.ir.nodes import Fetch
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel import Kernel
 
@@ -70,12 +69,13 @@ def compile_argument(
         checker.warnings.append(_unsigned(span))
     parts = []
     for one in lowered:
-        _accepted(found, one.fetch, kernel, span)
+        fetch = one.fetch if argument.format is not None else _for_kernel(one.fetch, kernel)
+        _accepted(found, fetch, kernel, span)
         parts.append(
             Part(
                 one.suffix,
-                one.fetch,
-                body(one.fetch),
+                fetch,
+                body(fetch),
                 one.decode,
                 checker.spell(one.type),
                 one.companion,
@@ -89,6 +89,16 @@ def compile_argument(
         tuple(parts),
         tuple(checker.warnings),
     )
+
+
+def _for_kernel(fetch: Fetch, kernel: Kernel) -> Fetch:
+    # Kernels that have no xN yet (before 4.9) print uN in hexadecimal.
+    store = fetch.store
+    if not isinstance(store, Scalar) or store.kind != "x":
+        return fetch
+    if kernel.version >= kernel.store("hexadecimal").first:
+        return fetch
+    return Fetch(fetch.value, Scalar("u", store.bits))
 
 
 def _unsigned(span: Span) -> Diagnostic:
