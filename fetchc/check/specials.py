@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.check.typed import Follow, Held, Special
 from fetchc.diag.errors import reject
 from fetchc.program.places import InMemory, InRegister
-from fetchc.program.types import CharType
+from fetchc.program.types import CharType, UnknownType
 from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
@@ -128,6 +128,8 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
     result = site.program.result(site.function)
     if result is None:
         raise _no_result(site.function.name, span)
+    if isinstance(checker.resolved(result), UnknownType):
+        return Special("result", "", word, span)  # assembly: all that is known is the register
     from fetchc.abi import convention_for, result_place
 
     convention = convention_for(site.program, site.function)

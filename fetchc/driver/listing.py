@@ -47,6 +47,7 @@ def _signature(program: Program, function: Function) -> str:
     if function.die is None:
         return function.symbol
     from fetchc.lang import language
+    from fetchc.program.types import UnknownType
 
     spell = language(function.language).spell
     inputs: list[str] = []
@@ -55,7 +56,7 @@ def _signature(program: Program, function: Function) -> str:
         text = f"{parameter.name} {spell(program, parameter.type)}".strip()
         (results if parameter.kind == "result" else inputs).append(text)
     result = program.result(function)
-    if result is not None:
+    if result is not None and not isinstance(program.type(result), UnknownType):
         results.append(spell(program, result))
     arrow = f" -> {', '.join(results)}" if results else ""
     return f"{function.symbol}({', '.join(inputs)}){arrow}"

@@ -27,6 +27,7 @@ CPP |= {dw.DW_LANG_C_plus_plus_23}
 OBJECTIVE_C = frozenset({dw.DW_LANG_ObjC, dw.DW_LANG_ObjC_plus_plus})
 # Their first index is 0, as in C (DWARF 5, table 7.17): UPC, D, OpenCL, Swift, and assemblers.
 FROM_ZERO = C | CPP | OBJECTIVE_C | {dw.DW_LANG_Go, dw.DW_LANG_Rust}
+ASSEMBLY = frozenset({dw.DW_LANG_Mips_Assembler, dw.DW_LANG_Assembly})
 FROM_ZERO |= {0x12, 0x13, 0x15, 0x1E, 0x31, dw.DW_LANG_Mips_Assembler}
 
 
@@ -41,6 +42,8 @@ def language_key(unit: Unit) -> str:
         return "c++"
     if language == dw.DW_LANG_Go:
         return "go"
+    if language in ASSEMBLY:
+        return "asm"
     return "rust" if language == dw.DW_LANG_Rust else str(language)
 
 

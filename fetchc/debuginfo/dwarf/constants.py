@@ -259,6 +259,7 @@ DW_LANG_C_plus_plus_20 = 0x2B
 DW_LANG_C17 = 0x2C
 DW_LANG_C_plus_plus_23 = 0x3A
 DW_LANG_C23 = 0x3E
+DW_LANG_Assembly = 0x31
 DW_LANG_Mips_Assembler = 0x8001
 
 # Range list entries
