@@ -113,10 +113,15 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
         base = base.base
     if not isinstance(base, tree.Name) or base.line is not None:
         return None
-    if scope.find(checker, base.text, None, base.span) is not None:
+    # Names near at hand first: looking outside functions can read the whole file.
+    if scope.find_local(checker, base.text, None) is not None:
+        return None
+    if _of_receiver(checker, base.text, base.span) is not None:
+        return None
+    if scope.find_global(checker, base.text, None, base.span) is not None:
         return None
     whole = ".".join([base.text, *reversed(words)])
-    variable = scope.find(checker, whole, None, node.span)
+    variable = scope.find_global(checker, whole, None, node.span)
     return None if variable is None else scope.held(checker, variable, node.span)
 
 

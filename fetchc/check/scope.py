@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.source import Span
 
-__all__ = ["find", "find_global", "find_local", "held", "receiver", "unknown", "visible"]
+__all__ = ["find_global", "find_local", "held", "receiver", "unknown", "visible"]
 
 
 def visible(site: Site, function: Function) -> tuple[Variable, ...]:
@@ -34,17 +34,11 @@ def visible(site: Site, function: Function) -> tuple[Variable, ...]:
     return tuple(sorted(known, key=lambda variable: variable.kind == "local"))
 
 
-def find(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:
-    """The variable ``name`` as the source's scoping finds it, None where there is none.
-
-    ``line`` picks a declaration by its line, where an inner one hides it. Raises
-    CompileError FC0208 where several files have one, and none of them is the function's.
-    """
-    return find_local(checker, name, line) or find_global(checker, name, line, span)
-
-
 def find_local(checker: Checker, name: str, line: int | None) -> Variable | None:
-    """A local variable or parameter; Go's captured variables by their plain names."""
+    """A local variable or parameter; Go's captured variables by their plain names.
+
+    ``line`` picks a declaration by its line, where an inner one hides it.
+    """
     site = checker.site
     if site.function is None or site.function.die is None:
         return None
@@ -56,7 +50,11 @@ def find_local(checker: Checker, name: str, line: int | None) -> Variable | None
 
 
 def find_global(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:
-    """A variable outside functions, under the names that the language gives it there."""
+    """A variable outside functions, under the names that the language gives it there.
+
+    ``line`` picks a declaration by its line. Raises CompileError FC0208 where several files
+    have one, and none of them is the function's.
+    """
     site = checker.site
     candidates: tuple[str, ...] = (name,)
     if site.function is not None and site.function.die is not None:
