@@ -94,11 +94,10 @@ def _only_slot(site: Site, variable: Variable) -> Place | None:
 def _is_passed_there(
     site: Site, function: Function, variable: Variable, slot: FrameRelative
 ) -> bool:
-    parameters = site.program.parameters(function)
     places = _convention_places(site, function)
     offset = slot.offset + site.architecture.entry_stack_bytes
     passed = InMemory(site.architecture.stack_pointer, ByteOffset(offset))
-    position = next(i for i, p in enumerate(parameters) if p.die == variable.die)
+    position = _position(site.program.parameters(function), variable)
     # Where the convention does not know either, the debug information is all there is.
     return isinstance(places[position], Absent) or places[position] == passed
 
@@ -125,7 +124,7 @@ def _parameter_at_entry(
 ) -> tuple[Place, Diagnostic | None]:
     parameters = site.program.parameters(function)
     places = _convention_places(site, function)
-    position = next(i for i, p in enumerate(parameters) if p.die == variable.die)
+    position = _position(parameters, variable)
     by_convention = places[position]
     if site.language.convention_first:
         from fetchc.check.go_places import go_place
@@ -152,6 +151,10 @@ def _parameter_at_entry(
         note = "the compiler changed how this function is called"
         return found, settled(variable, note, span)
     raise disagreement(site, function, variable, by_convention, found, span)
+
+
+def _position(parameters: tuple[Variable, ...], variable: Variable) -> int:
+    return next(i for i, parameter in enumerate(parameters) if parameter.die == variable.die)
 
 
 def _convention_places(site: Site, function: Function) -> tuple[Place, ...]:

@@ -43,7 +43,6 @@ class Compiled(Record):
 
     text: str
     name: str | None
-    found: Found
     type: str
     parts: tuple[Part, ...]
     warnings: tuple[Diagnostic, ...]
@@ -84,7 +83,6 @@ def compile_argument(
     return Compiled(
         text,
         argument.name,
-        found,
         checker.spell(node.type),
         tuple(parts),
         tuple(checker.warnings),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Follow, Part, Special
+from fetchc.check.typed import Special
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.lower.model import Lowered
@@ -14,7 +14,6 @@ from fetchc.program.types import (
     DeclaredType,
     FunctionType,
     InterfaceType,
-    IntType,
     MapType,
     PointerType,
     SliceType,
@@ -23,7 +22,6 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
-from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,13 +80,13 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
 
 
 def _count(checker: Checker, node: Typed) -> Lowered:
-    # A map or channel is worth its number of entries; its header begins with it.
-    word = ByteSize(checker.program.word_bytes)
-    count = checker.program.intern(IntType("int", word, True))
-    inner = Part(Follow(node, count, node.span), ByteOffset(0), None, count, node.span)
-    made = plain(checker, count)
+    # A map or channel is worth its number of entries.
+    from fetchc.check.builtins import length
+
+    entries = length(checker, node, node.span)
+    made = plain(checker, entries.type)
     assert made is not None
-    return scalar(checker, inner, made)
+    return scalar(checker, entries, made)
 
 
 def _leaves(checker: Checker, node: Typed, made: StructType) -> tuple[Lowered, ...]:

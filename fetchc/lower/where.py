@@ -76,7 +76,7 @@ def where(site: Site, node: Typed) -> Where:
         case Part(base=base, offset=offset):
             return _inside(where(site, base), offset)
         case Follow(base=base):
-            return _memory(*pointer(site, base))
+            return Memory(*pointer(site, base))
         case Convert(base=base):
             return where(site, base)
         case Constant(value=value):
@@ -102,7 +102,7 @@ def pointer(site: Site, node: Typed) -> tuple[Value, int]:
         case Address(base=base):
             found = where(site, base)
             if isinstance(found, Memory):
-                return _apart(found)
+                return found.base, found.offset
             raise reject(
                 "FC0405", "a value in a register has no address", node.span, "not in memory"
             )
@@ -160,7 +160,7 @@ def _held(site: Site, place: places.Place, span: Span) -> Where:
         case places.AtAddress(address=address):
             return Memory(Image(site.program.image_offset(address, site.address)), 0)
         case places.Indirect(pointer=inner, offset=offset):
-            return _memory(load_word(site, _held(site, inner, span), span), offset)
+            return Memory(load_word(site, _held(site, inner, span), span), offset)
         case places.Constant(value=value):
             return Known(value)
         case places.Pieces(pieces=pieces):
@@ -244,14 +244,6 @@ def _loaded(value: Deref) -> Memory:
     if isinstance(value.base, Image | Absolute):
         return Memory(value.base, 0)
     return Memory(value.base, value.offset)
-
-
-def _memory(base: Value, offset: int) -> Memory:
-    return Memory(base, offset)
-
-
-def _apart(found: Memory) -> tuple[Value, int]:
-    return found.base, found.offset
 
 
 def _deref(base: Value, offset: int) -> Deref:

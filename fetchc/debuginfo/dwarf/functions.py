@@ -255,17 +255,5 @@ def _subprograms(info: DebugInfo, unit: Unit) -> Iterator[Die]:
     return (die for die in info.children(unit.top) if die.tag == DW_TAG_subprogram)
 
 
-def _descendants(info: DebugInfo, die: Die) -> Iterator[Die]:
-    waiting: list[Iterator[Die]] = [iter(info.children(die))]
-    while waiting:
-        following = next(waiting[-1], None)
-        if following is None:
-            waiting.pop()
-            continue
-        yield following
-        if following.has_children:
-            waiting.append(iter(info.children(following)))
-
-
 def _encoded(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
