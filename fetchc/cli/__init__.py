@@ -29,7 +29,7 @@ def _run(argv: Sequence[str] | None) -> int:
     if isinstance(options, int):
         return options
     from fetchc.cli.output import Output, Unwritable, exit_status
-    from fetchc.diag.errors import CompileError, DebugInfoError, Error
+    from fetchc.diag.errors import CompileError, DebugInfoError, TracerError
 
     output = Output(options.color)
     try:
@@ -43,8 +43,8 @@ def _run(argv: Sequence[str] | None) -> int:
     except DebugInfoError as unreadable:
         output.diagnostics((unreadable.diagnostic,), "")
         return 3
-    except Error as refused:
-        output.say(f"error: {refused}")
+    except TracerError as refused:
+        output.diagnostics(refused.diagnostics, "")
         return 4
     except BrokenPipeError:
         return _quiet_end()

@@ -1,7 +1,7 @@
 """Every diagnostic code with its title. Numbers are never reused.
 
 The first two digits say which question failed: 01 the text, 02 names, 03 types,
-04 places, 05 the kernel's rules, 06 warnings (right, but it can surprise), 09 files.
+04 places, 05 the kernel's rules, 06 warnings (right, but it can surprise), 07 tracing, 09 files.
 
 To add one: a line here, a long text in :mod:`fetchc.diag.explain`, the place that
 raises it, a case under ``corpus/diagnostics/``. Tests hold the four together.

@@ -56,7 +56,14 @@ class DebugInfoError(Error):
 
 
 class TracerError(Error):
-    """The kernel, or a permission, refused."""
+    """The kernel, or a permission, refused; ``diagnostics`` says what and what helps.
+
+    Their codes are of the FC07 family.
+    """
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
+        self.diagnostics = diagnostics
 
 
 def reject(

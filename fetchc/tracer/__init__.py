@@ -1,0 +1,1 @@
+"""The live side: definitions go into the kernel, records come out, values are made of them."""

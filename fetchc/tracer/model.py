@@ -1,0 +1,122 @@
+"""What the rooms of the tracer hand to each other: plans go in, samples and events come out."""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.tracer.shape import Shape
+
+    Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+__all__ = ["Event", "Field", "Format", "Plan", "Sample", "Wanted"]
+
+
+class Wanted(Record):
+    """A value that the user asked for: its label (the name, or the expression as given).
+
+    ``shape`` says how the fetched fields of a record make the value.
+    """
+
+    label: str
+    shape: Shape
+
+
+class Plan(Record):
+    """One event of the kernel, and how its records become values.
+
+    ``definitions`` are lines of ``uprobe_events``, one for each address, all of one group and
+    event. ``kind`` is that of the JSON form: entry, return, return-site, line, inline, offset.
+    ``address`` is the first probed instruction's, as the file states it.
+    """
+
+    group: str
+    event: str
+    path: str
+    function: str | None
+    kind: str
+    address: int
+    definitions: tuple[str, ...]
+    values: tuple[Wanted, ...]
+
+
+class Field(Record):
+    """A field of a record: where it stands, in bytes from the start of the record.
+
+    ``count`` is an array's number of elements, None for a single one; ``size`` is that of one
+    element. ``text`` fields hold ``__data_loc`` words of 4 bytes: offset (low 16 bits) and length
+    with the NUL (high 16 bits, 0 for a fault). Source: Documentation/trace/events.rst.
+    """
+
+    name: str
+    offset: int
+    size: int
+    signed: bool
+    count: int | None
+    text: bool
+
+
+class Format(Record):
+    """The ``format`` file of an event: the number that its records carry, its fields in order."""
+
+    id: int
+    event: str
+    fields: tuple[Field, ...]
+
+
+class Sample:
+    """One record as the ring buffer holds it; ``data`` starts at the record's common header.
+
+    ``nanoseconds`` is the trace clock's; ``thread`` the kernel's number of the task.
+    ``stack`` are return addresses of the program, innermost first, where they were asked for.
+    """
+
+    __slots__ = ("cpu", "data", "event", "nanoseconds", "stack", "thread")
+
+    def __init__(self, event: int, cpu: int, nanoseconds: int, thread: int, data: bytes) -> None:
+        self.event = event
+        self.cpu = cpu
+        self.nanoseconds = nanoseconds
+        self.thread = thread
+        self.data = data
+        self.stack: tuple[int, ...] = ()
+
+
+class Event:
+    """A sample with its values: what :meth:`Session.events` gives, one for each hit.
+
+    ``args`` has a value for each label; the labels whose memory could not be read are in
+    ``faults``, and their value is None. ``timestamp`` is in seconds of the trace clock, ``pid``
+    the process, ``thread`` its thread.
+    """
+
+    __slots__ = (
+        "address", "args", "comm", "cpu", "faults", "name", "pid", "plan", "stack", "thread",
+        "timestamp",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        plan: Plan,
+        pid: int,
+        thread: int,
+        comm: str,
+        cpu: int,
+        timestamp: float,
+        address: int,
+        args: dict[str, Value],
+        faults: tuple[str, ...],
+        stack: tuple[int, ...] = (),
+    ) -> None:
+        self.plan = plan
+        self.name = plan.event
+        self.pid = pid
+        self.thread = thread
+        self.comm = comm
+        self.cpu = cpu
+        self.timestamp = timestamp
+        self.address = address
+        self.args = args
+        self.faults = faults
+        self.stack = stack
