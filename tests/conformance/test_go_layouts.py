@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.conformance.c.check import KERNEL, Change, as_it_is, decoded
+from fetchc.conformance.go.layouts import GoExpression, GoLayouts, GoProbe
+from fetchc.conformance.machine import Machine, Memory
+from fetchc.conformance.machine import run as run_machine
+from fetchc.conformance.stops import Stop, run_with_stops, unavailable
 from fetchc.ir.decode import Decode
-from tests.support.go_layouts import GoExpression, GoLayouts, GoProbe
-from tests.support.go_signatures import build_go
-from tests.support.layout_check import KERNEL, Change, as_it_is, decoded
-from tests.support.machine import Machine, Memory
-from tests.support.machine import run as run_machine
-from tests.support.stops import Stop, run_with_stops, unavailable
-from tests.support.toolchains import GO_VERSIONS, require
+from tests.support.toolchains import GO_VERSIONS, build_go, require
 
 TYPES, EXPRESSIONS = 40, 24
 # The kernel's names by DWARF number: System V ABI, AMD64 supplement, figure 3.36.

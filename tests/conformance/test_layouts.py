@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fetchc.check.indices
+from fetchc.conformance.c.check import Change, Failure, Tally, check, probes_of
+from fetchc.conformance.c.draw import draw
+from fetchc.conformance.c.program import Probe
+from fetchc.conformance.c.reduce import reduced, report
+from fetchc.conformance.c.types import Family
 from fetchc.ir.decode import Decode
-from tests.support.layout_check import Change, Failure, Tally, check, probes_of
-from tests.support.layout_draw import draw
-from tests.support.layout_program import Probe
-from tests.support.layout_reduce import reduced, report
-from tests.support.layouts import Family
 from tests.support.toolchains import require
 
 FAMILIES, EXPRESSIONS = 9, 24

@@ -2,7 +2,7 @@
 
 A program of our own maps two pages, fills them and its registers from its standard input,
 and passes one instruction with a probe for each fetch. The kernel, the interpreter of
-fetch-arg text (tests/support/machine.py) and ``ir.evaluate`` must show the same.
+fetch-arg text (fetchc/conformance/machine.py) and ``ir.evaluate`` must show the same.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from elftools.elf.sections import SymbolTableSection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fetchc.conformance import machine
 from fetchc.emit.definition import definition
 from fetchc.emit.fetcharg import body
 from fetchc.ir.evaluate import State, evaluate
@@ -28,7 +29,7 @@ from fetchc.ir.verify import verify
 from fetchc.target.kernel import kernel, running_version
 from fetchc.units import FileOffset
 from tests.property.test_fetch_values import shown
-from tests.support import fetches, machine
+from tests.support import fetches
 from tests.support.verdicts import TRACEFS, Uprobes, why_not
 
 pytestmark = [pytest.mark.live]

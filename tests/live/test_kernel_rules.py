@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from fetchc.conformance import machine
 from fetchc.diag.model import Diagnostic
 from fetchc.emit.definition import definition, verify_event
 from fetchc.emit.fetcharg import body
@@ -40,7 +41,7 @@ from fetchc.ir.nodes import (
 from fetchc.ir.verify import verify
 from fetchc.target.kernel import Kernel, kernel, running_version
 from fetchc.units import FileOffset
-from tests.support import fetches, machine
+from tests.support import fetches
 from tests.support.verdicts import Uprobes, why_not
 
 pytestmark = [pytest.mark.live]

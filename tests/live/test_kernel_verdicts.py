@@ -14,13 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fetchc.conformance import machine
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.checking import Checked, check_definition
 from fetchc.emit.fetcharg import body
 from fetchc.ir.nodes import Fetch
 from fetchc.source import Span
 from fetchc.target.kernel import kernel, running_version
-from tests.support import fetches, machine
+from tests.support import fetches
 from tests.support.selftests import SelfTest, selftests
 from tests.support.verdicts import TRACEFS, Uprobes, why_not
 

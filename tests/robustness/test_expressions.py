@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fetchc
-from tests.support import machine
+from fetchc.conformance import machine
 from tests.support.cases import CORPUS
 
 # (file, function, names that mean something there)

@@ -6,6 +6,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from fetchc.conformance.machine import Memory
 from fetchc.ir.nodes import (
     Absolute,
     Array,
@@ -26,7 +27,6 @@ from fetchc.ir.nodes import (
     Value,
     Word,
 )
-from tests.support.machine import Memory
 
 # Pages that a process may map where it likes; the texts end with their page.
 DATA, TEXT, BIAS = 0x10000, 0x20E00, 0xF000

@@ -11,7 +11,7 @@ import os
 import shutil
 from pathlib import Path
 
-__all__ = ["GO_VERSIONS", "ROOT", "go_environment", "go_root", "missing", "require"]
+__all__ = ["GO_VERSIONS", "ROOT", "build_go", "go_environment", "go_root", "missing", "require"]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLCHAINS = ROOT / ".toolchains"
@@ -30,6 +30,14 @@ GO_VERSIONS = tuple(_GO_ROOTS)
 def go_root(version: str) -> Path:
     """GOROOT of a toolchain, whether it is there or not."""
     return _GO_ROOTS[version]
+
+
+def build_go(source: str, version: str, folder: Path) -> Path:
+    """Build a Go program in ``folder`` with one toolchain."""
+    from fetchc.conformance.go.signatures import build_go as build
+
+    command = str(go_root(version) / "bin/go")
+    return build(source, command, go_environment(version, folder), folder)
 
 
 def missing(*names: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fetchc.conformance.machine import Memory
 from fetchc.ir.evaluate import Fault, Outcome, State, evaluate
 from fetchc.ir.nodes import (
     Array,
@@ -23,7 +24,6 @@ from fetchc.ir.nodes import (
     Value,
     Word,
 )
-from tests.support.machine import Memory
 
 DI, SI = Register("di"), Register("si")
 PAGE = 0x1000

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-
-from tests.support.toolchains import go_environment, go_root
 
 __all__ = ["GoSignatures", "build_go"]
 
@@ -162,14 +161,14 @@ class GoSignatures:
         return self._values[name]
 
 
-def build_go(source: str, version: str, folder: Path) -> Path:
-    """Build the program in ``folder``, optimised, without the network."""
+def build_go(source: str, go: str, environment: Mapping[str, str], folder: Path) -> Path:
+    """Build the program in ``folder`` with the command ``go``, optimised."""
     file = folder / "main.go"
     file.write_text(source)
     binary = folder / "program"
     subprocess.run(
-        [str(go_root(version) / "bin/go"), "build", "-trimpath", "-o", str(binary), str(file)],
-        env=go_environment(version, folder),
+        [go, "build", "-trimpath", "-o", str(binary), str(file)],
+        env=environment,
         cwd=folder,
         check=True,
         timeout=240,

@@ -14,12 +14,12 @@ from pathlib import Path
 from random import Random
 
 import fetchc
+from fetchc.conformance.c.program import Probe, Stop, Told, c_source, run
+from fetchc.conformance.c.types import Array, CType, Family, Pointer, Record, resolved
+from fetchc.conformance.c.walks import Expression, Root, walk
+from fetchc.conformance.machine import Machine, Memory
+from fetchc.conformance.machine import run as run_machine
 from fetchc.ir.decode import Decode
-from tests.support.layout_program import Probe, Stop, Told, c_source, run
-from tests.support.layout_walks import Expression, Root, walk
-from tests.support.layouts import Array, CType, Family, Pointer, Record, resolved
-from tests.support.machine import Machine, Memory
-from tests.support.machine import run as run_machine
 
 __all__ = ["KERNEL", "Change", "Failure", "Tally", "as_it_is", "check", "decoded", "probes_of"]
 

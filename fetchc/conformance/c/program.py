@@ -10,8 +10,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.layout_walks import Expression
-from tests.support.layouts import (
+from fetchc.conformance.c.types import (
     Code,
     CType,
     Family,
@@ -23,6 +22,7 @@ from tests.support.layouts import (
     declare,
     resolved,
 )
+from fetchc.conformance.c.walks import Expression
 
 __all__ = ["REGISTERS", "Probe", "Stop", "Told", "c_source", "run"]
 

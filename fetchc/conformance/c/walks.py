@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.support.layouts import (
+from fetchc.conformance.c.types import (
     Array,
     Code,
     CType,
@@ -276,7 +276,7 @@ class _Walk:
 
 
 def _any_bytes(member: Member) -> bool:
-    from tests.support.layouts import careful
+    from fetchc.conformance.c.types import careful
 
     return member.width is not None or next(careful(member.type), None) is None
 

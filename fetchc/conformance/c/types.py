@@ -65,6 +65,8 @@ class Code:
 
 @dataclass(eq=False)
 class Pointer:
+    """A pointer; a structure that it leads to may point back."""
+
     target: CType
 
 
@@ -78,6 +80,8 @@ class Array:
 
 @dataclass(eq=False)
 class Qualified:
+    """``const``, ``volatile`` or both."""
+
     qualifier: str
     target: CType
 

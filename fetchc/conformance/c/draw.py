@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.support.layouts import (
+from fetchc.conformance.c.types import (
     Alias,
     Array,
     Code,

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.support.layout_check import Change, Failure, as_it_is, check
-from tests.support.layout_program import Probe
-from tests.support.layouts import Alias, CType, Family, Record, resolved
+from fetchc.conformance.c.check import Change, Failure, as_it_is, check
+from fetchc.conformance.c.program import Probe
+from fetchc.conformance.c.types import Alias, CType, Family, Record, resolved
 
 __all__ = ["reduced", "report"]
 
