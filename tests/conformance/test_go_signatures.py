@@ -14,7 +14,6 @@ from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.abi.signature import dictionary_position, passed
 from fetchc.code.instructions import instruction_starts
 from fetchc.code.stack_check import after_stack_check
-from fetchc.conformance.go.signatures import GoSignatures
 from fetchc.conformance.stops import Stop, run_with_stops, unavailable
 from fetchc.debuginfo.program import open_program
 from fetchc.program.model import Function, Variable
@@ -23,6 +22,7 @@ from fetchc.program.protocol import Program
 from fetchc.program.types import ArrayType, ComplexType, NamedType, QualifiedType, StructType
 from fetchc.target.model import Convention, GoRules
 from fetchc.units import Address, TypeId
+from tests.support.go_signatures import GoSignatures
 from tests.support.toolchains import GO_VERSIONS, build_go, require
 
 FUNCTIONS = 60

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from fetchc.abi import convention_for, parameter_places, result_place
-from fetchc.conformance.c.signatures import Dump, Signatures, differences, run
 from fetchc.debuginfo.program import open_program
 from fetchc.program.protocol import Program
 from fetchc.target.load import convention
 from fetchc.target.model import Convention, EightbyteRules
 from fetchc.units import TypeId
+from tests.support.signatures import Dump, Signatures, differences, run
 from tests.support.toolchains import require
 
 FUNCTIONS = 40  # a program

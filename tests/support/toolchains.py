@@ -34,7 +34,7 @@ def go_root(version: str) -> Path:
 
 def build_go(source: str, version: str, folder: Path) -> Path:
     """Build a Go program in ``folder`` with one toolchain."""
-    from fetchc.conformance.go.signatures import build_go as build
+    from tests.support.go_signatures import build_go as build
 
     command = str(go_root(version) / "bin/go")
     return build(source, command, go_environment(version, folder), folder)
