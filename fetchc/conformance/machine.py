@@ -2,8 +2,9 @@
 
 It reads what ``fetchc`` emitted as ``traceprobe_parse_probe_arg`` does and runs it as
 ``process_fetch_insn`` does (kernel/trace/trace_probe.c, trace_probe_tmpl.h,
-trace_uprobe.c, as of Linux 6.18 on x86_64), quirks included. It imports nothing from
-``fetchc``: a shared misreading would hide itself.
+trace_uprobe.c, as of Linux 6.18), quirks included; of an x86_64 kernel unless the
+:class:`Machine` says otherwise. It imports nothing from ``fetchc``: a shared misreading
+would hide itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 INSTRUCTIONS = 16
 WORD = 8
@@ -51,13 +53,22 @@ class Memory:
 
 @dataclass(frozen=True)
 class Machine:
-    """A thread at a probe."""
+    """A thread at a probe.
+
+    ``word`` is sizeof(long) of the kernel, ``names`` are the registers it knows, ``stack`` and
+    ``result`` those behind ``$stack`` and ``$retval``.
+    """
 
     registers: Mapping[str, int]
     memory: Memory
     bias: int = 0
     comm: str = ""
     returning: bool = False
+    word: int = WORD
+    order: Literal["little", "big"] = "little"
+    names: frozenset[str] = REGISTERS
+    stack: str = "sp"
+    result: str = "ax"
 
 
 @dataclass
@@ -80,21 +91,25 @@ class Program:
 
 def run(text: str, machine: Machine, limit: int = 63) -> str | None:
     """What the event's line shows for the fetch-arg; None where it shows stale bytes."""
-    return _Run(parse(text, machine.returning, limit), machine).shown()
+    return _Run(_parse(text, machine, limit), machine).shown()
 
 
 def parse(text: str, returning: bool = False, limit: int = 63) -> Program:
-    """The kernel's program for the fetch-arg without its name."""
+    """The kernel's program for the fetch-arg without its name, on x86_64."""
+    return _parse(text, Machine({}, Memory({}), returning=returning), limit)
+
+
+def _parse(text: str, machine: Machine, limit: int) -> Program:
     if len(text) > limit:
         raise Refused(TOO_LONG)
     expression, colon, kind = text.partition(":")
-    program = Program()
+    program = Program(size=machine.word)
     kind, bracket, rest = kind.partition("[")
     if bracket:
         program.count = _array(rest)
     if not colon and expression == "$comm":
         kind, colon = "string", ":"
-    _expression(expression, program, returning)
+    _expression(expression, program, machine)
     if colon:
         _type(kind, program)
     _finish(program)
@@ -128,18 +143,18 @@ def _integer(text: str) -> int:
     return int(digits, base) * (-1 if sign == "-" else 1)
 
 
-def _expression(text: str, program: Program, returning: bool) -> None:
+def _expression(text: str, program: Program, machine: Machine) -> None:
     match text[:1]:
         case "%":
-            if text[1:] not in REGISTERS:
+            if text[1:] not in machine.names:
                 raise Refused("Invalid register name")
             program.add("register", text[1:])
         case "$":
-            _variable(text[1:], program, returning)
+            _variable(text[1:], program, machine)
         case "@":
             _at(text[1:], program)
         case "+" | "-":
-            _dereference(text, program, returning)
+            _dereference(text, program, machine)
         case "\\":
             try:
                 value = _integer(text[1:])
@@ -150,17 +165,17 @@ def _expression(text: str, program: Program, returning: bool) -> None:
             raise Refused("Invalid fetch argument")
 
 
-def _variable(name: str, program: Program, returning: bool) -> None:
+def _variable(name: str, program: Program, machine: Machine) -> None:
     stack = re.fullmatch(r"stack([0-9]*)", name)
     if name.startswith("retval"):
-        if not returning:
+        if not machine.returning:
             raise Refused("$retval is not available on probe")
-        program.add("register", "ax")
+        program.add("register", machine.result)
     elif stack:
         if stack[1]:
             program.add("stack", int(stack[1]) % 2**32)
         else:
-            program.add("register", "sp")
+            program.add("register", machine.stack)
     elif name in ("comm", "COMM"):
         program.add("comm")
     else:
@@ -180,7 +195,7 @@ def _at(text: str, program: Program) -> None:
     program.add("load", 0)
 
 
-def _dereference(text: str, program: Program, returning: bool) -> None:
+def _dereference(text: str, program: Program, machine: Machine) -> None:
     sign, rest = text[0], text[1:]
     rest = rest.removeprefix("u")
     written, brace, inner = rest.partition("(")
@@ -195,7 +210,7 @@ def _dereference(text: str, program: Program, returning: bool) -> None:
     inner, closed, _ = inner.rpartition(")")  # whatever follows the last one is dropped
     if not closed:
         raise Refused("Dereference brace is not closed")
-    _expression(inner, program, returning)
+    _expression(inner, program, machine)
     if program.code[-1][0] == "comm":
         raise Refused("$comm can not be dereferenced")
     # The offset is kept in an int.
@@ -279,7 +294,7 @@ class _Run:
         for _ in range(self.program.count or 1):
             shown.append(self._stored(store, value + offset))
             if store == "store text" and self.program.count:
-                last += WORD
+                last += self.machine.word
                 if len(shown) < self.program.count:
                     value = self._load(last + loads[-1])
             else:
@@ -291,28 +306,32 @@ class _Run:
             return self.machine.registers[operand]
         if operation == "stack":
             try:
-                return self._load(self.machine.registers["sp"] + operand * WORD)
+                stack = self.machine.registers[self.machine.stack]
+                return self._load(stack + operand * self.machine.word)
             except _Stale:
                 return 0
         return operand + (self.machine.bias if operation == "image" else 0)
 
     def _load(self, address: int) -> int:
-        raw = self.machine.memory.read(address % 2**64, WORD)
-        if len(raw) < WORD:
+        raw = self.machine.memory.read(self._wrapped(address), self.machine.word)
+        if len(raw) < self.machine.word:
             raise _Stale
-        return int.from_bytes(raw, "little")
+        return int.from_bytes(raw, self.machine.order)
+
+    def _wrapped(self, value: int) -> int:
+        return value % (1 << 8 * self.machine.word)
 
     def _stored(self, store: str, value: int) -> str:
         if store == "store text":
-            return self._text(value % 2**64)
+            return self._text(self._wrapped(value))
         size = self.program.size
         if store == "store raw":
-            raw = (value % 2**64).to_bytes(WORD, "little")[:size]
+            raw = (self._wrapped(value) % (1 << 8 * size)).to_bytes(size, self.machine.order)
         else:
-            raw = self.machine.memory.read(value % 2**64, size).ljust(size, b"\0")
+            raw = self.machine.memory.read(self._wrapped(value), size).ljust(size, b"\0")
         if self.program.kind == "char":
             return f"'{chr(raw[0])}'"
-        number = int.from_bytes(raw, "little", signed=self.program.kind == "s")
+        number = int.from_bytes(raw, self.machine.order, signed=self.program.kind == "s")
         if self.program.bits:
             width, offset = self.program.bits
             # Shifted left and right again in a container of that size.

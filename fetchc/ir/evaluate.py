@@ -1,8 +1,8 @@
 """What a fetch gives on some memory: the kernel's fetch program, run here.
 
 It follows ``process_fetch_insn`` (kernel/trace/trace_probe_tmpl.h) and the readers of
-kernel/trace/trace_uprobe.c, faults and truncation included, for little-endian machines
-with 8-byte words. Memory can be a live process, a core file, or bytes.
+kernel/trace/trace_uprobe.c, faults and truncation included. Memory can be a live process,
+a core file, or bytes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from fetchc.ir.nodes import (
     StackEntry,
     StackPointer,
     Text,
+    Word,
 )
 from fetchc.ir.verify import fixed_bytes
 from fetchc.record import Record, assert_never
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Fault", "Outcome", "State", "evaluate"]
 
-_WORD_BYTES = 8
-_MASK = (1 << 64) - 1
 _TEXT_BYTES = 4096  # MAX_STRING_SIZE, with the NUL
 _CHUNK = 256  # text is read in pieces that do not cross a page
 
@@ -48,6 +47,7 @@ class State(Record):
     ``read(address, size)`` gives the bytes that are there, which may be fewer than
     ``size``, or None. ``bias`` is what ``@+OFF`` counts from: the load bias of the probed
     file. ``stack`` and ``result`` name the registers behind ``$stack`` and ``$retval``.
+    ``word_bytes`` is the size of the kernel's long.
     """
 
     registers: Mapping[str, int]
@@ -56,6 +56,16 @@ class State(Record):
     comm: bytes = b""
     stack: str = "sp"
     result: str = "ax"
+    word_bytes: int = 8
+    little_endian: bool = True
+
+    def wrapped(self, number: int) -> int:
+        """``number`` in a word of the machine."""
+        return number & (1 << 8 * self.word_bytes) - 1
+
+    def number(self, raw: bytes, signed: bool = False) -> int:
+        """The number whose bytes in memory are ``raw``."""
+        return int.from_bytes(raw, "little" if self.little_endian else "big", signed=signed)
 
 
 class Outcome(Record):
@@ -81,8 +91,7 @@ def evaluate(fetch: Fetch, state: State) -> Outcome | Fault:
     if isinstance(value, Comm):
         return Outcome(state.comm)
     if not isinstance(value, Deref):
-        raw = (_base(value, state) & _MASK).to_bytes(_WORD_BYTES, "little")
-        return Outcome(_number(raw, store))
+        return Outcome(_from_register(_base(value, state), store, state))
     place = _address(value, state)
     if isinstance(place, Fault):
         return place
@@ -95,11 +104,11 @@ def evaluate(fetch: Fetch, state: State) -> Outcome | Fault:
         case Array(element, count):
             size = fixed_bytes(element)
             loads = [_load(place + size * index, size, state) for index in range(count)]
-            values = tuple([_number(raw, element) for raw, _ in loads])
+            values = tuple([_number(raw, element, state) for raw, _ in loads])
             return Outcome(values, any(faulted for _, faulted in loads))
         case _:
-            raw, faulted = _load(place, fixed_bytes(store), state)
-            return Outcome(_number(raw, store), faulted)
+            raw, faulted = _load(place, _bytes(store, state), state)
+            return Outcome(_number(raw, store, state), faulted)
 
 
 def _address(load: Deref, state: State) -> int | Fault:
@@ -111,11 +120,11 @@ def _address(load: Deref, state: State) -> int | Fault:
         value = value.base
     place = _base(value, state) + offsets.pop()
     while offsets:
-        raw, faulted = _load(place, _WORD_BYTES, state)
+        raw, faulted = _load(place, state.word_bytes, state)
         if faulted:
-            return Fault(place & _MASK)
-        place = int.from_bytes(raw, "little") + offsets.pop()
-    return place & _MASK
+            return Fault(state.wrapped(place))
+        place = state.number(raw) + offsets.pop()
+    return state.wrapped(place)
 
 
 def _base(value: Value, state: State) -> int:
@@ -126,9 +135,9 @@ def _base(value: Value, state: State) -> int:
             return state.registers[state.stack]
         case StackEntry(index):
             # get_user_stack_nth gives 0 for a word it cannot read.
-            place = state.registers[state.stack] + _WORD_BYTES * index
-            raw, faulted = _load(place, _WORD_BYTES, state)
-            return 0 if faulted else int.from_bytes(raw, "little")
+            place = state.registers[state.stack] + state.word_bytes * index
+            raw, faulted = _load(place, state.word_bytes, state)
+            return 0 if faulted else state.number(raw)
         case ReturnValue():
             return state.registers[state.result]
         case Immediate(constant):
@@ -145,7 +154,7 @@ def _base(value: Value, state: State) -> int:
 
 def _load(address: int, size: int, state: State) -> tuple[bytes, bool]:
     # copy_from_user: what cannot be read is 0, and the caller is told.
-    raw = state.read(address & _MASK, size) or b""
+    raw = state.read(state.wrapped(address), size) or b""
     return raw.ljust(size, b"\0"), len(raw) < size
 
 
@@ -153,7 +162,7 @@ def _text(address: int, state: State) -> bytes | None:
     # strncpy_from_user: None where no NUL comes before the limit or before a hole.
     text = b""
     while len(text) < _TEXT_BYTES:
-        start = (address + len(text)) & _MASK
+        start = state.wrapped(address + len(text))
         size = min(_CHUNK - start % _CHUNK, _TEXT_BYTES - len(text))
         piece = state.read(start, size) or b""
         end = piece.find(b"\0")
@@ -168,18 +177,27 @@ def _text(address: int, state: State) -> bytes | None:
 def _texts(place: int, count: int, state: State) -> Outcome | Fault:
     texts = []
     for index in range(count):
-        pointer = (place + _WORD_BYTES * index) & _MASK
-        raw, faulted = _load(pointer, _WORD_BYTES, state)
+        pointer = state.wrapped(place + state.word_bytes * index)
+        raw, faulted = _load(pointer, state.word_bytes, state)
         if faulted:
             return Fault(pointer)  # this element and the later ones are stale
-        texts.append(_text(int.from_bytes(raw, "little"), state))
+        texts.append(_text(state.number(raw), state))
     return Outcome(tuple(texts), None in texts)
 
 
-def _number(raw: bytes, store: Store) -> int:
-    # raw is at least as long as the number: a register is stored from its low end.
-    signed = isinstance(store, Scalar) and store.kind == "s"
-    value = int.from_bytes(raw[: fixed_bytes(store)], "little", signed=signed)
+def _from_register(value: int, store: Store, state: State) -> int:
+    # A register is stored from its low end, whatever the byte order.
+    size = _bytes(store, state)
+    low = state.wrapped(value) & (1 << 8 * size) - 1
+    return _number(low.to_bytes(size, "little" if state.little_endian else "big"), store, state)
+
+
+def _number(raw: bytes, store: Store, state: State) -> int:
+    value = state.number(raw, isinstance(store, Scalar) and store.kind == "s")
     if isinstance(store, Bits):
         return value >> store.offset & (1 << store.width) - 1
     return value
+
+
+def _bytes(store: Store, state: State) -> int:
+    return state.word_bytes if isinstance(store, Word) else fixed_bytes(store)
