@@ -74,7 +74,6 @@ TITLES = {
     "FC0751": "the filter does not parse",
     "FC0752": "the filter compares a value with what it cannot be",
     "FC0753": "the program cannot be run",
-    "FC0754": "there is no such process",
     "FC0755": "the number of functions is not one that can be traced",
     "FC0756": "a histogram of something that is not a number",
     "FC0901": "the file cannot be read",

@@ -1,0 +1,257 @@
+"""``--filter 'EXPR op CONST'``: read, applied to events, and what of it the kernel can take.
+
+The reader's answer is the one that counts. The kernel's own filter only spares it events:
+:func:`fetchc.tracer.kernelfilter.kernel_filter` never drops what :func:`accepts` lets pass.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+
+from fetchc.diag.errors import CompileError
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.tracer.shape import Bytes, Leaf
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fetchc.ir.decode import Decode
+    from fetchc.tracer.model import Value
+    from fetchc.tracer.shape import Shape
+
+    Test = Callable[[Value], bool]
+
+__all__ = ["Condition", "accepts", "combined", "glob_pattern", "parse_filter", "unfit"]
+
+
+class Condition(Record):
+    """One comparison: ``expression`` as given, the operator, the constant.
+
+    A ``word`` is a constant without quotes: the name of an enumerator. ``text`` is the whole
+    filter, ``span`` where the comparison stands in it.
+    """
+
+    expression: str
+    operator: str
+    constant: int | float | str | bool
+    word: bool
+    text: str
+    span: Span
+
+
+# The last operator in front of a constant is the comparison's; `->` is none, and `&` and the
+# orders take numbers alone, so that `r->colour` is not a comparison with `colour`.
+_NUMBER = r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_COMPARISON = re.compile(
+    r"\s*(?P<expression>.*?\S)\s*"
+    rf"(?:(?P<order>==|!=|<=|>=|<|(?<!-)>|&)\s*(?P<number>{_NUMBER}|'(?:[^'\\]|\\.)')"
+    rf"|(?P<same>==|!=|~)\s*(?P<quoted>{_QUOTED})"
+    r"|(?P<equal>==|!=)\s*(?P<word>[^\W\d][\w.:]*))\s*",
+    re.DOTALL,
+)
+_AND = re.compile(rf"{_QUOTED}|'(?:[^'\\]|\\.)'|(&&|\|\|)")
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\"}
+_WORDS: dict[str, int | bool] = {
+    "true": True, "false": False, "nil": 0, "NULL": 0, "nullptr": 0, "null": 0,
+}  # fmt: skip
+_COMPARE: dict[str, Callable[[object, object], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,  # type: ignore[dict-item]
+    "<=": operator.le,  # type: ignore[dict-item]
+    ">": operator.gt,  # type: ignore[dict-item]
+    ">=": operator.ge,  # type: ignore[dict-item]
+}
+
+
+def parse_filter(text: str) -> tuple[Condition, ...]:
+    """The comparisons of a filter, all of which have to hold: ``n > 3 && name ~ "a*"``.
+
+    Raises CompileError FC0751 with the place.
+    """
+    conditions = []
+    start = 0
+    for found in [*_AND.finditer(text), None]:
+        if found is not None and found[1] is None:
+            continue
+        end = len(text) if found is None else found.start(1)
+        if found is not None and found[1] == "||":
+            raise _wrong(
+                text, Span(end, end + 2), "only `&&` joins comparisons", "two traces can do it"
+            )
+        conditions.append(_condition(text, start, end))
+        start = end + 2
+    return tuple(conditions)
+
+
+def _condition(text: str, start: int, end: int) -> Condition:
+    part = text[start:end]
+    found = _COMPARISON.fullmatch(part)
+    left = len(part) - len(part.lstrip())
+    span = Span(start + left, start + max(len(part.rstrip()), left + 1))
+    if found is None:
+        raise _wrong(text, span, "this is no comparison of an expression with a constant")
+    symbol = found["order"] or found["same"] or found["equal"]
+    constant: int | float | str | bool
+    word = False
+    if found["quoted"] is not None:
+        constant = _unquoted(found["quoted"], text, span)
+    elif found["word"] is not None:
+        word = found["word"] not in _WORDS
+        constant = _WORDS.get(found["word"], found["word"])
+    elif found["number"].startswith("'"):
+        constant = _unquoted(found["number"], text, span)
+        if symbol not in ("==", "!="):
+            raise _wrong(text, span, "a character is compared with `==` and `!=` alone")
+    else:
+        constant = _number(found["number"])
+        if symbol == "&" and (isinstance(constant, float) or constant < 0):
+            raise _wrong(text, span, "`&` takes a whole number that is not negative")
+    return Condition(found["expression"], symbol, constant, word, text, span)
+
+
+def _number(text: str) -> int | float:
+    digits = text.lstrip("+-").lower()
+    sign = -1 if text.startswith("-") else 1
+    if digits.startswith("0x"):
+        return sign * int(digits, 16)
+    if digits.isdecimal():
+        # A leading zero is octal in the languages traced here, and decimal to the eye.
+        return sign * int(digits, 8 if re.fullmatch("0[0-7]+", digits) else 10)
+    return sign * float(digits)
+
+
+def _unquoted(quoted: str, text: str, span: Span) -> str:
+    def replaced(found: re.Match[str]) -> str:
+        what = found[1]
+        if what.startswith("x"):
+            byte = int(what[1:], 16)
+            return bytes([byte]).decode("utf-8", "surrogateescape")
+        if what not in _ESCAPES:
+            raise _wrong(text, span, f"there is no escape `\\{what}`")
+        return _ESCAPES[what]
+
+    return _ESCAPE.sub(replaced, quoted[1:-1])
+
+
+def _wrong(text: str, span: Span, what: str, help: str | None = None) -> CompileError:
+    return CompileError(
+        (
+            Diagnostic(
+                "FC0751",
+                f"the filter does not parse: {what}",
+                Label(span, "no comparison"),
+                notes=("numbers take `==` `!=` `<` `<=` `>` `>=` `&`, texts `==` `!=` `~`",),
+                help=help or 'write `EXPR op CONST`: `len(s) > 8`, `r->name ~ "a*"`',
+            ),
+        )
+    )
+
+
+def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
+    """FC0752 where the constant can never be such a value, so that no event would pass."""
+    if isinstance(shape, Bytes) or (isinstance(shape, Leaf) and shape.decode.kind == "text"):
+        if isinstance(shape, Leaf) and shape.decode.count is not None:
+            return _misfit(condition, "a list compares with no constant")
+        if not isinstance(condition.constant, str) or condition.word:
+            return _misfit(condition, "the value is a text", 'compare it with a text: `== "a"`')
+        return None
+    if not isinstance(shape, Leaf) or shape.decode.count is not None:
+        return _misfit(condition, "a list or structure compares with no constant")
+    return _unfit_number(condition, shape.decode)
+
+
+def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
+    constant, symbol = condition.constant, condition.operator
+    text = isinstance(constant, str)
+    if decode.kind == "enum" and text:
+        known = [name for name, _ in decode.enumerators]
+        if symbol == "~" or constant in known:
+            return None
+        listed = ", ".join(f"`{name}`" for name in known[:12])
+        return _misfit(condition, f"there is no enumerator `{constant}`", f"one of {listed}")
+    if decode.kind == "char" and text and len(str(constant)) == 1 and symbol != "~":
+        return None
+    if text and decode.kind != "symbol":
+        return _misfit(condition, "the value is a number", "compare it with a number: `== 1`")
+    if symbol == "&" and decode.kind == "float":
+        return _misfit(condition, "the value is a floating-point number", "compare it by `<`")
+    return None
+
+
+def _misfit(condition: Condition, what: str, help: str | None = None) -> Diagnostic:
+    return Diagnostic(
+        "FC0752",
+        f"`{condition.expression}` cannot be compared like that: {what}",
+        Label(condition.span, "never true"),
+        help=help or "filter by a member or an element of it",
+    )
+
+
+def accepts(condition: Condition) -> Test:
+    """The comparison as a function of a value; never true of one that could not be read."""
+    constant = condition.constant
+    if isinstance(constant, str):
+        return _of_text(condition.operator, constant)
+    if condition.operator == "&":
+        mask = int(constant)
+        return lambda value: isinstance(value, int) and value & mask != 0
+    compare = _COMPARE[condition.operator]
+
+    def number(value: Value) -> bool:
+        if isinstance(value, dict):
+            value = value.get("value")  # an enum
+        return isinstance(value, (int, float)) and compare(value, constant)
+
+    return number
+
+
+def _of_text(symbol: str, constant: str) -> Test:
+    if symbol == "~":
+        match = glob_pattern(constant).fullmatch
+        return lambda value: (text := _text(value)) is not None and match(text) is not None
+    equal = symbol == "=="
+    code = ord(constant) if len(constant) == 1 else None
+
+    def same(value: Value) -> bool:
+        if isinstance(value, int):
+            return (value == code) == equal  # a character as its number
+        text = _text(value)
+        # An enum whose value has no name is none of those that have one.
+        return (text == constant) == equal if text is not None else not equal and _named(value)
+
+    return same
+
+
+def _named(value: Value) -> bool:
+    return isinstance(value, dict) and value.get("name", "") is None
+
+
+def _text(value: Value) -> str | None:
+    if isinstance(value, dict):
+        value = value.get("name")
+    return value if isinstance(value, str) else None
+
+
+def glob_pattern(glob: str) -> re.Pattern[str]:
+    """``*`` is any text and ``?`` any character; all others are themselves."""
+    return re.compile(re.escape(glob).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+
+
+def combined(tests: Iterable[tuple[str, Test]]) -> Callable[[dict[str, Value]], bool]:
+    """All comparisons of an event's values, each with the label of its value."""
+    listed = tuple(tests)
+    if len(listed) == 1:
+        ((label, test),) = listed
+        return lambda args: test(args.get(label))
+
+    def every(args: dict[str, Value]) -> bool:
+        return all(test(args.get(label)) for label, test in listed)
+
+    return every

@@ -1,0 +1,170 @@
+"""Filters: what parses, what is refused, and which values pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.diag.errors import CompileError
+from fetchc.ir.decode import Decode
+from fetchc.tracer.filters import Condition, accepts, combined, parse_filter, unfit
+from fetchc.tracer.shape import Bytes, Items, Leaf, Members
+
+if TYPE_CHECKING:
+    from fetchc.tracer.model import Value
+
+
+def one(text: str) -> Condition:
+    (condition,) = parse_filter(text)
+    return condition
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "operator", "constant"),
+    [
+        ("n>3", "n", ">", 3),
+        ("r->list[2].i <= -0x10", "r->list[2].i", "<=", -16),
+        ("r->mode & 0644", "r->mode", "&", 0o644),
+        ("x == 1.5e3", "x", "==", 1500.0),
+        ("~r0 != 0", "~r0", "!=", 0),
+        ('name == "a == 1 && b"', "name", "==", "a == 1 && b"),
+        (r'name ~ "*\"\x41\n"', "name", "~", '*"A\n'),
+        ("*(int *)&p->c < 5", "*(int *)&p->c", "<", 5),
+        ("c == 'x'", "c", "==", "x"),
+        ("c != '\\''", "c", "!=", "'"),
+        ("p != nil", "p", "!=", 0),
+        ("ok == true", "ok", "==", True),
+        ("r->colour == RED", "r->colour", "==", "RED"),
+        ("f.Kind == pkg.Small", "f.Kind", "==", "pkg.Small"),
+    ],
+)
+def test_a_comparison(text: str, expression: str, operator: str, constant: object) -> None:
+    condition = one(text)
+    assert (condition.expression, condition.operator) == (expression, operator)
+    assert condition.constant == constant
+    assert type(condition.constant) is type(constant)
+
+
+def test_comparisons_joined() -> None:
+    first, second = parse_filter('a > 1 && s ~ "x&&*"')
+    assert (first.expression, second.expression, second.constant) == ("a", "s", "x&&*")
+    assert second.text[second.span.start : second.span.end] == 's ~ "x&&*"'
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("", 0, 1),
+        ("r->colour", 0, 9),
+        ("a = 1", 0, 5),
+        ("a > b", 0, 5),
+        ('s > "a"', 0, 7),
+        ("s == 'ab'", 0, 9),
+        ("c < 'a'", 0, 7),
+        ("x & -1", 0, 6),
+        ("x & 1.5", 0, 7),
+        ('s == "open', 0, 10),
+        (r's == "\q"', 0, 9),
+        ("a > 1 || b > 2", 6, 8),
+        ("a > 1 && ", 9, 10),
+        ("5", 0, 1),
+    ],
+)
+def test_what_does_not_parse(text: str, start: int, end: int) -> None:
+    with pytest.raises(CompileError) as refused:
+        parse_filter(text)
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.code == "FC0751"
+    assert diagnostic.primary is not None
+    assert (diagnostic.primary.span.start, diagnostic.primary.span.end) == (start, end)
+
+
+@given(st.text(alphabet="ab10 ->=!<&|~\"'\\.x", max_size=20))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    codes: list[str] = ["FC0751"]
+    conditions: tuple[Condition, ...] = ()
+    try:
+        conditions = parse_filter(text)
+    except CompileError as refused:
+        codes = [each.code for each in refused.diagnostics]
+    assert codes == ["FC0751"]
+    assert all(each.expression in text for each in conditions)
+
+
+@pytest.mark.parametrize(
+    ("text", "passing", "stopped"),
+    [
+        ("n > 3", [4, 3.5], [3, -1, None, "9", [5]]),
+        ("n == -5", [-5], [251, None]),
+        ("n != 1", [0, 2], [1, None, True]),
+        ("n & 6", [2, 12, -1], [1, 8, 0, None]),
+        ("b == true", [True], [False, None]),
+        ('s == "a"', ["a"], ["", "ab", None]),
+        ('s != "a"', ["", "ab"], ["a", None]),
+        ('s ~ "a*[1]?"', ["a[1]x", "abc\n[1]y"], ["a1x", "xa[1]y", None]),
+        ("e == RED", [{"name": "RED", "value": 1}], [{"name": None, "value": 7}, None]),
+        ("e != RED", [{"name": None, "value": 7}], [{"name": "RED", "value": 1}, None]),
+        ("e == 7", [{"name": None, "value": 7}], [{"name": "RED", "value": 1}, None]),
+        ("c == 'A'", ["A", 65], ["B", 66, None]),
+        ("c != 'A'", ["B", 66], ["A", 65, None]),
+    ],
+)
+def test_what_passes(text: str, passing: list[Value], stopped: list[Value]) -> None:
+    test = accepts(one(text))
+    assert [test(value) for value in passing] == [True] * len(passing)
+    assert [test(value) for value in stopped] == [False] * len(stopped)
+
+
+def test_all_comparisons_have_to_hold() -> None:
+    tests = [(each.expression, accepts(each)) for each in parse_filter("a > 1 && b < 5")]
+    passes = combined(tests)
+    assert passes({"a": 2, "b": 4})
+    assert not passes({"a": 2, "b": 5})
+    assert not passes({"a": 1, "b": 4})
+    assert not passes({"a": 2})
+
+
+INTEGER = Leaf("f", Decode("integer", bits=32, signed=True))
+TEXT = Leaf("f", Decode("text"))
+COLOUR = Leaf("f", Decode("enum", bits=32, enumerators=(("RED", 1), ("BLUE", 4))))
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ('n == "a"', INTEGER),
+        ("n == RED", INTEGER),
+        ("s == 1", TEXT),
+        ("s == a", TEXT),
+        ("s == 1", Bytes("f", 32)),
+        ("e == GREEN", COLOUR),
+        ("c == 1", Members((("m", INTEGER),))),
+        ("c == 1", Items((INTEGER,))),
+        ("c == 1", Leaf("f", Decode("integer", count=4))),
+        ('c == "a"', Leaf("f", Decode("text", count=4))),
+        ("c & 1", Leaf("f", Decode("float", bits=64))),
+    ],
+)
+def test_constants_that_can_never_be(text: str, shape: Leaf | Bytes | Members | Items) -> None:
+    diagnostic = unfit(one(text), shape)
+    assert diagnostic is not None
+    assert diagnostic.code == "FC0752"
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("n == 1", INTEGER),
+        ('s ~ "1"', TEXT),
+        ('s == "1"', Bytes("f", 32)),
+        ("e == BLUE", COLOUR),
+        ("e > 3", COLOUR),
+        ("c == 'x'", Leaf("f", Decode("char", bits=8))),
+        ("x < 1.5", Leaf("f", Decode("float", bits=64))),
+    ],
+)
+def test_constants_that_can_be(text: str, shape: Leaf | Bytes) -> None:
+    assert unfit(one(text), shape) is None

@@ -1,0 +1,93 @@
+"""What the kernel's filter may hold: never what drops an event that the reader would show."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.ir.decode import Decode
+from fetchc.tracer.filters import parse_filter
+from fetchc.tracer.kernelfilter import kernel_filter
+from fetchc.tracer.model import Plan, Wanted
+from fetchc.tracer.shape import Bytes, Leaf
+
+LINE = (
+    "p:g/e /bin/x:0x10 c=$comm:string i8=%di:s8 u8=%di:u8 i32=+0(%di):s32 p=%si:x64 b=%dx:b5@3/8"
+    " s=+0(+8(%di)):string a=+0(%di):s32[4] old=%cx ok=%cx:u8 d=+0(%di):x64"
+)
+COLOURS = (("RED", 1), ("BLUE", 300))
+
+
+def plan(field: str, decode: Decode, offset: int = 0, size: int = 0) -> Plan:
+    shape = Leaf(field, decode, offset, size)
+    return Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (Wanted("v", shape),))
+
+
+def sent(text: str, field: str, decode: Decode) -> str:
+    conditions = [("v", each) for each in parse_filter(text)]
+    return kernel_filter(plan(field, decode), conditions)
+
+
+SIGNED8, UNSIGNED8 = Decode("integer", 8, True), Decode("integer", 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "decode", "expected"),
+    [
+        ("v < -5", "i8", SIGNED8, "i8 < -5"),
+        ("v == 0x7f", "i8", SIGNED8, "i8 == 127"),
+        ("v & 6", "u8", UNSIGNED8, "u8 & 6"),
+        ("v > 100000", "i32", Decode("integer", 32, True), "i32 > 100000"),
+        ("v == 0xffffffffffffffff", "p", Decode("pointer", 64), "p == 18446744073709551615"),
+        ("v == RED", "u8", Decode("enum", 8, enumerators=COLOURS), "u8 == 1"),
+        ("v == 'A'", "i8", Decode("char", 8, True), "i8 == 65"),
+        ("v == true", "ok", Decode("bool", 8), "ok != 0"),
+        ("v != true", "ok", Decode("bool", 8), "ok == 0"),
+        ("v == false", "ok", Decode("bool", 8), "ok == 0"),
+        ('v == "a b"', "s", Decode("text"), 's == "a b"'),
+        ('v ~ "*a*"', "s", Decode("text"), 's ~ "*a*"'),
+        ("v > 1 && v < 9", "u8", UNSIGNED8, "u8 > 1 && u8 < 9"),
+        ("v > 1 && v < 900", "u8", UNSIGNED8, "u8 > 1"),
+    ],
+)
+def test_what_the_kernel_takes(text: str, field: str, decode: Decode, expected: str) -> None:
+    assert sent(text, field, decode) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "decode"),
+    [
+        ("v == 251", "i8", SIGNED8),  # matches -5 by its bits
+        ("v < 256", "u8", UNSIGNED8),  # cast to 0
+        ("v > -1", "u8", UNSIGNED8),  # cast to 255
+        ("v == 1", "b", Decode("integer", 5)),  # a bit field
+        ("v == -1", "i8", Decode("integer", 5, True)),
+        ("v == -1", "u8", Decode("integer", 8, True)),  # fetched without its sign
+        ("v < 1.5", "d", Decode("float", 64)),
+        ("v < 1.5", "u8", UNSIGNED8),
+        ("v == 1", "old", Decode("integer", 64)),
+        ("v == 1", "a", Decode("integer", 32, True, count=4)),
+        ("v == 300", "u8", Decode("enum", 8, enumerators=COLOURS)),
+        ("v == BLUE", "u8", Decode("enum", 8, enumerators=COLOURS)),
+        ("v > 0", "ok", Decode("bool", 8)),
+        ("v == 2", "ok", Decode("bool", 8)),
+        ('v == "ab"', "s", Decode("text", limit=4)),  # the kernel reads on
+        ('v == "a\\"b"', "s", Decode("text")),
+        ('v == "\\\\"', "s", Decode("text")),
+        ('v == "ä"', "s", Decode("text")),
+        ('v ~ "a[1]"', "s", Decode("text")),  # a set of characters to the kernel
+        ('v ~ "a?b"', "s", Decode("text")),
+        ('v ~ "a*b"', "s", Decode("text")),
+        ('v == "' + "a" * 256 + '"', "s", Decode("text")),
+    ],
+)
+def test_what_only_the_reader_can_tell(text: str, field: str, decode: Decode) -> None:
+    assert sent(text, field, decode) == ""
+
+
+def test_a_part_of_a_field_is_not_for_the_kernel() -> None:
+    conditions = [("v", each) for each in parse_filter("v == 1")]
+    assert kernel_filter(plan("u8", UNSIGNED8, 0, 1), conditions) == ""
+    assert kernel_filter(plan("u8", UNSIGNED8, 8), conditions) == ""
+    shape = Bytes("s", 32)
+    cut = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (Wanted("v", shape),))
+    assert kernel_filter(cut, [("v", each) for each in parse_filter('v == "a"')]) == ""

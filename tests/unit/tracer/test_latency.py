@@ -1,0 +1,55 @@
+"""Pairs of entries and returns."""
+
+from __future__ import annotations
+
+from fetchc.tracer.latency import Calls, microseconds
+from fetchc.tracer.model import Event, Plan
+
+PLAN = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (), ())
+
+
+def event(timestamp: float) -> Event:
+    return Event(PLAN, 1, 1, "x", 0, timestamp, 0x10, {}, ())
+
+
+def test_each_level_of_a_recursion_has_its_own_entry() -> None:
+    calls = Calls()
+    first, second = event(1.0), event(2.0)
+    calls.enter(("f", 0x100), first)
+    calls.enter(("f", 0x80), second)
+    assert calls.leave(("f", 0x80)) is second
+    assert calls.leave(("f", 0x100)) is first
+    assert calls.leave(("f", 0x100)) is None
+
+
+def test_without_the_frame_the_last_call_returns_first() -> None:
+    calls = Calls()
+    entries = [event(float(number)) for number in range(3)]
+    for entry in entries:
+        calls.enter("goroutine", entry)
+    assert [calls.leave("goroutine") for _ in range(4)] == [*reversed(entries), None]
+
+
+def test_a_call_that_never_returned_does_not_stand_in_the_way() -> None:
+    calls = Calls()
+    calls.enter(0x100, event(1.0))  # left by longjmp
+    again = event(2.0)
+    calls.enter(0x100, again)
+    assert calls.leave(0x100) is again
+
+
+def test_memory_is_bounded() -> None:
+    calls = Calls(keys=3, depth=2)
+    for key in range(5):
+        calls.enter(key, event(float(key)))
+    assert calls.forgotten == 2
+    assert [calls.leave(key) is None for key in range(5)] == [True, True, False, False, False]
+    deep = [event(float(level)) for level in range(4)]
+    for entry in deep:
+        calls.enter("deep", entry)
+    assert calls.forgotten == 4
+    assert [calls.leave("deep") for _ in range(3)] == [deep[3], deep[2], None]
+
+
+def test_time_between_events() -> None:
+    assert microseconds(event(12.000000001), event(12.000012346)) == 12.345

@@ -1,0 +1,125 @@
+"""Addresses of a process to functions, with and without its memory maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fetchc.tracer.model import Event, Plan
+from fetchc.tracer.stacks import Frame, Stacks, parse_maps
+from fetchc.tracer.symbols import open_symbols
+from tests.support.programs import fixture
+
+BINARY = fixture("c/layouts/gcc-O2-dwarf5")
+PID = 4711
+SHIFT = 0x5555_5555_4000
+
+
+@pytest.fixture(name="code")
+def code_() -> dict[str, int]:
+    """Addresses as the file states them."""
+    from fetchc.api import Program
+
+    program = Program(str(BINARY))
+    return {name: program.probe(name).address for name in ("visit", "chain", "main")}
+
+
+def event(address: int, path: str = str(BINARY), pid: int = PID) -> Event:
+    plan = Plan("g", "e", path, "visit", "entry", address, (), ())
+    return Event(plan, pid, pid, "x", 0, 1.0, address + SHIFT, {}, ())
+
+
+def maps_of(path: str, inode: int = 77) -> str:
+    symbols = open_symbols(str(BINARY))
+    assert symbols is not None
+    lines = []
+    for segment in symbols.segments:
+        start = (segment.address & ~0xFFF) + SHIFT
+        end = (segment.address + segment.memory_size + 0xFFF & ~0xFFF) + SHIFT
+        flags = "r-xp" if segment.flags & 1 else "r--p"
+        lines.append(
+            f"{start:x}-{end:x} {flags} {segment.offset & ~0xFFF:08x} 08:01 {inode} {path}"
+        )
+    lines.append("7f0000000000-7f0000001000 r-xp 00000000 00:00 0 [uprobes]")
+    lines.append("7f0000002000-7f0000003000 r-xp 00000000 00:00 0 [vdso]")
+    lines.append("7f0000004000-7f0000005000 r-xp 00000000 00:00 0")
+    return "\n".join(lines) + "\n"
+
+
+def test_frames_by_the_maps(tmp_path: Path, code: dict[str, int]) -> None:
+    (tmp_path / str(PID)).mkdir()
+    (tmp_path / str(PID) / "maps").write_text(maps_of(str(BINARY)))
+    stacks = Stacks(str(tmp_path))
+    addresses = [
+        code["visit"] + SHIFT,
+        code["main"] + 5 + SHIFT,
+        0x7F0000000000,
+        0x7F0000002010,
+        0x7F0000004010,
+        0x10,
+    ]
+    shown = [str(each) for each in stacks.frames(event(code["visit"]), addresses)]
+    assert shown == [
+        f"visit+0x0 ({BINARY.name})",
+        f"main+0x5 ({BINARY.name})",
+        "[return probe]+0x0",
+        "[unknown] 0x7f0000002010 ([vdso])",
+        "[unknown] 0x7f0000004010",
+        "[unknown] 0x10",
+    ]
+    assert stacks.function_at(event(code["visit"]), code["chain"] + SHIFT) == "chain"
+    assert stacks.function_at(event(code["visit"]), code["chain"] + 1 + SHIFT) == "chain+0x1"
+    assert stacks.function_at(event(code["visit"]), 0x10) is None
+
+
+def test_a_process_that_has_ended_still_shows_the_probed_file(
+    tmp_path: Path, code: dict[str, int]
+) -> None:
+    stacks = Stacks(str(tmp_path))
+    addresses = [code["visit"] + SHIFT, code["main"] + 9 + SHIFT, 0x7F0000000000]
+    shown = [each.function for each in stacks.frames(event(code["visit"]), addresses)]
+    assert shown == ["visit", "main", None]
+
+
+def test_a_process_that_became_another_program_is_looked_at_again(
+    tmp_path: Path, code: dict[str, int]
+) -> None:
+    folder = tmp_path / str(PID)
+    folder.mkdir()
+    (folder / "maps").write_text(maps_of("/usr/bin/something-else"))
+    stacks = Stacks(str(tmp_path))
+    address = code["main"] + SHIFT
+    # The maps do not explain the hit: what is known is where the probed file was.
+    assert stacks.frames(event(code["visit"]), [address])[0].function == "main"
+    (folder / "maps").write_text(maps_of(f"{BINARY} (deleted)"))
+    stacks = Stacks(str(tmp_path))
+    assert stacks.frames(event(code["visit"]), [address])[0].function == "main"
+
+
+def test_a_library_that_was_loaded_later_is_found(tmp_path: Path, code: dict[str, int]) -> None:
+    folder = tmp_path / str(PID)
+    folder.mkdir()
+    (folder / "maps").write_text(maps_of(str(BINARY)))
+    stacks = Stacks(str(tmp_path))
+    hit = event(code["visit"])
+    assert stacks.frames(hit, [hit.address])[0].function == "visit"
+    text = (folder / "maps").read_text()
+    (folder / "maps").write_text(f"{text}7f1000000000-7f1000001000 r-xp 0 08:01 9 /no/lib.so\n")
+    (frame,) = stacks.frames(hit, [0x7F1000000123])
+    assert frame == Frame(0x7F1000000123, None, 0, "/no/lib.so")
+    assert str(frame) == "[unknown] 0x7f1000000123 (lib.so)"
+
+
+def test_maps_with_blanks_in_a_path() -> None:
+    (mapping,) = parse_maps(
+        "55d0-55e0 r-xp 00002000 08:01 12 /tmp/a b (deleted)\n55f0-5600 rw-p 0 08:01 12 /tmp/x\n\n"
+    )
+    assert (mapping.start, mapping.end, mapping.offset) == (0x55D0, 0x55E0, 0x2000)
+    assert mapping.path == "/tmp/a b (deleted)"
+
+
+def test_what_is_no_elf_file_has_no_symbols(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    assert open_symbols(str(tmp_path / "text")) is None
+    assert open_symbols(str(tmp_path / "missing")) is None
