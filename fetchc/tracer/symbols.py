@@ -52,7 +52,7 @@ class FileSymbols:
     def _load(self) -> None:
         # Of several names of an address the global one says most, then the shortest: it is
         # the one without the marks of versions and aliases.
-        found = {}
+        found: dict[int, tuple[tuple[bool, int, str], int]] = {}
         for symbol in self._elf.function_symbols():
             rank = (symbol.binding == 0, len(symbol.name), symbol.name)
             known = found.get(symbol.address)
@@ -61,7 +61,7 @@ class FileSymbols:
         self._starts = sorted(found)
         following = [*self._starts[1:], 1 << 64]
         for start, after in zip(self._starts, following, strict=True):
-            (_, _, name), size = found[Address(start)]
+            (_, _, name), size = found[start]
             # Assembly often states no size: it reaches to the next function then.
             self._ends.append(start + size if size else after)
             self._names.append(name)
