@@ -1,0 +1,63 @@
+"""Records become events: the fields that all have here, the values by the plan's reader."""
+
+from __future__ import annotations
+
+import struct
+
+from fetchc.tracer.fields import COMM
+from fetchc.tracer.model import Event
+from fetchc.tracer.sharing import WHICH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fetchc.tracer.model import Format, Plan, Sample, Value
+    from fetchc.tracer.tasks import Processes
+
+    Reader = Callable[[bytes], tuple[dict[str, Value], tuple[str, ...]]]
+
+__all__ = ["Decoder"]
+
+_address = struct.Struct("<Q").unpack_from
+_number = struct.Struct("<I").unpack_from
+_HEADER = 8  # bytes of common fields; the probed address is behind them
+
+
+class Decoder:
+    """Makes the events of one event of the kernel, which has ``plans``."""
+
+    def __init__(self, format: Format, plans: Sequence[Plan], processes: Processes) -> None:
+        places = {field.name: field.offset for field in format.fields}
+        self._format = format
+        self._plans = plans
+        self._readers: dict[int, Reader] = {}
+        self._processes = processes
+        self._which = places.get(WHICH)
+        self._comm = places[COMM]
+
+    def event(self, sample: Sample) -> Event:
+        """The event of a record."""
+        data = sample.data
+        which = 0 if self._which is None else _number(data, self._which)[0]
+        read = self._readers.get(which)
+        if read is None:
+            from fetchc.tracer.values import reader  # type: ignore[import-not-found]
+
+            read = self._readers[which] = reader(self._plans[which], self._format)
+        args, faults = read(data)
+        comm = _number(data, self._comm)[0]
+        start, length = comm & 0xFFFF, comm >> 16
+        nanoseconds = sample.nanoseconds
+        return Event(
+            self._plans[which],
+            self._processes.of(sample.thread, nanoseconds),
+            sample.thread,
+            data[start : start + length].rstrip(b"\0").decode("utf-8", "surrogateescape"),
+            sample.cpu,
+            nanoseconds / 1e9,
+            _address(data, _HEADER)[0],
+            args,
+            faults,
+            sample.stack,
+        )

@@ -1,0 +1,211 @@
+"""A tracing session: plans go into the kernel, events come out, and nothing is left behind."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import ExitStack
+
+from fetchc.diag.errors import TracerError
+from fetchc.target.kernel import kernel, running_version
+from fetchc.tracer.decoding import Decoder
+from fetchc.tracer.formats import parse_format
+from fetchc.tracer.install import head, install, uninstall
+from fetchc.tracer.instance import Instance, remove_instance
+from fetchc.tracer.owner import session_name
+from fetchc.tracer.ring import Ring
+from fetchc.tracer.sharing import shared
+from fetchc.tracer.signals import shielded
+from fetchc.tracer.tasks import Processes
+from fetchc.tracer.tracefs import find_tracefs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+    from fetchc.tracer.model import Event, Plan, Sample
+    from fetchc.tracer.tracefs import Tracefs
+
+__all__ = ["Session"]
+
+
+class Session:
+    """A context manager. Inside, plans are added and their events read; behind it all is gone.
+
+    ``buffer_kib`` is the size of the buffer of each processor; ``tracefs`` the file system, by
+    default where it is mounted. Entering raises TracerError where tracing cannot be had (FC0701
+    to FC0704). A session is used by one thread at a time.
+    """
+
+    def __init__(self, buffer_kib: int | None = None, tracefs: Tracefs | None = None) -> None:
+        self.group = session_name()
+        self._buffer_kib = buffer_kib
+        self._given = tracefs
+        self._added: list[Plan] = []  # and not yet installed
+        self._filters: dict[str, str] = {}  # by the plan's event
+        self._events: list[str] = []  # of the kernel, that are installed
+        self._names: set[str] = set()  # of all plans
+        self._decoders: dict[int, Decoder] = {}  # by the number in the records
+        self._ready: deque[Event] = deque()
+        self._open = self._running = self._reading = False
+        self._lost = 0
+
+    def __enter__(self) -> Session:
+        try:
+            with shielded():
+                self._tracefs = self._given or find_tracefs()
+                self._instance = Instance(self._tracefs, self.group)
+                self._processes = Processes(self._tracefs)
+                self._ring = Ring()
+                self._open = True
+                self._instance.create(self._buffer_kib)
+                self._ring.open(self._tracefs, self._instance)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except TracerError as left:
+            if error is None:
+                raise
+            error.add_note(str(left))  # what ended the session matters more
+
+    def add(self, *plans: Plan) -> None:
+        """Take plans, made for :attr:`group`; the kernel gets them at :meth:`start`.
+
+        In a running session it gets them now, all of one call in few writes, and they are
+        switched on. Raises RefusedDefinition where it does not take one: then none of them is
+        there.
+        """
+        for plan in plans:
+            if any(head(line) != (self.group, plan.event) for line in plan.definitions):
+                raise ValueError(f"the plan `{plan.event}` is not of the group `{self.group}`")
+            if plan.event in self._names:
+                raise ValueError(f"a second plan `{plan.event}`")
+            self._names.add(plan.event)
+        self._added += plans
+        if self._running:
+            self._install()
+
+    def filter(self, plan: Plan, text: str) -> None:
+        """Have the kernel record only those hits that its event filter ``text`` lets pass.
+
+        For a plan that was added and not yet installed. Where the kernel does not take the
+        filter, :meth:`start` raises TracerError (FC0708).
+        """
+        if plan not in self._added:
+            raise ValueError(f"the plan `{plan.event}` is not waiting to be installed")
+        self._filters[plan.event] = text
+
+    def only(self, pids: Iterable[int]) -> None:
+        """Record these processes, their threads, and the children they will have; no others.
+
+        Never called: all processes. Raises TracerError where there is no such process (FC0707).
+        """
+        self._instance.only(pids)
+
+    def stacks(self) -> None:
+        """Have the user's stack recorded with every event, as far as frame pointers lead."""
+        self._instance.write("1", "options/userstacktrace")
+        text = self._tracefs.read("events", "ftrace", "user_stack", "format")
+        self._ring.expect_stacks(parse_format(text))
+
+    def start(self) -> None:
+        """Install what was added and switch it on, all at once."""
+        self._install()
+        self._running = self._reading = True
+        if self._events:
+            self._instance.switch(self.group, None, True)
+
+    def _install(self) -> None:
+        plans, self._added = self._added, []
+        events = shared(plans, self._filters, kernel(running_version()))
+        if not events:
+            return
+        with shielded():
+            install(self._tracefs, [line for each in events for line in each.definitions])
+            self._events += [each.event for each in events]
+        for each in events:
+            text = self._instance.read(f"events/{self.group}/{each.event}/format")
+            format = parse_format(text)
+            self._decoders[format.id] = Decoder(format, each.plans, self._processes)
+            if each.plans[0].event in self._filters:
+                condition = self._filters[each.plans[0].event]
+                self._instance.filter(self.group, each.event, condition)
+            if self._running:
+                self._instance.switch(self.group, each.event, True)
+
+    def stop(self) -> None:
+        """Switch all off. What happened until now can still be read."""
+        if self._running:
+            with shielded():
+                self._running = False
+                if self._events:
+                    self._instance.switch(self.group, None, False)
+
+    def events(self, timeout: float | None = None) -> Iterator[Event]:
+        """The events, as they happen, in the order of time.
+
+        Ends when the session is stopped and all is read, or ``timeout`` seconds after the call;
+        what then calls it again gets the next one.
+        """
+        ready = self._ready
+        while ready:
+            yield ready.popleft()
+        for batch in self.batches(timeout):
+            ready += batch
+            while ready:
+                yield ready.popleft()
+
+    def batches(self, timeout: float | None = None) -> Iterator[list[Event]]:
+        """As :meth:`events`, as many at once as there are; never an empty list."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while self._reading:
+            if self._running:
+                found = self._ring.read()
+            else:
+                found = self._ring.rest()
+                self._reading = False
+            if found:
+                yield self._decoded(found)
+            left = 1.0 if end is None else end - time.monotonic()
+            if left <= 0:
+                return
+            if self._running and not found:
+                self._ring.wait(left)
+
+    def _decoded(self, samples: list[Sample]) -> list[Event]:
+        decoders = self._decoders
+        return [decoders[sample.event].event(sample) for sample in samples]
+
+    @property
+    def lost(self) -> int:
+        """Records that found the buffers full, so far; a stack is one of its own."""
+        if self._open:
+            self._lost = self._instance.lost()
+        return self._lost
+
+    def close(self) -> None:
+        """Take everything away again. Can be called twice.
+
+        Raises TracerError (FC0710) where the kernel does not let go of something.
+        """
+        if not self._open:
+            return
+        with shielded(), ExitStack() as steps:  # last one first, and all of them
+            self._open = self._reading = False
+            named = [(self.group, event) for event in self._events]
+            steps.callback(uninstall, self._tracefs, named)
+            steps.callback(remove_instance, self._tracefs, self.group)
+            steps.callback(self._ring.close)
+            steps.callback(self.stop)
+            self._lost = self._instance.lost()
