@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fetchc.driver.naming import Named
     from fetchc.driver.sites import Found
     from fetchc.driver.variables import Shown
+    from fetchc.emit.formats import Event, Written
     from fetchc.ir.decode import Decode
     from fetchc.program import protocol
     from fetchc.program.model import Function
@@ -148,12 +149,12 @@ class Probe:
 
     @property
     def kind(self) -> str:
-        """``entry``, ``return`` or ``offset``."""
+        """``entry``, ``return``, ``return-site`` (see :meth:`each`) or ``offset``."""
         return self._found.kind
 
     @property
     def address(self) -> int:
-        """Address of the probed instruction, as the file states it."""
+        """Address of the probed instruction, the first of several, as the file states it."""
         return self._found.site.address
 
     @property
@@ -173,6 +174,19 @@ class Probe:
         """What should be known of the point itself."""
         return self._found.warnings
 
+    def each(
+        self, arguments: Sequence[Argument] = ()
+    ) -> tuple[tuple[Probe, tuple[Argument, ...]], ...]:
+        """This probe at each of its addresses, with ``arguments`` compiled for that address.
+
+        A Go function's return has several: they make one event, a definition an address.
+        """
+        found = self._found.each()
+        probes = [Probe(self._program, self._lock, one, self._kernel) for one in found]
+        if len(found) == 1:
+            return ((self, tuple(arguments)),)
+        return tuple([(probe, tuple([one.at(probe) for one in arguments])) for probe in probes])
+
     def variables(self) -> tuple[Shown, ...]:
         """Every name visible here: its type, its place, its fetch-arg or why there is none."""
         from fetchc.driver.variables import visible
@@ -190,16 +204,21 @@ class Probe:
             return Argument(self, text, tree)
         name = None if self.function is None else self.function.name
         with self._lock:
-            found = find_site(self._program, name, tree.point, self.kind == "return")
+            found = find_site(self._program, name, tree.point, self.kind.startswith("return"))
         return Argument(Probe(self._program, self._lock, found, self._kernel), text, tree)
 
     def definition(
         self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
     ) -> str:
-        """The line for ``uprobe_events`` that fetches ``arguments``, companions included.
+        """What ``uprobe_events`` takes to fetch ``arguments``, companions included.
 
-        Raises CompileError where the kernel would refuse or mangle the line.
+        One line an address (:meth:`each`), all of one event. Raises CompileError where the
+        kernel would refuse or mangle a line.
         """
+        lines = [probe._line(made, group, event) for probe, made in self.each(arguments)]
+        return "\n".join(lines)
+
+    def _line(self, arguments: Sequence[Argument], group: str | None, event: str | None) -> str:
         from fetchc.emit.definition import definition, verify_event
         from fetchc.emit.names import event_name, group_name
 
@@ -217,6 +236,24 @@ class Probe:
             raise CompileError(problems)
         bodies = [(each.name, each.part.body) for each in listed]
         return definition(kind, group, event, path, offset, bodies)
+
+    def events(self, arguments: Sequence[Argument]) -> tuple[Event, ...]:
+        """What an output format is written from, an event an address."""
+        from fetchc.driver.backends import event
+
+        return tuple([
+            event(probe._program, probe._found, probe.named(made), probe._kernel)
+            for probe, made in self.each(arguments)
+        ])  # fmt: skip
+
+    def written(self, format: str, arguments: Sequence[Argument]) -> Written:
+        """What the tool ``perf`` or ``bpftrace`` takes to fetch ``arguments``; warnings about it.
+
+        Raises CompileError for what the tool cannot carry.
+        """
+        from fetchc.emit.formats import written
+
+        return written(format, self.events(arguments))
 
     def named(self, arguments: Sequence[Argument]) -> tuple[Named, ...]:
         """Every fetch-arg of a definition with the name it gets there."""
@@ -248,6 +285,10 @@ class Argument:
         probe = self.probe
         with probe._lock:
             return compile_argument(self._tree, self.text, probe._found, probe._kernel, whole)
+
+    def at(self, probe: Probe) -> Argument:
+        """The same argument, compiled for another address."""
+        return Argument(probe, self.text, self._tree)
 
     @property
     def whole(self) -> Compiled:

@@ -14,6 +14,7 @@ from fetchc.abi.places import (
     result_place,
     result_places,
     told_at_its_position,
+    told_in_full,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "result_place",
     "result_places",
     "told_at_its_position",
+    "told_in_full",
 ]

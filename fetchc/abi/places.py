@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.program.places import Absent
 from fetchc.record import assert_never
-from fetchc.target.model import EightbyteRules, GoRules
+from fetchc.target.model import EightbyteRules, GoRules, WordRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "result_place",
     "result_places",
     "told_at_its_position",
+    "told_in_full",
 ]
 
 
@@ -109,6 +110,21 @@ def told_at_its_position(
     return at_its_position(told[0], listed, index)
 
 
+def told_in_full(program: Program, convention: Convention, function: Function) -> bool:
+    """Whether Go's run-time tables prove that every parameter is listed, none behind the last."""
+    from fetchc.abi.go_stream import parse
+
+    stream = program.argument_stream(function)
+    told = None if stream is None else parse(stream)
+    variables = program.parameters(function)
+    listed = sum(variable.kind != "result" for variable in variables)
+    if told is None or not told[1] or "[" in function.symbol:
+        return False
+    if len(told[0]) != listed:
+        return False
+    return not listed or bool(told_at_its_position(program, convention, function, listed - 1))
+
+
 def parameter_places(
     program: Program,
     convention: Convention,
@@ -125,6 +141,10 @@ def parameter_places(
             from fetchc.abi import eightbyte
 
             return eightbyte.parameter_places(program, convention, parameters, results)
+        case WordRules():
+            from fetchc.abi import words
+
+            return words.parameter_places(program, convention, parameters, results)
         case GoRules():
             from fetchc.abi import go
 
@@ -145,7 +165,7 @@ def result_places(
     stack pointer is then what it was at the entry.
     """
     match convention.rules:
-        case EightbyteRules():
+        case EightbyteRules() | WordRules():
             return tuple([result_place(program, convention, result) for result in results])
         case GoRules():
             from fetchc.abi import go
@@ -160,6 +180,10 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
 
     A result that the caller reserved memory for is at the address in the first register.
     """
+    if isinstance(convention.rules, WordRules):
+        from fetchc.abi import words
+
+        return words.result_place(program, convention, result)
     from fetchc.abi import eightbyte
 
     return eightbyte.result_place(program, convention, result)

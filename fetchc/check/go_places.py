@@ -7,8 +7,9 @@ a name, and each one shifts those behind it; from 1.22 on they are there (``~p0`
 What the debug information says of places is weaker: up to 1.16 a value that is used in
 part is described at the address of that part, 1.17 names spill slots that are not
 written, later versions name the place that the first block moves a parameter to. So what
-proves that none is missing is, in this order: the run-time's table of arguments (1.17 on, up
-to ten numbers), its size of all arguments, a parameter that is in all its registers.
+proves that none is missing is, in this order: the name of a result without a name (up to 1.16),
+the run-time's table of arguments (1.17 on, up to ten numbers), its size of all arguments, a
+parameter that is in all its registers.
 """
 
 from __future__ import annotations
@@ -103,7 +104,11 @@ def _is_listed_in_full(
 ) -> bool:
     # Whether nothing that shifts parameters[position] can be missing from the list.
     from fetchc.abi import call_layout, convention_for, told_at_its_position
+    from fetchc.check.go_signature import counted_by_results
 
+    counted = counted_by_results(function, parameters)
+    if counted:
+        return True
     program, place = site.program, places[position]
     convention = convention_for(program, function)
     registers = bool(convention.integer_registers)

@@ -40,6 +40,10 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
     assert site.function is not None
     if site.returns:
         return Absent("FC0401", "a return probe sees the function's result and globals only"), None
+    if site.leaving:
+        from fetchc.check.go_results import place_at_return
+
+        return place_at_return(site, site.function, variable, span)
     if variable.kind == "result":
         return Absent(
             "FC0410", "it is a result, which has its value when the function returns"

@@ -192,7 +192,7 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
             notes = (f"it is available at {listed}{more}",)
             first = next((low for low, _ in where if low > 0), None)
             if where[0][0] == 0 and not site.entry:
-                option = "--return" if site.returns else "--at"
+                option = "--return" if site.returns or site.leaving else "--at"
                 hint = f"probe the function's entry: leave out `{option}`"
             elif first is not None:
                 hint = f"probe there: `--at +{first:#x}`"

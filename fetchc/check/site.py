@@ -35,7 +35,8 @@ class Site(Record):
 
     ``address`` is the probed instruction. At ``entry`` the parameters are where the
     convention puts them (the function's first instruction, or behind Go's stack check,
-    which leaves registers and stack pointer alone). ``returns`` is for return probes.
+    which leaves registers and stack pointer alone). ``returns`` is for return probes,
+    ``leaving`` for a return instruction: the results are there, the frame is gone.
     ``function`` is None for a bare address.
     """
 
@@ -46,6 +47,7 @@ class Site(Record):
     address: Address
     entry: bool
     returns: bool
+    leaving: bool = False
 
 
 class Checker:

@@ -1,4 +1,4 @@
-"""``%ax``, ``$arg1``, ``$stack3``, ``$retval``, ``$comm``: values the kernel names itself."""
+"""``%ax``, ``$arg1``, ``$stack3``, ``$retval``, ``$ret1``, ``$comm``: what has a name of its own."""
 
 from __future__ import annotations
 
@@ -63,17 +63,23 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
         return Special("stack", "", checker.word(), span)
     if name == "comm":
         return Special("comm", "", _text(checker), span)
-    if name in ("retval", "ret0"):
-        return _result(checker, name, span)
     stem, number = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
+    if name == "retval" or (stem == "ret" and number):
+        if checker.site.leaving:
+            from fetchc.check.go_results import numbered
+
+            return numbered(checker, name, int(number) if number else None, span)
+        return _result(checker, name, span)
     if stem == "stack" and number:
         return Special("entry", number, checker.word(), span)
     if stem == "arg" and number:
         return _argument(checker, int(number), span)
-    if name in _LATER or (stem == "ret" and number):
-        what = _LATER.get(name, "one of several results")
+    if name in _LATER:
         raise reject(
-            "FC0103", f"`${name}`, {what}, belongs to a later release", span, "not yet compiled"
+            "FC0103",
+            f"`${name}`, {_LATER[name]}, belongs to a later release",
+            span,
+            "not yet compiled",
         )
     raise reject(
         "FC0201",
@@ -128,6 +134,14 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
     result = site.program.result(site.function)
     if result is None:
         raise _no_result(site.function.name, span)
+    if name not in ("retval", "ret0"):
+        raise reject(
+            "FC0401",
+            f"`{site.function.name}` returns one value, there is no `${name}`",
+            span,
+            "no such result",
+            help="it is `$retval`",
+        )
     if isinstance(checker.resolved(result), UnknownType):
         return Special("result", "", word, span)  # assembly: all that is known is the register
     from fetchc.abi import convention_for, result_place

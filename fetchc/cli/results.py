@@ -6,6 +6,7 @@ from fetchc import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from fetchc.api import Argument, Probe, Program
@@ -39,12 +40,12 @@ def document(
         "arch": program.architecture,
         "language": language,
         "kernel": ".".join(kernel.lstrip("v").split(".")[:2]),
-        "probes": [_probe(probe, arguments) for probe, arguments in groups],
+        "probes": [_probe(*one) for probe, arguments in groups for one in probe.each(arguments)],
         "diagnostics": diagnostics,
     }
 
 
-def _probe(probe: Probe, arguments: list[Argument]) -> dict[str, Any]:
+def _probe(probe: Probe, arguments: Sequence[Argument]) -> dict[str, Any]:
     function = probe.function
     return {
         "function": None if function is None else function.name,

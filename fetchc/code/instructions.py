@@ -1,4 +1,6 @@
-"""Instruction boundaries, by a disassembler: what ``--at FUNCTION+N`` is checked with.
+"""Instruction boundaries and ways out of a function, by a disassembler.
+
+What ``--at FUNCTION+N`` is checked with, and where ``--return`` of a Go function probes.
 
 capstone is optional and dear to import; nothing on the usual way of ``compile`` comes here.
 """
@@ -6,14 +8,30 @@ capstone is optional and dear to import; nothing on the usual way of ``compile``
 from __future__ import annotations
 
 from fetchc.diag.errors import reject
+from fetchc.record import Record
+from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.units import Address
+    from capstone import Cs, CsInsn
 
-__all__ = ["instruction_starts", "is_instruction_start"]
+    from fetchc.diag.errors import CompileError
+
+__all__ = ["Exits", "exits", "instruction_starts", "is_instruction_start"]
+
+
+class Exits(Record):
+    """The ways out of a function's code.
+
+    ``returns`` are its return instructions; ``jumps`` the targets of jumps that leave it (None
+    for a computed one), ``calls`` those of direct calls.
+    """
+
+    returns: tuple[Address, ...]
+    jumps: tuple[Address | None, ...]
+    calls: frozenset[Address]
 
 
 def is_instruction_start(code: bytes, base: Address, address: Address, architecture: str) -> bool:
@@ -33,6 +51,66 @@ def instruction_starts(code: bytes, base: Address, architecture: str) -> Iterato
 
     Raises CompileError as :func:`is_instruction_start` does.
     """
+    disassembler = _disassembler(architecture)
+    decoded = 0
+    for address, size, _, _ in disassembler.disasm_lite(code, base):
+        yield address
+        decoded = address + size - base
+    if decoded < len(code):
+        raise _not_code(base + decoded)
+
+
+def exits(code: bytes, base: Address, architecture: str) -> Exits:
+    """How control leaves the function ``code`` at ``base``, by every instruction in it.
+
+    One instruction behind the other is right where no data stands among them: Go keeps jump
+    tables and constants in sections of their own. Raises CompileError as
+    :func:`is_instruction_start` does.
+    """
+    disassembler = _disassembler(architecture)
+    import capstone
+
+    disassembler.detail = True
+    end = base + len(code)
+    returns: list[Address] = []
+    jumps: list[Address | None] = []
+    calls: set[Address] = set()
+    decoded = 0
+    for instruction in disassembler.disasm(code, base):
+        decoded = instruction.address + instruction.size - base
+        if instruction.group(capstone.CS_GRP_RET):
+            returns.append(Address(instruction.address))
+        elif instruction.group(capstone.CS_GRP_CALL):
+            target = _target(instruction)
+            if target is not None:
+                calls.add(target)
+        elif instruction.group(capstone.CS_GRP_JUMP) and not _by_table(instruction):
+            target = _target(instruction)
+            if target is None or not base <= target < end:
+                jumps.append(target)
+    if decoded < len(code):
+        raise _not_code(base + decoded)
+    return Exits(tuple(returns), tuple(jumps), frozenset(calls))
+
+
+def _by_table(instruction: CsInsn) -> bool:
+    # jmp *(table)(,%rax,8): a switch, which leads back into the function.
+    import capstone
+
+    last = instruction.operands[-1]
+    return bool(last.type == capstone.CS_OP_MEM and last.mem.index)
+
+
+def _target(instruction: CsInsn) -> Address | None:
+    import capstone
+
+    operands = instruction.operands
+    if operands and operands[-1].type == capstone.CS_OP_IMM:
+        return Address(operands[-1].imm)
+    return None
+
+
+def _disassembler(architecture: str) -> Cs:
     try:
         import capstone
     except ImportError as error:
@@ -48,13 +126,12 @@ def instruction_starts(code: bytes, base: Address, architecture: str) -> Iterato
     }
     if architecture not in modes:
         raise reject("FC0905", f"`{architecture}` machine code cannot be disassembled")
-    decoded = 0
-    for address, size, _, _ in capstone.Cs(*modes[architecture]).disasm_lite(code, base):
-        yield address
-        decoded = address + size - base
-    if decoded < len(code):
-        raise reject(
-            "FC0206",
-            f"the bytes at {base + decoded:#x} are not an instruction",
-            help="probe at an address before them",
-        )
+    return capstone.Cs(*modes[architecture])
+
+
+def _not_code(address: int) -> CompileError:
+    return reject(
+        "FC0206",
+        f"the bytes at {address:#x} are not an instruction",
+        help="probe at an address before them",
+    )

@@ -13,6 +13,7 @@ from fetchc.units import Address
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.diag.errors import CompileError
+    from fetchc.lang.base import Language
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
@@ -25,12 +26,20 @@ _SHOWN = 12  # functions that a message lists
 class Found(Record):
     """A probe site, how it is called in output, and what should be said of it.
 
-    ``kind``: entry, return, offset.
+    ``kind``: entry, return, return-site, offset. ``more`` are further addresses of the same
+    event: a function may have several return instructions.
     """
 
     site: Site
     kind: str
     warnings: tuple[Diagnostic, ...]
+    more: tuple[Site, ...] = ()
+
+    def each(self) -> tuple[Found, ...]:
+        """This for each of its addresses."""
+        if not self.more:
+            return (self,)
+        return tuple([Found(site, self.kind, self.warnings) for site in (self.site, *self.more)])
 
 
 def find_site(program: Program, name: str | None, point: Point | None, returns: bool) -> Found:
@@ -50,11 +59,12 @@ def find_site(program: Program, name: str | None, point: Point | None, returns: 
     rules = language(function.language if function is not None else "c")
     where, entry = _address(program, function, point, returns)
     if returns:
-        if rules.return_probe is not None:
-            raise _no_return_probe(function, rules.return_probe)
-        if not entry:
-            raise reject("FC0206", "a return probe is set on a function's first instruction")
-        assert function is not None
+        if function is None or not entry:
+            raise reject("FC0206", "a return probe is of a whole function, not of an address in it")
+        from fetchc.driver.returns import must_not_be_returned_from
+
+        if must_not_be_returned_from(program, function):
+            return _return_sites(program, rules, function, warnings)
         where, entry = function.address, False
     site = Site(program, machine, rules, function, where, entry, returns)
     kind = "return" if returns else "entry" if entry else "offset"
@@ -66,6 +76,20 @@ def find_site(program: Program, name: str | None, point: Point | None, returns: 
             )
         warnings = (_unknown_start(where),)
     return Found(site, kind, warnings)
+
+
+def _return_sites(
+    program: Program, rules: Language, function: Function, warnings: tuple[Diagnostic, ...]
+) -> Found:
+    from fetchc.driver.returns import return_addresses
+
+    machine = architecture(program.architecture)
+    addresses, unseen = return_addresses(program, function)
+    sites = [
+        Site(program, machine, rules, function, address, False, False, leaving=True)
+        for address in addresses
+    ]
+    return Found(sites[0], "return-site", (*warnings, *unseen), tuple(sites[1:]))
 
 
 def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnostic, ...]]:
@@ -268,14 +292,4 @@ def _unknown(program: Program, name: str) -> CompileError:
         f"no function `{name}` has code in `{program.path}`",
         notes=(f"names like it: {listed}",) if close else (),
         help=f"did you mean `{close[0]}`?" if close else "list them: `fetchc functions -x BINARY`",
-    )
-
-
-def _no_return_probe(function: Function | None, reason: str) -> CompileError:
-    name = "the function" if function is None else f"`{function.name}`"
-    return reject(
-        "FC0409",
-        f"a return probe of {name} would crash the program",
-        notes=(reason,),
-        help="probe its return instructions: a later release finds them for `--return`",
     )

@@ -47,20 +47,27 @@ def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]
         raise _no_names(program, found)
     seen: set[str] = set()
     shown = []
+    results = 0
     for variable in scope.visible(found.site, function):
         if not variable.name or variable.name in seen:
             continue  # an inner declaration hides it, and n@LINE picks the outer one
         seen.add(variable.name)
-        shown.append(_shown(found, kernel, variable))
+        shown.append(_shown(found, kernel, variable, results))
+        results += variable.kind == "result"
     return tuple(shown)
 
 
-def _shown(found: Found, kernel: Kernel, variable: Variable) -> Shown:
+def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Shown:
     checker = Checker(found.site)
     type_name = checker.spell(variable.type)
     name = variable.name.lstrip("&")
     span = Span(0, len(name))
-    argument = tree.Argument(None, tree.Name(name, None, span), None, None, span)
+    named: tree.Expression = tree.Name(name, None, span)
+    if name.startswith("~") and variable.kind == "result":
+        # One without a name in the source goes by its number.
+        name = f"$ret{results}"
+        named = tree.Special(name[1:], span)
+    argument = tree.Argument(None, named, None, None, span)
     fetchargs: tuple[tuple[str, str], ...] = ()
     reason = None
     place: Place

@@ -26,8 +26,8 @@ class Language(Record):
 
     ``spell`` writes a type as the language does. ``global_names`` turns a name as
     written inside a function into the names under which the debug information may
-    know it, best first. ``return_probe`` is None, or the reason why a return probe
-    must not be set on its functions. ``stack_check`` says that functions begin with a
+    know it, best first. ``return_probe`` says that the kernel's
+    return probe may be set on its functions. ``stack_check`` says that functions begin with a
     check that jumps back to the first instruction, so that a probe there counts twice.
     ``convention_first``: its compiler never changes how a function is called, and its
     debug information is known to be wrong about it at times.
@@ -37,7 +37,7 @@ class Language(Record):
     name: str
     spell: Callable[[Program, TypeId], str]
     global_names: Callable[[str, Function], tuple[str, ...]]
-    return_probe: str | None
+    return_probe: bool
     stack_check: bool
     pointer_indexes_array: bool
     convention_first: bool

@@ -87,8 +87,7 @@ GO = Language(
     name="Go",
     spell=spell,
     global_names=_global_names,
-    return_probe="the runtime copies stacks and would find the kernel's trampoline where the "
-    "return address was",
+    return_probe=False,
     stack_check=True,
     pointer_indexes_array=True,
     convention_first=True,

@@ -101,7 +101,8 @@ def compare(session: Session, name: str) -> Outcome:
             events.append(_Event(f"ev{len(events)}", function, probe, some))
     wrong += [f"{function}: does not print {text}" for function, text in expected]
     for event in events:
-        session.add(event.probe.definition(event.arguments, session.group, event.name))
+        for line in event.probe.definition(event.arguments, session.group, event.name).split("\n"):
+            session.add(line)
     told_of = defaultdict(list)
     for call in calls(session.run([fixture(name)])):
         told_of[call.function].append(call)

@@ -70,7 +70,8 @@ def require_uprobes() -> None:
 class Session:
     """Context manager: a tracefs instance and the definitions that were put in with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, kilobytes: int = 2048) -> None:
+        self._kilobytes = kilobytes  # of buffer, for each processor
         self.group = f"fetchc_{os.getpid()}_{next(_numbers)}"
         self._instance = _TRACEFS / "instances" / self.group
         self._names: dict[str, list[str]] = {}  # event -> its arguments, in order
@@ -82,7 +83,7 @@ class Session:
         self._cleanup.callback(self._remove)
         # The program's threads and children count as well.
         (self._instance / "options/event-fork").write_text("1")
-        (self._instance / "buffer_size_kb").write_text("2048")
+        (self._instance / "buffer_size_kb").write_text(str(self._kilobytes))
         # An empty list would be everybody; the first process starts no fixture.
         (self._instance / "set_event_pid").write_text("1")
         return self
