@@ -49,7 +49,7 @@ class Fixture:
 
 
 def go_fixtures() -> Iterator[Fixture]:
-    """The seed's program by three toolchains, and with the package it imports in truth by two."""
+    """The seed's program and Go's other features; with the package that it imports in truth."""
     plain: tuple[str, ...] = ()
     unoptimised = ("-gcflags=all=-N -l",)
     for version, suffix, flags in (
@@ -60,6 +60,8 @@ def go_fixtures() -> Iterator[Fixture]:
         ("1.27", "-N-l", unoptimised),
     ):
         yield Fixture("go/dnsforward", f"go{version}{suffix}", (f"go{version}",), flags)
+        if (version, suffix) != ("1.15", "-N-l"):
+            yield Fixture("go/features", f"go{version}{suffix}", (f"go{version}",), flags)
     for version in ("1.15", "1.27"):
         yield Fixture("go/miekg", f"go{version}", (f"go{version}", "miekg"), plain)
 

@@ -1,4 +1,4 @@
-"""``%ax``, ``$arg1``, ``$stack3``, ``$retval``, ``$ret1``, ``$comm``: what has a name of its own."""
+"""``%ax``, ``$arg1``, ``$stack3``, ``$retval``, ``$ret1``: what has a name of its own."""
 
 from __future__ import annotations
 
