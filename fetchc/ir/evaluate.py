@@ -15,6 +15,7 @@ from fetchc.ir.nodes import (
     Deref,
     Image,
     Immediate,
+    KernelValue,
     Register,
     ReturnValue,
     Scalar,
@@ -146,7 +147,7 @@ def _base(value: Value, state: State) -> int:
             return address
         case Image(offset):
             return state.bias + offset
-        case Comm() | Deref():
+        case Comm() | Deref() | KernelValue():
             raise AssertionError(f"not the base of a number: {value!r}")
         case _:
             assert_never(value)

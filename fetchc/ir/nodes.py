@@ -21,6 +21,7 @@ __all__ = [
     "Fetch",
     "Image",
     "Immediate",
+    "KernelValue",
     "Register",
     "ReturnValue",
     "Scalar",
@@ -64,6 +65,19 @@ class Immediate(Record):
     value: int
 
 
+class KernelValue(Record):
+    """What only a probe of the kernel's own code reads: ``$arg2``, ``@jiffies``, ``file->f_pos``.
+
+    ``rule`` names it among the bases of ``targets/kernel``, ``text`` is how it is written,
+    ``loads`` the loads that it makes by itself. Definitions that people write have it; no
+    program is compiled to it.
+    """
+
+    rule: str
+    text: str
+    loads: int = 0
+
+
 class Absolute(Record):
     """The address of ``@ADDR``: an absolute address of the traced process."""
 
@@ -88,7 +102,16 @@ class Deref(Record):
 
 
 Value = (
-    Register | StackPointer | StackEntry | ReturnValue | Comm | Immediate | Absolute | Image | Deref
+    Register
+    | StackPointer
+    | StackEntry
+    | ReturnValue
+    | Comm
+    | Immediate
+    | KernelValue
+    | Absolute
+    | Image
+    | Deref
 )
 
 
@@ -122,7 +145,9 @@ class Text(Record):
 
 
 class Symbol(Record):
-    """``symbol``: a kernel address as symbol+offset (kernel probes only)."""
+    """``symbol``: a kernel address as symbol+offset (kernel probes only); ``text``: ``symstr``."""
+
+    text: bool = False
 
 
 class Array(Record):

@@ -17,6 +17,7 @@ from fetchc.ir.nodes import (
     Fetch,
     Image,
     Immediate,
+    KernelValue,
     Register,
     ReturnValue,
     Scalar,
@@ -74,6 +75,8 @@ def _innermost(value: Value) -> str:
             return "$comm"
         case Immediate(constant):
             return "\\" + number(constant)
+        case KernelValue(_, text):
+            return text
         case Deref(Absolute(address), offset):
             return f"@{address + offset:#x}"
         case Deref(Image(start), offset):
@@ -100,8 +103,8 @@ def _suffix(store: Store) -> str:
             return f":b{width}@{offset}/{container}"
         case Text(user):
             return ":ustring" if user else ":string"
-        case Symbol():
-            return ":symbol"
+        case Symbol(text):
+            return ":symstr" if text else ":symbol"
         case _:
             assert_never(store)
 
