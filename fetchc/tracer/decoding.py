@@ -42,7 +42,7 @@ class Decoder:
         which = 0 if self._which is None else _number(data, self._which)[0]
         read = self._readers.get(which)
         if read is None:
-            from fetchc.tracer.values import reader  # type: ignore[import-not-found]
+            from fetchc.tracer.values import reader
 
             read = self._readers[which] = reader(self._plans[which], self._format)
         args, faults = read(data)

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fetchc.diag.errors import TracerError
     from fetchc.tracer.tracefs import Tracefs
 
 __all__ = ["Instance", "remove_instance"]
@@ -43,7 +44,10 @@ class Instance:
 
     def create(self, buffer_kib: int | None) -> None:
         """Make it, all events off; ``buffer_kib`` is for each processor."""
-        os.mkdir(self.path)
+        try:
+            os.mkdir(self.path)
+        except OSError as error:
+            raise _refused_setting("instances", error) from error
         self.write("mono", "trace_clock")
         self.write("0", "options/overwrite")
         self.write("1", "options/record-tgid")
@@ -51,27 +55,25 @@ class Instance:
             self.write("0", "buffer_percent")  # who waits is woken by the first record
         least, most = _CPU_KIB
         room = buffer_kib or max(least, min(most, _TOTAL_KIB // len(self.processors())))
-        try:
-            self.write(str(room), "buffer_size_kb")
-        except OSError as error:
-            raise refused(
-                "FC0709",
-                f"the kernel gives no buffer of {room} KiB a processor",
-                notes=(str(error),),
-                help="ask for a smaller one",
-            ) from error
+        self.write(str(room), "buffer_size_kb")
 
     def processors(self) -> list[int]:
         """The processors that have a buffer here."""
         return sorted(int(name[3:]) for name in os.listdir(f"{self.path}/per_cpu"))
 
     def read(self, file: str) -> str:
-        """The text of one of its files; raises OSError."""
-        return self._tracefs.read("instances", self.name, file)
+        """The text of one of its files; raises TracerError (FC0709)."""
+        try:
+            return self._tracefs.read("instances", self.name, file)
+        except OSError as error:
+            raise _refused_setting(file, error) from error
 
     def write(self, text: str, file: str) -> None:
-        """Append to one of its files; raises OSError."""
-        self._tracefs.write(text, "instances", self.name, file)
+        """Append to one of its files; raises TracerError (FC0709)."""
+        try:
+            self._tracefs.write(text, "instances", self.name, file)
+        except OSError as error:
+            raise _refused_setting(f"`{text}` for {file}", error) from error
 
     def switch(self, group: str, event: str | None, on: bool) -> None:
         """Enable or disable an event, or all of a group at once."""
@@ -85,11 +87,9 @@ class Instance:
         """
         file = f"events/{group}/{event}/filter"
         try:
-            self.write(text, file)
+            self._tracefs.write(text, "instances", self.name, file)
         except OSError as error:
-            if error.errno != errno.EINVAL:
-                raise
-            raise refused_filter(text, self.read(file)) from error
+            raise refused_filter(text, self.read(file), error) from error
 
     def only(self, processes: Iterable[int]) -> None:
         """Record these processes only, with all threads, and all they start from now on.
@@ -121,6 +121,11 @@ class Instance:
                 if what in ("overrun", "dropped events"):
                     counted += int(number)
         return counted
+
+
+def _refused_setting(what: str, error: OSError) -> TracerError:
+    help = "ask for smaller buffers" if error.errno == errno.ENOMEM else None
+    return refused("FC0709", f"the kernel refused {what}", notes=(str(error),), help=help)
 
 
 def remove_instance(tracefs: Tracefs, name: str) -> bool:

@@ -76,14 +76,14 @@ def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> RefusedDe
     return RefusedDefinition(quoted, Diagnostic(code, message, primary, notes=notes, help=help))
 
 
-def refused_filter(text: str, shown: str) -> TracerError:
+def refused_filter(text: str, shown: str, error: OSError) -> TracerError:
     """The kernel's refusal of the event filter ``text``; ``shown`` is its filter file now."""
     last = shown.strip().rsplit("\n", 1)[-1]
-    notes: tuple[str, ...] = ()
+    note = f"its error is: {_strerror(error)}"
     if last.startswith("parse_error: "):
-        notes = (f"the kernel said: {last.removeprefix('parse_error: ')}",)
+        note = f"the kernel said: {last.removeprefix('parse_error: ')}"
     message = f"the kernel refused the filter `{text}`"
-    return TracerError((Diagnostic("FC0708", message, notes=notes),))
+    return TracerError((Diagnostic("FC0708", message, notes=(note,)),))
 
 
 def _logged(tracefs: Tracefs, command: str) -> tuple[str, Label | None]:

@@ -12,18 +12,21 @@ from fetchc.tracer.decoding import Decoder
 from fetchc.tracer.formats import parse_format
 from fetchc.tracer.install import head, install, uninstall
 from fetchc.tracer.instance import Instance, remove_instance
+from fetchc.tracer.leftovers import leftovers, told
 from fetchc.tracer.owner import session_name
 from fetchc.tracer.ring import Ring
 from fetchc.tracer.sharing import shared
 from fetchc.tracer.signals import shielded
 from fetchc.tracer.tasks import Processes
 from fetchc.tracer.tracefs import find_tracefs
+from fetchc.tracer.watched import Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
+    from fetchc.diag.model import Diagnostic
     from fetchc.tracer.model import Event, Plan, Sample
     from fetchc.tracer.tracefs import Tracefs
 
@@ -48,6 +51,8 @@ class Session:
         self._names: set[str] = set()  # of all plans
         self._decoders: dict[int, Decoder] = {}  # by the number in the records
         self._ready: deque[Event] = deque()
+        self._watched = Watched()
+        self._warnings: tuple[Diagnostic, ...] = ()
         self._open = self._running = self._reading = False
         self._lost = 0
 
@@ -61,6 +66,7 @@ class Session:
                 self._open = True
                 self._instance.create(self._buffer_kib)
                 self._ring.open(self._tracefs, self._instance)
+            self._warnings = told(leftovers(self._tracefs))
         except BaseException:
             self.close()
             raise
@@ -92,6 +98,7 @@ class Session:
             if plan.event in self._names:
                 raise ValueError(f"a second plan `{plan.event}`")
             self._names.add(plan.event)
+            self._watched.watch(plan.path)
         self._added += plans
         if self._running:
             self._install()
@@ -193,6 +200,15 @@ class Session:
         if self._open:
             self._lost = self._instance.lost()
         return self._lost
+
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What should be known and was not told by an earlier call.
+
+        That a killed session left something behind (FC0612), and that a traced file is not at
+        its path any more (FC0613).
+        """
+        found, self._warnings = self._warnings, ()
+        return found + self._watched.changes()
 
     def close(self) -> None:
         """Take everything away again. Can be called twice.
