@@ -10,7 +10,7 @@ import os
 from _thread import RLock  # threading itself is dear to import
 
 from fetchc.debuginfo.program import open_program
-from fetchc.diag.errors import CompileError
+from fetchc.diag.errors import CompileError, reject
 from fetchc.driver.compile import Compiled, compile_argument
 from fetchc.driver.sites import find_site
 from fetchc.syntax.parse import parse_argument, parse_point
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.syntax import tree
     from fetchc.target.kernel import Kernel
+    from fetchc.tracer.model import Plan
+    from fetchc.tracer.planning import Asked
 
 __all__ = ["Argument", "Probe", "Program", "open"]
 
@@ -114,6 +116,14 @@ class Program:
             found = find_site(self._program, function, point, returns)
         return Probe(self._program, self._lock, found, rules)
 
+    def point(self, text: str, returns: bool = False) -> Probe:
+        """The probe point that an argument names itself: ``x @ main.f``."""
+        rules = kernel_rules(running_version())
+        point = parse_argument(text).point
+        with self._lock:
+            found = find_site(self._program, None, point, returns)
+        return Probe(self._program, self._lock, found, rules)
+
     def argument(
         self,
         text: str,
@@ -194,6 +204,33 @@ class Probe:
         with self._lock:
             return visible(self._program, self._found, self._kernel)
 
+    def asked(self, text: str) -> Asked:
+        """Hold one argument against this probe for :meth:`plan`, as a reader wants its value.
+
+        What one fetch-arg cannot hold is no problem here: a structure, a slice. Raises
+        CompileError where it cannot be had.
+        """
+        from fetchc.tracer.planning import asked
+
+        argument = parse_argument(text)
+        if argument.point is not None:
+            raise reject(
+                "FC0206", "the argument names a point of its own", argument.point.span, "not here"
+            )
+        with self._lock:
+            return asked(argument, text, self._found, self._kernel)
+
+    def plan(self, wanted: Sequence[str | Asked], group: str, event: str | None = None) -> Plan:
+        """The event of the kernel that gives the values of ``wanted`` at this probe.
+
+        Raises CompileError where one of them cannot be had, or all of them are too much.
+        """
+        from fetchc.tracer.planning import plan
+
+        listed = [self.asked(one) if isinstance(one, str) else one for one in wanted]
+        with self._lock:
+            return plan(self._program, self._found, self._kernel, listed, group, event)
+
     def compile(self, text: str) -> Argument:
         """Compile one argument; raises CompileError where it has to be refused.
 
@@ -237,23 +274,33 @@ class Probe:
         bodies = [(each.name, each.part.body) for each in listed]
         return definition(kind, group, event, path, offset, bodies)
 
-    def events(self, arguments: Sequence[Argument]) -> tuple[Event, ...]:
+    def events(
+        self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
+    ) -> tuple[Event, ...]:
         """What an output format is written from, an event an address."""
-        from fetchc.driver.backends import event
+        from fetchc.driver.backends import event as event_at
 
-        return tuple([
-            event(probe._program, probe._found, probe.named(made), probe._kernel)
-            for probe, made in self.each(arguments)
-        ])  # fmt: skip
+        result = []
+        for probe, made in self.each(arguments):
+            names = probe.named(made)
+            one = event_at(probe._program, probe._found, names, probe._kernel, group, event)
+            result.append(one)
+        return tuple(result)
 
-    def written(self, format: str, arguments: Sequence[Argument]) -> Written:
+    def written(
+        self,
+        format: str,
+        arguments: Sequence[Argument],
+        group: str | None = None,
+        event: str | None = None,
+    ) -> Written:
         """What the tool ``perf`` or ``bpftrace`` takes to fetch ``arguments``; warnings about it.
 
         Raises CompileError for what the tool cannot carry.
         """
         from fetchc.emit.formats import written
 
-        return written(format, self.events(arguments))
+        return written(format, self.events(arguments, group, event))
 
     def named(self, arguments: Sequence[Argument]) -> tuple[Named, ...]:
         """Every fetch-arg of a definition with the name it gets there."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel import Kernel
 
-__all__ = ["Compiled", "Part", "compile_argument"]
+__all__ = ["Compiled", "Part", "accepted", "compile_argument", "for_kernel"]
 
 
 class Part(Record):
@@ -68,8 +68,8 @@ def compile_argument(
         checker.warnings.append(_unsigned(span))
     parts = []
     for one in lowered:
-        fetch = one.fetch if argument.format is not None else _for_kernel(one.fetch, kernel)
-        _accepted(found, fetch, kernel, span)
+        fetch = one.fetch if argument.format is not None else for_kernel(one.fetch, kernel)
+        accepted(found, fetch, kernel, span)
         parts.append(
             Part(
                 one.suffix,
@@ -89,8 +89,8 @@ def compile_argument(
     )
 
 
-def _for_kernel(fetch: Fetch, kernel: Kernel) -> Fetch:
-    # Kernels that have no xN yet (before 4.9) print uN in hexadecimal.
+def for_kernel(fetch: Fetch, kernel: Kernel) -> Fetch:
+    """``fetch`` as ``kernel`` can have it: before 4.9 there is no xN, and uN is hexadecimal."""
     store = fetch.store
     if not isinstance(store, Scalar) or store.kind != "x":
         return fetch
@@ -108,7 +108,8 @@ def _unsigned(span: Span) -> Diagnostic:
     )
 
 
-def _accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
+def accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
+    """Raise CompileError, about ``span``, where the kernel would refuse or mangle ``fetch``."""
     kind = "uretprobe" if found.site.returns else "uprobe"
     problems = verify(fetch, kernel, kind, found.site.architecture.named)
     if problems:

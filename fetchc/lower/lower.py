@@ -7,7 +7,7 @@ from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import bit_field_of, scalar, special
-from fetchc.lower.store import plain
+from fetchc.lower.store import is_character, plain
 from fetchc.program.types import (
     ArrayType,
     ChannelType,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import Member
     from fetchc.syntax.tree import Format
 
-__all__ = ["lower"]
+__all__ = ["entries", "left_out", "lower", "named_members"]
 
 _MOST_LEAVES = 64  # members of a whole structure that become arguments of their own
 
@@ -55,10 +55,10 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
     from fetchc.lower import wholes
 
     match made:
-        case PointerType(target=target) if wholes.is_text(checker.resolved(target)):
+        case PointerType(target=target) if is_character(checker.resolved(target)):
             return (wholes.pointed_text(checker, node),)
         case MapType() | ChannelType():
-            return (_count(checker, node),)
+            return (entries(checker, node),)
         case StringType():
             return wholes.string(checker, node, made, whole)
         case ArrayType(vector=False):
@@ -79,8 +79,8 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
             raise wholes.refuse_whole(checker, node, made)
 
 
-def _count(checker: Checker, node: Typed) -> Lowered:
-    # A map or channel is worth its number of entries.
+def entries(checker: Checker, node: Typed) -> Lowered:
+    """A map or channel is worth its number of entries."""
     from fetchc.check.builtins import length
 
     entries = length(checker, node, node.span)
@@ -95,7 +95,7 @@ def _leaves(checker: Checker, node: Typed, made: StructType) -> tuple[Lowered, .
 
     result: list[Lowered] = []
     left: list[str] = []
-    for path, member in _named(checker, made, ()):
+    for path, member in named_members(checker, made, ()):
         if len(result) >= _MOST_LEAVES:
             left.append(member.name)
             continue
@@ -112,26 +112,30 @@ def _leaves(checker: Checker, node: Typed, made: StructType) -> tuple[Lowered, .
 
         raise refuse_whole(checker, node, made)
     if left:
-        checker.warnings.append(
-            Diagnostic(
-                "FC0605",
-                f"members left out: {', '.join(left)}",
-                Label(node.span, f"a `{checker.spell(node.type)}`"),
-                notes=("each is more than one fetch-arg can hold",),
-                help="ask for what you want of them by name",
-            )
-        )
+        checker.warnings.append(left_out(checker, node, left))
     return tuple(result)
 
 
-def _named(
+def left_out(checker: Checker, node: Typed, members: list[str]) -> Diagnostic:
+    """The warning that a structure is told without some of its members."""
+    return Diagnostic(
+        "FC0605",
+        f"members left out: {', '.join(members)}",
+        Label(node.span, f"a `{checker.spell(node.type)}`"),
+        notes=("each is more than one fetch-arg can hold",),
+        help="ask for what you want of them by name",
+    )
+
+
+def named_members(
     checker: Checker, made: StructType, path: tuple[Member, ...]
 ) -> list[tuple[tuple[Member, ...], Member]]:
+    """The members of a structure, those of anonymous ones too, each with the way to it."""
     found: list[tuple[tuple[Member, ...], Member]] = []
     for member in made.members:
         inner = checker.resolved(member.type)
         if not member.name and isinstance(inner, StructType) and len(path) < 8:
-            found += _named(checker, inner, (*path, member))
+            found += named_members(checker, inner, (*path, member))
         else:
             found.append((path, member))
     return found

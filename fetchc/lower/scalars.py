@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import BitField
     from fetchc.source import Span
 
-__all__ = ["bit_field_of", "fetch_scalar", "memory_of", "scalar", "special"]
+__all__ = ["bit_field_of", "fetch_scalar", "memory_of", "scalar", "smallest_container", "special"]
 
 
 def special(checker: Checker, node: Special) -> Lowered | None:
@@ -101,7 +101,7 @@ def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: 
         one = found
     match one:
         case Memory(base=base, offset=offset):
-            byte, container = _container(bits.offset, bits.width, holder, node.span)
+            byte, container = smallest_container(bits.offset, bits.width, holder, node.span)
             place = load_word(checker.site, Memory(base, offset + byte), node.span)
             return Lowered(
                 "",
@@ -131,7 +131,7 @@ def _back(found: Memory | InValue | Known, by: int) -> Memory | InValue | Known:
             return Known(value << (8 * by))
 
 
-def _container(offset: int, width: int, holder: int | None, span: Span) -> tuple[int, int]:
+def smallest_container(offset: int, width: int, holder: int | None, span: Span) -> tuple[int, int]:
     """First byte and bits of the smallest container of a field, inside its object if it can be.
 
     A container that reaches past the object's end reads the field's bytes all the same: where

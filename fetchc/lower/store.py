@@ -20,9 +20,10 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
+    from fetchc.program.types import Type
     from fetchc.units import TypeId
 
-__all__ = ["Plain", "plain"]
+__all__ = ["Plain", "is_character", "plain"]
 
 _SIZES = (1, 2, 4, 8)
 
@@ -33,6 +34,11 @@ class Plain(Record):
     store: Scalar
     decode: Decode
     size: int
+
+
+def is_character(made: Type) -> bool:
+    """Whether a type is the plain character of texts: ``signed char`` and the like are numbers."""
+    return isinstance(made, CharType) and made.size == 1 and made.name in ("char", "char8_t")
 
 
 def plain(checker: Checker, type_id: TypeId) -> Plain | None:
@@ -53,7 +59,7 @@ def plain(checker: Checker, type_id: TypeId) -> Plain | None:
         case IntType(size=size, signed=signed) | CharType(size=size, signed=signed):
             if size not in _SIZES:
                 return None
-            kind = "char" if isinstance(made, CharType) and size == 1 else "integer"
+            kind = "char" if is_character(made) else "integer"
             store = Scalar("s" if signed else "u", 8 * size)
             return Plain(store, Decode(kind, 8 * size, signed), size)
         case BoolType(size=size):

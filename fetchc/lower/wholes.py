@@ -11,12 +11,11 @@ from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Array, Fetch, Scalar, Text
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import memory_of
-from fetchc.lower.store import plain
+from fetchc.lower.store import is_character, plain
 from fetchc.lower.where import Memory, load_word, pointer
 from fetchc.program.places import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
-    CharType,
     InterfaceType,
     PointerType,
     SliceType,
@@ -36,7 +35,7 @@ __all__ = [
     "TEXT_BYTES",
     "array",
     "array_text",
-    "is_text",
+    "is_text_pointer",
     "pointed_text",
     "refuse_whole",
     "string",
@@ -47,9 +46,9 @@ TEXT_BYTES = 256  # of a counted text that a definition fetches; the reader cuts
 _CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20
 
 
-def is_text(made: Type) -> bool:
-    """Whether a type is the plain character of texts (``char``; not ``unsigned char``)."""
-    return isinstance(made, CharType) and made.size == 1 and made.name in ("char", "char8_t")
+def is_text_pointer(checker: Checker, made: Type) -> bool:
+    """Whether a type is a pointer to a text."""
+    return isinstance(made, PointerType) and is_character(checker.resolved(made.target))
 
 
 def pointed_text(checker: Checker, node: Typed, user: bool = False) -> Lowered:
@@ -139,10 +138,10 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
         )
     if count == 0:
         raise reject("FC0303", "the array has no elements", node.span, "empty")
-    if is_text(inner) and made.element == element:
+    if is_character(inner) and made.element == element:
         return (array_text(checker, node, made),)
     store: Scalar | Text
-    if isinstance(inner, PointerType) and is_text(checker.resolved(inner.target)):
+    if is_text_pointer(checker, inner):
         store, decode, each = Text(), Decode("text"), checker.program.word_bytes
     else:
         scalar = plain(checker, element)

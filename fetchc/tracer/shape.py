@@ -1,30 +1,100 @@
-"""How the fields of a record make one value."""
+"""How the fields of a record make one value.
+
+A place in a record is a field's name and a number of bytes from its start. Fields that were made
+for one object lie side by side, so a place may be behind the end of the field it is named by.
+"""
 
 from __future__ import annotations
 
 from fetchc.ir.decode import Decode
 from fetchc.record import Record
 
-__all__ = ["Leaf", "Members", "Shape"]
+__all__ = ["Bytes", "Guard", "Items", "Leaf", "Members", "Row", "Sequence", "Shape"]
+
+
+class Guard(Record):
+    """A pointer on the way to a value: the word at ``offset`` bytes into ``field``.
+
+    What is loaded next stands ``moved`` bytes from where it leads. ``empty``: NULL is no fault
+    there but stands for a thing without entries (a nil map of Go).
+    """
+
+    field: str
+    offset: int = 0
+    moved: int = 0
+    empty: bool = False
 
 
 class Leaf(Record):
-    """A value of its own: the field, what to make of it, the field that holds a text's length.
+    """A number, or a text that the kernel fetched up to its NUL (``decode.kind`` text).
 
-    ``guards`` are fields that hold the pointers on the way to it, outermost first: where one
-    is no address of a program, the value could not be read.
+    ``size`` are the bytes of the number, 0 where the field holds nothing else (only then a
+    filter of the kernel can have it). Of them ``decode.bits`` bits count, from bit ``shift`` on.
+    A text with ``decode.count`` is a list of that many. ``total`` is the number of elements of
+    the source where not all were fetched.
+
+    ``guards`` are the pointers on the way, outermost first: where one is no address of a
+    program, the value could not be read. The other shapes have them too.
     """
 
     field: str
     decode: Decode
-    length: str | None = None
-    guards: tuple[str, ...] = ()
+    offset: int = 0
+    size: int = 0
+    shift: int = 0
+    guards: tuple[Guard, ...] = ()
+    total: int = 0
+
+
+class Bytes(Record):
+    """A text in ``size`` bytes that were fetched.
+
+    It ends where ``length``, a number, says (bytes of ``text``, units of ``utf-16``); without
+    one at the first NUL or, where the object has no more than ``limit`` bytes, there.
+    ``kind`` is that of :class:`~fetchc.ir.decode.Decode`.
+    """
+
+    field: str
+    size: int
+    kind: str = "text"
+    offset: int = 0
+    length: Leaf | None = None
+    limit: int | None = None
+    guards: tuple[Guard, ...] = ()
+
+
+class Row(Record):
+    """A list: ``count`` numbers of ``size`` bytes side by side, each as ``decode`` says."""
+
+    field: str
+    decode: Decode
+    count: int
+    size: int
+    offset: int = 0
+    guards: tuple[Guard, ...] = ()
+    total: int = 0
+
+
+class Items(Record):
+    """A list whose elements are shapes of their own."""
+
+    items: tuple[Shape, ...]
+    guards: tuple[Guard, ...] = ()
+    total: int = 0
+
+
+class Sequence(Record):
+    """A list of as many elements as ``length`` says, of which ``elements`` has the first."""
+
+    length: Leaf
+    elements: Row | Items
 
 
 class Members(Record):
     """A structure: its members by name, in order."""
 
     members: tuple[tuple[str, Shape], ...]
+    guards: tuple[Guard, ...] = ()
 
 
-Shape = Leaf | Members
+Shape = Leaf | Bytes | Row | Items | Sequence | Members

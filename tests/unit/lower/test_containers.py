@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.diag.errors import CompileError
-from fetchc.lower.scalars import _container
+from fetchc.lower.scalars import smallest_container
 from fetchc.source import Span
 
 HERE = Span(0, 1)
@@ -25,11 +25,11 @@ HERE = Span(0, 1)
 def test_smallest_container_inside_the_object(
     offset: int, width: int, holder: int | None, place: tuple[int, int]
 ) -> None:
-    assert _container(offset, width, holder, HERE) == place
+    assert smallest_container(offset, width, holder, HERE) == place
 
 
 def test_a_field_in_nine_bytes_is_refused() -> None:
     with pytest.raises(CompileError) as raised:
-        _container(7, 58, None, HERE)
+        smallest_container(7, 58, None, HERE)
     (diagnostic,) = raised.value.diagnostics
     assert diagnostic.code == "FC0513"

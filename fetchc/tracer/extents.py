@@ -1,0 +1,77 @@
+"""Which bytes of an object a reader needs."""
+
+from __future__ import annotations
+
+from fetchc.diag.errors import CompileError
+from fetchc.lower import wholes
+from fetchc.lower.lower import named_members
+from fetchc.lower.scalars import smallest_container
+from fetchc.lower.store import plain
+from fetchc.program.types import ArrayType, InterfaceType, SliceType, StringType, StructType
+from fetchc.source import Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.program.types import Member
+    from fetchc.tracer.shaping import Limits
+    from fetchc.units import TypeId
+
+__all__ = ["extents"]
+
+
+def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int, int]]:
+    """First byte and the one behind the last of each part of a value of the type.
+
+    What is not fetched as bytes (the text behind a ``char *``) is left out; so is what is
+    deeper than ``limits`` go.
+    """
+    made = checker.resolved(type_id)
+    match made:
+        case StringType() | SliceType() | InterfaceType():
+            return [(0, 2 * checker.program.word_bytes)]
+        case ArrayType(element=element, count=count, vector=False) if count:
+            return _array(checker, element, count, limits)
+        case StructType() if limits.depth > 0:
+            found = []
+            for path, member in named_members(checker, made, ()):
+                found += _member(checker, made, path, member, limits.deeper())
+            return found
+        case _:
+            simple = plain(checker, type_id)
+            return [] if simple is None else [(0, simple.size)]
+
+
+def _array(checker: Checker, element: TypeId, count: int, limits: Limits) -> list[tuple[int, int]]:
+    made = checker.resolved(element)
+    each = checker.size(element)
+    if not each:
+        return []
+    most = max(1, limits.row // each)
+    if wholes.is_text_pointer(checker, made):
+        return []
+    if plain(checker, element) is not None:
+        return [(0, each * min(count, most))]
+    rows = isinstance(made, ArrayType)
+    inner = extents(checker, element, limits if rows else limits.inner())
+    shown = range(min(count, most if rows else limits.items))
+    return [(low + each * i, high + each * i) for i in shown for low, high in inner]
+
+
+def _member(
+    checker: Checker,
+    holder: StructType,
+    path: tuple[Member, ...],
+    member: Member,
+    limits: Limits,
+) -> list[tuple[int, int]]:
+    start: int = sum([step.offset for step in path])
+    if member.bits is not None:
+        size = holder.size if not path else None
+        try:
+            byte, bits = smallest_container(member.bits.offset, member.bits.width, size, Span(0, 0))
+        except CompileError:
+            return []  # in nine bytes: told where it is fetched
+        return [(start + byte, start + byte + bits // 8)]
+    start += member.offset
+    return [(start + low, start + high) for low, high in extents(checker, member.type, limits)]

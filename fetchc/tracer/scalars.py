@@ -1,0 +1,109 @@
+"""One number of a record as the value of its source."""
+
+from __future__ import annotations
+
+import struct
+
+from fetchc.tracer.kinds import Enumerator, Hexadecimal, SymbolName
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fetchc.ir.decode import Decode
+    from fetchc.tracer.model import Value
+
+    Meaning = Callable[[int], Value]
+    Symbol = Callable[[int, int], str | None]
+
+__all__ = ["CODES", "float_value", "meaning"]
+
+CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""The letters of :mod:`struct` for a number of so many bytes."""
+
+
+def meaning(decode: Decode, size: int, shift: int = 0) -> tuple[str, Meaning | None]:
+    """How to read a number of ``size`` bytes: the letter for :mod:`struct`, and what then.
+
+    None: the number is the value. ``decode.bits`` bits count, from bit ``shift`` on.
+    """
+    bits = decode.bits or 8 * size
+    whole = bits == 8 * size and shift == 0
+    if decode.kind == "float":
+        return CODES[size], _float(bits)
+    code = CODES[size]
+    first: Callable[[int], int] | None = None
+    if whole:
+        code = code.lower() if decode.signed else code
+    else:
+        first = _bits(bits, shift, decode.signed)
+    then = _kind(decode)
+    if first is None or then is None:
+        return code, then or first
+    return code, lambda raw: then(first(raw))
+
+
+def _bits(bits: int, shift: int, signed: bool) -> Callable[[int], int]:
+    mask, sign = (1 << bits) - 1, 1 << bits - 1
+    if signed:
+        return lambda raw: ((raw >> shift & mask) ^ sign) - sign
+    return lambda raw: raw >> shift & mask
+
+
+def _kind(decode: Decode) -> Meaning | None:
+    match decode.kind:
+        case "integer":
+            return None
+        case "bool":
+            return bool
+        case "char":
+            return _CHARACTERS.__getitem__
+        case "enum":
+            return _enum(decode)
+        case "pointer" | "address" | "symbol":
+            return Hexadecimal
+        case other:
+            raise AssertionError(f"no number is read as {other!r}")
+
+
+# A byte that is no character of ASCII is kept as a surrogate; a signed one counts from the end.
+_CHARACTERS = [bytes([byte]).decode("ascii", "surrogateescape") for byte in range(256)]
+
+
+def _enum(decode: Decode) -> Meaning:
+    names: dict[int, str] = {}
+    for name, value in decode.enumerators:
+        names.setdefault(value, name)
+    return lambda raw: Enumerator(name=names.get(raw), value=raw)
+
+
+def _float(bits: int) -> Meaning:
+    size = bits // 8
+    mask = (1 << bits) - 1
+    pack = struct.Struct("=" + CODES[size]).pack
+    unpack = struct.Struct("=" + {4: "f", 8: "d"}[size]).unpack
+    short = size == 4
+    return lambda raw: float_value(unpack(pack(raw & mask))[0], short)
+
+
+def float_value(number: float, short: bool) -> Value:
+    """A float as JSON can have it; of 32 bits (``short``) the shortest decimal that stands for it.
+
+    JSON has no number for infinities and for what is none: they are the texts ``Infinity``,
+    ``-Infinity`` and ``NaN``, as in the JSON form of Protocol Buffers.
+    """
+    if number != number:
+        return SymbolName("NaN")
+    if number in (_INFINITY, -_INFINITY):
+        return SymbolName("Infinity" if number > 0 else "-Infinity")
+    if not short:
+        return number
+    for digits in range(6, 10):
+        shorter = float(f"{number:.{digits}g}")
+        if _FLOAT.pack(shorter) == _FLOAT.pack(number):
+            return shorter
+    raise AssertionError("nine digits tell every float of 32 bits")
+
+
+_INFINITY = float("inf")
+_FLOAT = struct.Struct("=f")

@@ -1,0 +1,117 @@
+"""Texts of a record: which ones the kernel could read, and their characters."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+
+from fetchc.tracer.kinds import CutList
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fetchc.ir.decode import Decode
+    from fetchc.tracer.model import Field, Format, Value
+
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
+
+__all__ = ["Texts", "decoded"]
+
+_MOST_CONTINUED = 3  # bytes behind the first of a character of UTF-8
+
+
+class Texts:
+    """The texts that the kernel fetched up to their NUL.
+
+    A text is a word of the record: where its bytes are (low half), how many they are with the NUL
+    (high half). Before it fetches the kernel writes there the room that is left and where it
+    begins, and when a pointer on the way to the text cannot be read, that stays: the text seems
+    to be what the next one is (``store_trace_args`` of kernel/trace/trace_probe_tmpl.h). When the
+    text itself cannot be read its length is 0. So a text was read if the one behind it begins
+    where it ends; the last of every event is one that never faults.
+    """
+
+    def __init__(self, format: Format) -> None:
+        texts = sorted((field for field in format.fields if field.text), key=lambda f: f.offset)
+        self._next = {one.name: two.offset for one, two in pairwise(texts)}
+
+    def maker(self, field: Field, decode: Decode, total: int, path: str) -> Make:
+        """What makes the value of a text, or of a list of them."""
+        following = self._next.get(field.name)
+        limit = decode.limit
+        if decode.count is None:
+            return _single(field.offset, following, limit, path)
+        return _several(field.offset, following, decode.count, total, path)
+
+
+def _single(start: int, following: int | None, limit: int | None, path: str) -> Make:
+    word = struct.Struct("=I").unpack_from
+
+    def make(data: bytes, faults: Faults) -> Value:
+        (place,) = word(data, start)
+        low, size = place & 0xFFFF, place >> 16
+        if size == 0 or (following is not None and word(data, following)[0] & 0xFFFF != low + size):
+            faults.append(path)
+            return None
+        text = data[low : low + size - 1]
+        return decoded(text if limit is None else text[:limit])
+
+    return make
+
+
+def _several(start: int, following: int | None, count: int, total: int, path: str) -> Make:
+    words = struct.Struct(f"={count}I").unpack_from
+    word = struct.Struct("=I").unpack_from
+
+    def make(data: bytes, faults: Faults) -> Value:
+        places = words(data, start)
+        low = places[0] & 0xFFFF
+        for place in places:
+            if place & 0xFFFF != low:
+                break
+            low += place >> 16
+        else:
+            if following is None or word(data, following)[0] & 0xFFFF == low:
+                values: list[Value] = []
+                for index, place in enumerate(places):
+                    if not place >> 16:
+                        faults.append(f"{path}[{index}]")
+                        values.append(None)
+                        continue
+                    begin = place & 0xFFFF
+                    values.append(decoded(data[begin : begin + (place >> 16) - 1]))
+                return CutList(values, total) if total > count else values
+        faults.append(path)
+        return None
+
+    return make
+
+
+def decoded(text: bytes, kind: str = "text", cut: bool = False) -> str:
+    """The characters of ``text``; what is none is kept as a surrogate.
+
+    ``cut``: more bytes followed, of which the last character may lack some; it is left out.
+    ``kind``: text (UTF-8, a byte that is no part of it is U+DC80 to U+DCFF) or utf-16 (of the
+    machine's byte order, with any surrogate that is alone as it is).
+    """
+    if kind == "utf-16":
+        return text[: len(text) & ~1].decode(_UTF_16, "surrogatepass")
+    if cut:
+        text = text[: _complete(text)]
+    return text.decode("utf-8", "surrogateescape")
+
+
+_UTF_16 = "utf-16-le" if struct.pack("=H", 1)[0] else "utf-16-be"
+
+
+def _complete(text: bytes) -> int:
+    for back in range(1, min(_MOST_CONTINUED, len(text)) + 1):
+        byte = text[-back]
+        if byte >= 0xC0:  # the first of a character of several bytes
+            whole = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return len(text) if whole <= back else len(text) - back
+        if byte < 0x80:
+            break
+    return len(text)
