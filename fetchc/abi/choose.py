@@ -31,8 +31,9 @@ def convention_for(program: Program, function: Function) -> Convention:
     weight = -1
     for name, raw in convention_tables().items():
         machine = _inherited(raw, "architecture")
-        if machine == program.architecture and _applies(raw["applies"], function):
-            found = len(raw["applies"])  # each further condition is more particular
+        conditions = raw["applies"]
+        if machine == program.architecture and _applies(conditions, program, function):
+            found = len(conditions)  # each further condition is more particular
             if found > weight:
                 best, weight = name, found
     if best is None:
@@ -40,7 +41,7 @@ def convention_for(program: Program, function: Function) -> Convention:
         raise reject(
             "FC0905",
             f"no calling convention is known for {language} on {program.architecture}",
-            help="fetch a register by its name, `%di`, or probe where the value is in memory",
+            help="fetch a register by its name, or probe where the value is in memory",
         )
     return convention(best)
 
@@ -67,8 +68,11 @@ def _inherited(raw: Mapping[str, Any], key: str) -> Any:
     return raw[key]
 
 
-def _applies(conditions: Mapping[str, Any], function: Function) -> bool:
+def _applies(conditions: Mapping[str, Any], program: Program, function: Function) -> bool:
     if function.language not in conditions["languages"]:
+        return False
+    mask, flags = conditions.get("machine_flags", (0, 0))
+    if mask and program.machine_flags & mask != flags:
         return False
     wanted = conditions.get("producer")
     if wanted is not None:

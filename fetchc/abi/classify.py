@@ -7,8 +7,8 @@ distinct (type, offset) pairs.
 
 from __future__ import annotations
 
+from fetchc.abi.alignment import Alignments
 from fetchc.abi.layout import MAX_NESTING, UnclassifiedError, bare, malformed, round_up
-from fetchc.abi.padding import unexplained_bits
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -73,14 +73,14 @@ _MOST_BYTES = 64  # 3.2.3: an object larger than eight eightbytes has class MEMO
 
 
 class Classifier:
-    """Classes, sizes and alignments of types of one program."""
+    """Classes of the types of one program."""
 
-    __slots__ = ("_alignments", "_program", "_rules")
+    __slots__ = ("_program", "_rules", "alignments")
 
     def __init__(self, program: Program, rules: EightbyteRules) -> None:
         self._program = program
         self._rules = rules
-        self._alignments: dict[TypeId, int | None] = {}  # None: being computed
+        self.alignments = Alignments(program)
 
     def classes(self, type_id: TypeId) -> tuple[str, ...]:
         """One class an eightbyte; (MEMORY,) and (BY_REFERENCE,) stand for the whole.
@@ -90,7 +90,7 @@ class Classifier:
         type_id, found = bare(self._program, type_id)
         if not isinstance(found, StructType | ArrayType) or _is_vector(found):
             return self._scalar(found)
-        size = self.size(type_id)
+        size = self.alignments.size(type_id)
         if isinstance(found, StructType):
             if found.by_reference:
                 return (BY_REFERENCE,)
@@ -109,29 +109,10 @@ class Classifier:
             raise UnclassifiedError("an unnamed bit field may be in it, which is not said")
         return cleaned
 
-    def size(self, type_id: TypeId) -> int:
-        """Bytes of the type; UnclassifiedError where it has no stated size."""
-        type_id, found = bare(self._program, type_id)
-        size = None if isinstance(found, VoidType | FunctionType) else _size(found)
-        if size is None:
-            raise UnclassifiedError("the type of a parameter has no size")
-        if size < 0:
-            raise malformed(self._program, type_id, "a type of negative size")
-        return size
-
     def is_wide_integer(self, type_id: TypeId) -> bool:
         """Whether the type itself is a 16-byte integer, not a structure around one."""
         _, found = bare(self._program, type_id)
         return isinstance(found, IntType) and found.size == 2 * _EIGHTBYTE
-
-    def alignment(self, type_id: TypeId) -> int:
-        """Alignment of an object of the type on the stack.
-
-        A packed structure shows only as a member that its own alignment would have moved,
-        or as a size that its alignment would have rounded.
-        """
-        type_id, found = bare(self._program, type_id)
-        return self._alignment(type_id, found, 0)
 
     def _merge_leaves(
         self, type_id: TypeId, size: int, merged: list[str], hidden: set[int]
@@ -148,18 +129,18 @@ class Classifier:
             if isinstance(found, StructType):
                 inner = self._members(current, found, offset, size, merged)
                 if self._rules.unnamed_bit_fields and found.kind != "union":
-                    for first, end in self._unexplained(current, found):
+                    for first, end in self.alignments.unexplained(current, found):
                         start = 8 * offset + first
                         hidden.update(range(start // 64, (8 * offset + end - 1) // 64 + 1))
             elif isinstance(found, ArrayType) and not found.vector:
                 inner = self._elements(current, found, offset, size)
             else:
                 classes = self._scalar(found)
-                if offset + self.size(current) > size:
+                if offset + self.alignments.size(current) > size:
                     raise malformed(self._program, current, "a member beyond its structure")
-                alignment = self._alignment(current, found, 0)
+                alignment = self.alignments.own(current)
                 if self._rules.typedef_alignment:
-                    alignment = self._declared_alignment(declared, 0)
+                    alignment = self.alignments.declared(declared)
                 if offset % alignment:
                     if self._rules.typedef_alignment:
                         self._refuse_unsaid_alignment(declared)
@@ -219,7 +200,7 @@ class Classifier:
     ) -> list[tuple[TypeId, int]]:
         if found.count is None or found.count == 0:
             return []  # a flexible array holds nothing by itself
-        each = self.size(found.element)
+        each = self.alignments.size(found.element)
         if each == 0:
             return []
         if start + each * found.count > size:
@@ -283,94 +264,9 @@ class Classifier:
             f"how a vector of {found.size} bytes is passed depends on compiler options"
         )
 
-    def _alignment(self, type_id: TypeId, found: Type, depth: int) -> int:
-        if depth > MAX_NESTING:
-            raise malformed(self._program, type_id, f"types nested more than {MAX_NESTING} deep")
-        match found:
-            case StructType():
-                if type_id not in self._alignments:
-                    self._alignments[type_id] = None
-                    self._alignments[type_id] = self._struct_alignment(found, depth)
-                known = self._alignments[type_id]
-                if known is None:
-                    raise malformed(self._program, type_id, "a structure contains itself")
-                return known
-            case ArrayType(element=element, vector=False):
-                inner, bare_element = bare(self._program, element)
-                return self._alignment(inner, bare_element, depth + 1)
-            case ComplexType(size=size):
-                return size // 2 or 1
-            case _:
-                return max(1, _size(found) or 1)
-
-    def _struct_alignment(self, found: StructType, depth: int) -> int:
-        largest = 1
-        for member in found.members:
-            alignment = self._declared_alignment(member.type, depth)
-            if member.bits is None and member.offset % alignment:
-                return found.alignment or 1  # packed
-            largest = max(largest, alignment)
-        if (found.size or 0) % largest:
-            return found.alignment or 1
-        if found.alignment is None:
-            return largest
-        # gcc states what the alignment is, clang 14 the number in the attribute, which a
-        # member can exceed: unless the structure is packed, and happens not to show it.
-        if largest <= max(found.alignment, _EIGHTBYTE):
-            return found.alignment
-        if self._has_gap(found):
-            return largest
-        raise UnclassifiedError(
-            f"the alignment of `{found.name or '(anonymous)'}` depends on an unsaid `packed`"
-        )
-
-    def _has_gap(self, found: StructType) -> bool:
-        # Between members, where a packed structure has none.
-        end = 0  # in bits
-        for member in sorted(found.members, key=lambda it: it.offset):
-            if member.bits is not None:
-                end = max(end, member.bits.offset + member.bits.width)
-                continue
-            if member.offset > round_up(end, 8) // 8:
-                return True
-            end = max(end, 8 * (member.offset + self.size(member.type)))
-        return False
-
-    def _unexplained(self, type_id: TypeId, found: StructType) -> list[tuple[int, int]]:
-        if not found.members and (found.size or 0) <= 1:
-            return []  # an empty class of C++ has a byte of its own
-        members: list[tuple[int, int, int, bool]] = []
-        for member in found.members:
-            bits = member.bits
-            if bits is not None:
-                unit = 8 * max(1, self.size(member.type))
-                members.append((bits.offset, bits.width, unit, True))
-            elif self.size(member.type):
-                alignment = 8 * self._declared_alignment(member.type, 0)
-                members.append((8 * member.offset, 8 * self.size(member.type), alignment, False))
-        alignment = 8 * self._alignment(type_id, found, 0)
-        return unexplained_bits(members, 8 * (found.size or 0), alignment)
-
-    def _declared_alignment(self, current: TypeId, depth: int) -> int:
-        # A typedef can carry an alignment of its own; the outermost one counts.
-        for _ in range(MAX_NESTING):
-            named = self._program.type(current)
-            if isinstance(named, NamedType) and named.alignment is not None:
-                return max(1, named.alignment)
-            if not isinstance(named, NamedType | QualifiedType):
-                break
-            current = named.target
-        inner, found = bare(self._program, current)
-        return self._alignment(inner, found, depth + 1)
-
 
 def _is_vector(found: Type) -> bool:
     return isinstance(found, ArrayType) and found.vector
-
-
-def _size(found: Type) -> int | None:
-    size: int | None = getattr(found, "size", None)
-    return size
 
 
 def _merge(merged: list[str], index: int, name: str) -> None:

@@ -69,7 +69,7 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
     classifier = Classifier(program, rules)
     try:
         classes = _result_classes(classifier, result)
-        size = classifier.size(result)
+        size = classifier.alignments.size(result)
     except UnclassifiedError as error:
         return unclassified(error)
     if classes in ((MEMORY,), (BY_REFERENCE,)):
@@ -112,7 +112,7 @@ class _Assignment:
     def place(self, parameter: TypeId) -> Place:
         """The next argument's place: wholly in registers or wholly on the stack."""
         classes = self.classifier.classes(parameter)
-        size = self.classifier.size(parameter)
+        size = self.classifier.alignments.size(parameter)
         if classes == (BY_REFERENCE,):
             return self._by_reference()
         if not any(classes):
@@ -134,7 +134,7 @@ class _Assignment:
             self.integers += 1
             low = Piece(ByteOffset(0), ByteSize(8), InRegister(integers[0]))
             return Pieces((low, Piece(ByteOffset(8), ByteSize(8), self._push(8, 8))))
-        alignment = 8 if split else max(8, self.classifier.alignment(parameter))
+        alignment = 8 if split else max(8, self.classifier.alignments.own(parameter))
         return self._push(size, alignment)
 
     def _by_reference(self) -> Place:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.program.places import Absent
 from fetchc.record import assert_never
-from fetchc.target.model import EightbyteRules, GoRules
+from fetchc.target.model import EightbyteRules, GoRules, WordRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,6 +141,10 @@ def parameter_places(
             from fetchc.abi import eightbyte
 
             return eightbyte.parameter_places(program, convention, parameters, results)
+        case WordRules():
+            from fetchc.abi import words
+
+            return words.parameter_places(program, convention, parameters, results)
         case GoRules():
             from fetchc.abi import go
 
@@ -161,7 +165,7 @@ def result_places(
     stack pointer is then what it was at the entry.
     """
     match convention.rules:
-        case EightbyteRules():
+        case EightbyteRules() | WordRules():
             return tuple([result_place(program, convention, result) for result in results])
         case GoRules():
             from fetchc.abi import go
@@ -176,6 +180,10 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
 
     A result that the caller reserved memory for is at the address in the first register.
     """
+    if isinstance(convention.rules, WordRules):
+        from fetchc.abi import words
+
+        return words.result_place(program, convention, result)
     from fetchc.abi import eightbyte
 
     return eightbyte.result_place(program, convention, result)

@@ -34,6 +34,6 @@ def after_stack_check(code: bytes, check: StackCheck) -> int:
 
 def _matched(code: bytes, position: int, encodings: tuple[Instruction, ...]) -> int:
     for encoding in encodings:
-        if code.startswith(encoding.prefix, position):
+        if encoding.starts(code, position):
             return encoding.size if position + encoding.size <= len(code) else 0
     return 0

@@ -23,7 +23,7 @@ class Elf:
 
     Opening reads the headers. Code bytes and segments are the file's own; symbols and
     debug sections come from a separate debug file where the file has no .debug_info, found
-    when first asked for. ``kind`` is e_type, ``machine`` e_machine.
+    when first asked for. ``kind`` is e_type, ``machine`` e_machine, ``flags`` e_flags.
     """
 
     __slots__ = (
@@ -32,6 +32,7 @@ class Elf:
         "_image",
         "_tables",
         "entry",
+        "flags",
         "kind",
         "little_endian",
         "machine",
@@ -48,6 +49,7 @@ class Elf:
         self.path = path
         self.kind: int = self._image.kind
         self.machine: int = self._image.machine
+        self.flags: int = self._image.flags
         self.entry = self._image.entry
         self.word_bytes = 8 if self._image.bits64 else 4
         self.little_endian = self._image.little

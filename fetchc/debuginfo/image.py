@@ -74,6 +74,7 @@ class Image:
         "_opened",
         "bits64",
         "entry",
+        "flags",
         "headers",
         "kind",
         "little",
@@ -102,6 +103,7 @@ class Image:
         self.machine: int = fields[1]
         self.entry = Address(fields[3])
         phoff, shoff = fields[4:6]
+        self.flags: int = fields[6]
         phsize, phnum, shsize, shnum, strndx = fields[8:13]
         # A file with more than 65,280 sections or segments keeps the numbers in section 0.
         first = self._section_headers(shoff, shsize, 1)[0] if shoff else (0,) * 10

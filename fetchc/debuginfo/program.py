@@ -67,6 +67,7 @@ class DwarfProgram:
         "architecture",
         "build_id",
         "little_endian",
+        "machine_flags",
         "path",
         "word_bytes",
     )
@@ -91,6 +92,7 @@ class DwarfProgram:
         self.architecture: str = _architecture(elf)
         self.word_bytes: int = elf.word_bytes
         self.little_endian: bool = elf.little_endian
+        self.machine_flags: int = elf.flags
         self.build_id: str | None = elf.build_id()
 
     @property

@@ -31,6 +31,7 @@ class Program(Protocol):
     architecture: str  # key of targets/arch: "x86_64"
     word_bytes: int
     little_endian: bool
+    machine_flags: int  # e_flags: variants of the machine and its conventions
     build_id: str | None  # lower-case hex
 
     @property

@@ -14,6 +14,7 @@ from fetchc.target.model import (
     GoRules,
     Instruction,
     StackCheck,
+    WordRules,
 )
 from fetchc.units import ByteOffset, ByteSize, DwarfRegister
 
@@ -51,20 +52,26 @@ def tables_under(folder: str) -> dict[str, Mapping[str, Any]]:
 def architecture(name: str) -> Architecture:
     """The architecture of that name (``x86_64``); CompileError FC0905 if unknown."""
     raw = table(f"arch/{name}")
-    registers: dict[int, str] = {int(number): text for number, text in raw["registers"].items()}
-    named = frozenset(registers.values()) | frozenset(raw["unnumbered"]["names"])
+    registers = _numbered(raw["registers"])
+    named = {*registers.values(), *_spread(raw["unnumbered"]["names"])}
     stack_pointer = _numbers(registers)[raw["stack_pointer"]["register"]]
     return Architecture(
         name=name,
         word_bytes=raw["word_bytes"],
         little_endian=raw["little_endian"],
         registers=registers,
-        named=named,
-        unfetchable={int(n): text for n, text in raw["unfetchable"].items()},
-        aliases={alias: (kernel, bits) for alias, (kernel, bits) in raw["aliases"].items()},
-        refused=raw["refused"],
+        named=frozenset(named),
+        unfetchable=_numbered(raw["unfetchable"]),
+        aliases={
+            alias: (kernel, bits)
+            for written, (means, bits) in raw["aliases"].items()
+            for alias, kernel in zip(_spread([written]), _spread([means]), strict=True)
+        },
+        refused={name: why for why, names in raw["refused"].items() for name in _spread(names)},
         stack_pointer=stack_pointer,
-        entry_stack_bytes=ByteSize(raw["call"]["pushed_bytes"]),
+        entry_stack_bytes=ByteSize(raw["call"]["frame_bytes"]),
+        result=raw["result"]["register"],
+        on_wide_kernel=frozenset(raw["wide_kernel"]["registers"] if "wide_kernel" in raw else ()),
     )
 
 
@@ -85,7 +92,7 @@ def convention(name: str) -> Convention:
     def listed(section: str, kind: str) -> tuple[DwarfRegister, ...]:
         return _listed(numbers, raw[section][kind])
 
-    rules: EightbyteRules | GoRules
+    rules: EightbyteRules | WordRules | GoRules
     if raw["scheme"] == "eightbyte":
         rules = EightbyteRules(
             x87_registers=listed("results", "x87_registers"),
@@ -97,6 +104,8 @@ def convention(name: str) -> Convention:
             unnamed_bit_fields=raw["members"]["unnamed_bit_fields_count"],
             typedef_alignment=raw["members"]["typedef_alignment_counts"],
         )
+    elif raw["scheme"] == "words":
+        rules = _word_rules(raw, numbers)
     else:
         rules = _go_rules(raw, numbers)
     return Convention(
@@ -110,6 +119,35 @@ def convention(name: str) -> Convention:
         result_integer_registers=listed("results", "integer_registers"),
         result_float_registers=listed("results", "float_registers"),
         rules=rules,
+    )
+
+
+def _word_rules(raw: Mapping[str, Any], numbers: Mapping[str, DwarfRegister]) -> WordRules:
+    structures, floats, stack = raw["structures"], raw["floats"], raw["stack"]
+    address = raw["results"].get("address_register")
+    return WordRules(
+        value_bytes=structures.get("value_bytes"),
+        value_sizes=tuple(structures.get("value_sizes", ())),
+        float_structures=floats["structures"],
+        float_members=floats.get("members", 0),
+        float_sizes=tuple(floats["sizes"]),
+        vector_sizes=tuple(floats.get("vector_sizes", ())),
+        float_register_bytes=floats.get("register_bytes", 16),
+        floats_overflow=floats["overflow_to_integers"],
+        closes=stack["closes_registers"],
+        splits=stack["splits"],
+        positions=floats.get("take_positions", False),
+        pairs=stack["pairs"],
+        stack_alignment=stack["alignment"],
+        right_adjusted=stack.get("right_adjusted", False),
+        quad=raw["types"]["quad"],
+        wide=raw["types"]["wide_integer"],
+        complex=raw["types"]["complex"],
+        result_bytes=raw["results"]["structure_bytes"],
+        result_address=None if address is None else numbers[address],
+        result_address_returned=raw["results"]["address_returned"],
+        triviality_stated=structures["by_value_unless_stated"],
+        regparm=structures.get("gcc_changes_local_functions", False),
     )
 
 
@@ -136,9 +174,34 @@ def _stack_check(raw: Mapping[str, Any]) -> StackCheck:
 
 
 def _instruction(text: str) -> Instruction:
-    # "49 3b 66 10" or "0f 86 ?? ?? ?? ??": wildcards stand at the end only.
-    prefix, _, _ = text.partition("?")
-    return Instruction(bytes.fromhex(prefix), ByteSize(len(text.split())))
+    # "49 3b 66 10", "0f 86 ?? ?? ?? ??", "?9 ?? ?? 54": a ? is any hexadecimal digit.
+    size = ByteSize(len(text.split()))
+    digits = text.replace(" ", "").rstrip("?")
+    prefix = bytes.fromhex(digits.replace("?", "0"))
+    if "?" not in digits:
+        return Instruction(prefix, size)
+    mask = "".join("0" if digit == "?" else "f" for digit in digits)
+    return Instruction(prefix, size, bytes.fromhex(mask))
+
+
+def _numbered(raw: Mapping[str, str]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for numbers, names in raw.items():
+        found.update(zip(map(int, _spread([numbers])), _spread([names]), strict=True))
+    return found
+
+
+def _spread(names: Iterable[str]) -> list[str]:
+    # "x0..30" stands for x0 to x30.
+    found = []
+    for name in names:
+        first, dots, last = name.partition("..")
+        if not dots:
+            found.append(name)
+            continue
+        stem = first.rstrip("0123456789")
+        found += [f"{stem}{number}" for number in range(int(first[len(stem) :]), int(last) + 1)]
+    return found
 
 
 def _numbers(registers: Mapping[int, str]) -> dict[str, DwarfRegister]:
@@ -148,4 +211,4 @@ def _numbers(registers: Mapping[int, str]) -> dict[str, DwarfRegister]:
 def _listed(
     numbers: Mapping[str, DwarfRegister], names: Iterable[str]
 ) -> tuple[DwarfRegister, ...]:
-    return tuple([numbers[name] for name in names])
+    return tuple([numbers[name] for name in _spread(names)])

@@ -2,7 +2,8 @@
 
 A new architecture is a file in ``targets/arch``; a new convention of a scheme that is
 known is a file in ``targets/abi``. A new scheme is a record of rules below, an engine
-in :mod:`fetchc.abi` and a branch in :mod:`fetchc.target.load`.
+in :mod:`fetchc.abi` and a branch in :mod:`fetchc.target.load`. In both, ``"x0..30"``
+stands for x0, x1, and so on.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = [
     "GoRules",
     "Instruction",
     "StackCheck",
+    "WordRules",
 ]
 
 
@@ -33,8 +35,10 @@ class Architecture(Record):
     their names are for messages. ``aliases`` are names that users and debuggers
     write: the kernel's name and how many of the register's low bits are meant.
     ``refused`` are names known to be out of reach, with the words that complete
-    "because ...". ``entry_stack_bytes`` is what a call pushes: at a function's
-    first instruction the CFA is the stack pointer plus that.
+    "because ...". At a function's first instruction the CFA is the stack pointer plus
+    ``entry_stack_bytes``. ``result`` is the register behind ``$retval``.
+    ``on_wide_kernel``, of a 32-bit machine, are the names that a 64-bit kernel knows
+    when it runs such a program; none where it takes no probes of them.
     """
 
     name: str
@@ -47,6 +51,8 @@ class Architecture(Record):
     refused: Mapping[str, str]
     stack_pointer: DwarfRegister
     entry_stack_bytes: ByteSize
+    result: str
+    on_wide_kernel: frozenset[str] = frozenset()
 
     def __hash__(self) -> int:
         return hash(self.name)  # mappings have no hash; a name has one architecture
@@ -65,10 +71,22 @@ class Architecture(Record):
 
 
 class Instruction(Record):
-    """An encoding of known length: ``prefix``, then bytes of any value up to ``size``."""
+    """An encoding of known length: ``prefix``, then bytes of any value up to ``size``.
+
+    ``mask``, as long as the prefix, has the bits of it that count; empty: all do.
+    """
 
     prefix: bytes
     size: ByteSize
+    mask: bytes = b""
+
+    def starts(self, code: bytes, position: int) -> bool:
+        """Whether ``code`` has its prefix at ``position``."""
+        if not self.mask:
+            return code.startswith(self.prefix, position)
+        raw = code[position : position + len(self.mask)].ljust(len(self.mask), b"\0")
+        masked = [byte & bits for byte, bits in zip(raw, self.mask, strict=True)]
+        return self.prefix == bytes(masked)
 
 
 class StackCheck(Record):
@@ -104,6 +122,56 @@ class EightbyteRules(Record):
     typedef_alignment: bool
 
 
+class WordRules(Record):
+    """What the engine of the conventions that pass word by word needs to know.
+
+    Structures: up to ``value_bytes`` go by value (None: all), the others by a pointer, or of
+    those sizes only that ``value_sizes`` names. ``float_structures`` says which of them go
+    to floating-point registers: ``homogeneous`` ones of up to ``float_members`` numbers of
+    one type, ``flat`` ones of two numbers with a floating-point one among them, a ``single``
+    number, or none (``""``). ``float_sizes`` and ``vector_sizes`` are those of the numbers
+    and vectors that such a register takes, ``float_register_bytes`` the size of the smallest,
+    of which a bigger number takes several.
+
+    What finds too few registers goes on the stack as a whole, and ``closes`` them for all that
+    follows, or ``splits``. Floating-point numbers without a register go to the stack or, where
+    ``floats_overflow``, to integer registers; where ``positions`` they take words of the
+    integer registers and the stack even so. ``pairs``: what is aligned to two words starts at
+    an even register. On the stack no alignment beyond ``stack_alignment`` counts;
+    ``right_adjusted``: what is smaller than its word is at the word's end.
+
+    ``quad`` and ``wide``: how a 16-byte floating-point number and integer go, as ``float``,
+    ``integer`` or ``reference``, empty where it is not known. ``result_bytes`` bounds the
+    structures that are returned in integer registers; ``result_address`` is the register of the
+    address of the others where it is no argument's, ``result_address_returned`` whether the
+    first result register has it when the function has returned. ``triviality_stated`` as in
+    :class:`EightbyteRules`. ``regparm``: gcc gives functions local to a file another convention.
+    """
+
+    value_bytes: int | None
+    value_sizes: tuple[int, ...]
+    float_structures: str
+    float_members: int
+    float_sizes: tuple[int, ...]
+    vector_sizes: tuple[int, ...]
+    float_register_bytes: int
+    floats_overflow: bool
+    closes: bool
+    splits: bool
+    positions: bool
+    pairs: bool
+    stack_alignment: int
+    right_adjusted: bool
+    quad: str
+    wide: str
+    complex: str
+    result_bytes: int
+    result_address: DwarfRegister | None
+    result_address_returned: bool
+    triviality_stated: bool
+    regparm: bool
+
+
 class GoRules(Record):
     """What Go's run time adds to its convention.
 
@@ -134,4 +202,4 @@ class Convention(Record):
     float_registers: tuple[DwarfRegister, ...]
     result_integer_registers: tuple[DwarfRegister, ...]
     result_float_registers: tuple[DwarfRegister, ...]
-    rules: EightbyteRules | GoRules
+    rules: EightbyteRules | WordRules | GoRules

@@ -19,6 +19,7 @@ class TypeTable:
     architecture = "x86_64"
     word_bytes = 8
     little_endian = True
+    machine_flags = 0
 
     def __init__(self) -> None:
         self._types: list[Type] = []

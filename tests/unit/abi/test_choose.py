@@ -37,6 +37,38 @@ def test_no_convention_is_known() -> None:
     with pytest.raises(CompileError, match="FC0905: no calling convention is known for rust"):
         convention_for(TypeTable().program, function("f", "rust", "rustc version 1.95.0"))
     table = TypeTable()
-    table.architecture = "s390x"
-    with pytest.raises(CompileError, match="s390x"):
+    table.architecture = "pdp11"
+    with pytest.raises(CompileError, match="pdp11"):
         convention_for(table.program, function("f"))
+
+
+HARD_FLOAT, SOFT_FLOAT = 0x5000400, 0x5000200
+
+
+@pytest.mark.parametrize(
+    ("architecture", "flags", "language", "name"),
+    [
+        ("aarch64", 0, "c", "aapcs64"),
+        ("aarch64", 0, "c++", "itanium-aarch64"),
+        ("riscv64", 0x5, "c", "riscv64-lp64d"),
+        ("riscv64", 0x1, "c", None),  # LP64: floating-point numbers in integer registers
+        ("riscv64", 0xC, "c", None),  # half as many registers
+        ("ppc64le", 0x2, "c", "ppc64le-elfv2"),
+        ("ppc64le", 0x1, "c", None),  # function descriptors
+        ("s390x", 0, "c++", "itanium-s390x"),
+        ("i386", 0, "c", "sysv-i386"),
+        ("arm", HARD_FLOAT, "c", "aapcs-vfp"),
+        ("arm", SOFT_FLOAT, "c", None),
+        ("arm", HARD_FLOAT, "rust", None),
+    ],
+)
+def test_choice_by_machine(architecture: str, flags: int, language: str, name: str | None) -> None:
+    table = TypeTable()
+    table.architecture = architecture
+    table.machine_flags = flags
+    made = function("f", language)
+    if name is None:
+        with pytest.raises(CompileError, match=f"{language} on {architecture}"):
+            convention_for(table.program, made)
+    else:
+        assert convention_for(table.program, made).name == name

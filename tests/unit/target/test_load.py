@@ -46,8 +46,9 @@ def test_x86_64_registers() -> None:
     assert (machine.stack_pointer, machine.entry_stack_bytes) == (7, 8)
 
 
-@pytest.mark.parametrize("name", ["x86_64", "i386", "aarch64", "riscv64"])
+@pytest.mark.parametrize("name", sorted(tables_under("arch")))
 def test_tables_are_consistent(name: str) -> None:
+    name = name.removeprefix("arch/")
     machine = architecture(name)
     assert len(set(machine.registers.values())) == len(machine.registers)
     assert not machine.registers.keys() & machine.unfetchable.keys()
@@ -55,8 +56,21 @@ def test_tables_are_consistent(name: str) -> None:
     assert not machine.named & machine.refused.keys()
     assert not machine.refused.keys() & machine.aliases.keys()
     assert {kernel for kernel, _ in machine.aliases.values()} <= machine.named
-    assert machine.registers[machine.stack_pointer] == "sp"
+    assert machine.registers[machine.stack_pointer] in ("sp", "gpr1", "r15")
+    assert machine.result in machine.registers.values()
+    assert machine.on_wide_kernel <= machine.named
+    assert machine.word_bytes == 4 or not machine.on_wide_kernel
     assert hash(machine) == hash(architecture(name))
+
+
+def test_ranges_of_names() -> None:
+    machine = architecture("aarch64")
+    assert [machine.registers[number] for number in (0, 9, 30)] == ["x0", "x9", "x30"]
+    assert machine.unfetchable[95] == "v31"
+    assert machine.aliases["w17"] == ("x17", 32)
+    assert {"lr", "x30"} <= machine.named
+    assert machine.refused["q31"] == "a vector register is not saved for a probe"
+    assert architecture("riscv64").aliases["x18"] == ("s2", 64)
 
 
 @pytest.mark.parametrize("name", sorted(tables_under("abi")))

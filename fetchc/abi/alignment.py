@@ -1,0 +1,147 @@
+"""Sizes and alignments of C types, of which debug information says only a part."""
+
+from __future__ import annotations
+
+from fetchc.abi.layout import MAX_NESTING, UnclassifiedError, bare, malformed, round_up
+from fetchc.abi.padding import unexplained_bits
+from fetchc.program.types import (
+    ArrayType,
+    ComplexType,
+    FunctionType,
+    NamedType,
+    QualifiedType,
+    StructType,
+    VoidType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.protocol import Program
+    from fetchc.program.types import Type
+    from fetchc.units import TypeId
+
+__all__ = ["Alignments"]
+
+_EIGHTBYTE = 8
+
+
+class Alignments:
+    """Sizes and alignments of the types of one program, in bytes.
+
+    A packed structure shows only as a member that its own alignment would have moved, or as a
+    size that its alignment would have rounded.
+    """
+
+    __slots__ = ("_known", "_program")
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[TypeId, int | None] = {}  # None: being computed
+
+    def size(self, type_id: TypeId) -> int:
+        """Bytes of the type; UnclassifiedError where it has no stated size."""
+        type_id, found = bare(self._program, type_id)
+        size = None if isinstance(found, VoidType | FunctionType) else _size(found)
+        if size is None:
+            raise UnclassifiedError("the type of a parameter has no size")
+        if size < 0:
+            raise malformed(self._program, type_id, "a type of negative size")
+        return size
+
+    def own(self, type_id: TypeId) -> int:
+        """Alignment of an object of the type, whatever a typedef says of it."""
+        type_id, found = bare(self._program, type_id)
+        return self._of(type_id, found, 0)
+
+    def declared(self, current: TypeId, depth: int = 0) -> int:
+        """Alignment as a member: a typedef can carry one; the outermost counts."""
+        for _ in range(MAX_NESTING):
+            named = self._program.type(current)
+            if isinstance(named, NamedType) and named.alignment is not None:
+                return max(1, named.alignment)
+            if not isinstance(named, NamedType | QualifiedType):
+                break
+            current = named.target
+        inner, found = bare(self._program, current)
+        return self._of(inner, found, depth + 1)
+
+    def of_members(self, type_id: TypeId) -> int:
+        """The largest alignment of a structure's members, which its own can exceed."""
+        type_id, found = bare(self._program, type_id)
+        if not isinstance(found, StructType):
+            return self._of(type_id, found, 0)
+        return max((self.declared(member.type) for member in found.members), default=1)
+
+    def unexplained(self, type_id: TypeId, found: StructType) -> list[tuple[int, int]]:
+        """Half-open ranges of bits that the members' alignment does not account for."""
+        if not found.members and (found.size or 0) <= 1:
+            return []  # an empty class of C++ has a byte of its own
+        members: list[tuple[int, int, int, bool]] = []
+        for member in found.members:
+            bits = member.bits
+            if bits is not None:
+                unit = 8 * max(1, self.size(member.type))
+                members.append((bits.offset, bits.width, unit, True))
+            elif self.size(member.type):
+                alignment = 8 * self.declared(member.type)
+                members.append((8 * member.offset, 8 * self.size(member.type), alignment, False))
+        alignment = 8 * self._of(type_id, found, 0)
+        return unexplained_bits(members, 8 * (found.size or 0), alignment)
+
+    def _of(self, type_id: TypeId, found: Type, depth: int) -> int:
+        if depth > MAX_NESTING:
+            raise malformed(self._program, type_id, f"types nested more than {MAX_NESTING} deep")
+        match found:
+            case StructType():
+                if type_id not in self._known:
+                    self._known[type_id] = None
+                    self._known[type_id] = self._of_struct(found, depth)
+                known = self._known[type_id]
+                if known is None:
+                    raise malformed(self._program, type_id, "a structure contains itself")
+                return known
+            case ArrayType(element=element, vector=False):
+                inner, bare_element = bare(self._program, element)
+                return self._of(inner, bare_element, depth + 1)
+            case ComplexType(size=size):
+                return size // 2 or 1
+            case _:
+                return max(1, _size(found) or 1)
+
+    def _of_struct(self, found: StructType, depth: int) -> int:
+        largest = 1
+        for member in found.members:
+            alignment = self.declared(member.type, depth)
+            if member.bits is None and member.offset % alignment:
+                return found.alignment or 1  # packed
+            largest = max(largest, alignment)
+        if (found.size or 0) % largest:
+            return found.alignment or 1
+        if found.alignment is None:
+            return largest
+        # gcc states what the alignment is, clang 14 the number in the attribute, which a
+        # member can exceed: unless the structure is packed, and happens not to show it.
+        if largest <= max(found.alignment, _EIGHTBYTE):
+            return found.alignment
+        if self._has_gap(found):
+            return largest
+        raise UnclassifiedError(
+            f"the alignment of `{found.name or '(anonymous)'}` depends on an unsaid `packed`"
+        )
+
+    def _has_gap(self, found: StructType) -> bool:
+        # Between members, where a packed structure has none.
+        end = 0  # in bits
+        for member in sorted(found.members, key=lambda it: it.offset):
+            if member.bits is not None:
+                end = max(end, member.bits.offset + member.bits.width)
+                continue
+            if member.offset > round_up(end, 8) // 8:
+                return True
+            end = max(end, 8 * (member.offset + self.size(member.type)))
+        return False
+
+
+def _size(found: Type) -> int | None:
+    size: int | None = getattr(found, "size", None)
+    return size

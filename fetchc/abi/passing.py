@@ -1,0 +1,197 @@
+"""How a C value is passed by a convention of words: by a pointer, as numbers, or as its bytes."""
+
+from __future__ import annotations
+
+from fetchc.abi.layout import UnclassifiedError, bare
+from fetchc.abi.shapes import Leaf, Shapes
+from fetchc.program.types import (
+    ArrayType,
+    ComplexType,
+    DeclaredType,
+    FloatType,
+    FunctionType,
+    InterfaceType,
+    IntType,
+    NamedType,
+    QualifiedType,
+    SliceType,
+    StringType,
+    StructType,
+    UnknownType,
+    VoidType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.protocol import Program
+    from fetchc.program.types import Type
+    from fetchc.target.model import WordRules
+    from fetchc.units import TypeId
+
+    How = str | tuple[Leaf, ...]
+
+__all__ = ["REFERENCE", "WORDS", "Passing"]
+
+REFERENCE = "reference"
+WORDS = "words"
+
+
+class Passing:
+    """Answers for the types of one program, by the rules of one convention."""
+
+    __slots__ = ("_program", "_rules", "_shapes", "_word")
+
+    def __init__(self, program: Program, word_bytes: int, rules: WordRules) -> None:
+        self._program = program
+        self._word = word_bytes
+        self._rules = rules
+        self._shapes = Shapes(program)
+
+    def how(self, type_id: TypeId) -> tuple[How, int, int]:
+        """How a value is passed, its size and its alignment in bytes.
+
+        REFERENCE, WORDS, or the numbers that go to floating-point registers where these
+        suffice. Raises UnclassifiedError or DebugInfoError.
+        """
+        type_id, found = bare(self._program, type_id)
+        if isinstance(found, StructType):
+            return self._structure(type_id, found)
+        size = self._shapes.alignments.size(type_id)
+        return self._scalar(found, size), size, self._shapes.alignments.own(type_id)
+
+    def is_returned_in_memory(self, type_id: TypeId) -> bool:
+        """Whether a caller passes the address of memory for a result of the type."""
+        type_id, found = bare(self._program, type_id)
+        how, size, _ = self.how(type_id)
+        if how != WORDS or size == 0:
+            return how == REFERENCE
+        if isinstance(found, ComplexType):
+            return size > 2 * self._word
+        return isinstance(found, StructType) and size > self._rules.result_bytes
+
+    def _scalar(self, found: Type, size: int) -> How:
+        rules = self._rules
+        match found:
+            case FloatType(name=name):
+                if size in rules.float_sizes:
+                    return (Leaf(0, size, True),)
+                return self._rare(rules.quad, name, size)
+            case ComplexType(name=name):
+                half = size // 2
+                if rules.complex == "float" and half in rules.float_sizes:
+                    return (Leaf(0, half, True), Leaf(half, half, True))
+                if rules.value_bytes is not None and size > rules.value_bytes:
+                    return REFERENCE
+                plain = rules.complex if rules.complex != "float" else ""
+                return self._rare(plain, name, size)
+            case IntType(name=name) if size > self._word:
+                return self._rare(rules.wide if size == 2 * self._word else "", name, size)
+            case ArrayType(vector=True, name=name):
+                if size in rules.vector_sizes:
+                    return (Leaf(0, size, True),)
+                raise UnclassifiedError(
+                    f"how a vector of {size} bytes is passed depends on compiler options"
+                )
+            case UnknownType(reason=reason):
+                raise UnclassifiedError(f"its type cannot be read: {reason}")
+            case VoidType() | FunctionType() | ArrayType():
+                raise UnclassifiedError("its type is no object's")
+            case StringType() | SliceType() | InterfaceType():
+                raise UnclassifiedError(f"`{found.name}` is no type of C")
+            case StructType() | NamedType() | QualifiedType() | DeclaredType():
+                raise AssertionError(f"not a scalar: {found!r}")
+            case _:
+                return WORDS
+
+    def _rare(self, told: str, name: str, size: int) -> How:
+        match told:
+            case "float":
+                return (Leaf(0, size, True),)
+            case "words" | "reference":
+                return told
+            case _:
+                raise UnclassifiedError(f"how `{name}` of {size} bytes is passed is not known")
+
+    def _structure(self, type_id: TypeId, found: StructType) -> tuple[How, int, int]:
+        rules = self._rules
+        size = self._shapes.alignments.size(type_id)
+        if found.by_reference:
+            return REFERENCE, size, 1
+        name = found.name or "(anonymous)"
+        if found.by_reference is None and not rules.triviality_stated:
+            raise UnclassifiedError(
+                f"the compiler does not say whether `{name}` is passed by reference"
+            )
+        if not found.members and size:
+            # An empty class of C++, or a transparent union, whose members gcc leaves out.
+            raise UnclassifiedError(f"how `{name}` without members is passed is not known")
+        leaves = self._float_leaves(type_id, found, size)
+        if leaves:
+            return leaves, size, self._alignment(type_id, found, size)
+        if rules.value_sizes and size not in rules.value_sizes:
+            return (REFERENCE if size else WORDS), size, 1
+        if rules.value_bytes is not None and size > rules.value_bytes:
+            return REFERENCE, size, 1
+        return WORDS, size, self._alignment(type_id, found, size)
+
+    def _alignment(self, type_id: TypeId, found: StructType, size: int) -> int:
+        # Registers in pairs go by the members' alignment, the stack by the structure's own.
+        alignments, most = self._shapes.alignments, self._rules.stack_alignment
+        if self._rules.pairs:
+            alignment = alignments.of_members(type_id)
+        else:
+            alignment = alignments.own(type_id)
+        unsaid = alignment < most and size % most == 0 and found.alignment is None
+        if unsaid and most > self._word and alignments.unexplained(type_id, found):
+            raise UnclassifiedError(f"an alignment of `{found.name}` may be left unsaid")
+        return alignment
+
+    def _float_leaves(
+        self, type_id: TypeId, found: StructType, size: int
+    ) -> tuple[Leaf, ...] | None:
+        match self._rules.float_structures:
+            case "homogeneous":
+                return self._homogeneous(type_id, size)
+            case "flat":
+                return self._flat(type_id, size)
+            case "single":
+                return self._single(found, size)
+            case _:
+                return None
+
+    def _homogeneous(self, type_id: TypeId, size: int) -> tuple[Leaf, ...] | None:
+        known = self._shapes.equal(type_id)
+        if known is None:
+            return None
+        each, count = known
+        sizes = (*self._rules.float_sizes, *self._rules.vector_sizes)
+        if not 0 < count <= self._rules.float_members or each * count != size:
+            return None
+        if each not in sizes:
+            raise UnclassifiedError(f"how a number of {each} bytes is passed is not known")
+        return tuple([Leaf(each * index, each, True) for index in range(count)])
+
+    def _flat(self, type_id: TypeId, size: int) -> tuple[Leaf, ...] | None:
+        leaves = self._shapes.flat(type_id) if size <= 2 * self._word else None
+        if leaves is None or not 1 <= len(leaves) <= 2:
+            return None
+        if not any(leaf.floating for leaf in leaves):
+            return None
+        sizes = self._rules.float_sizes
+        if any(
+            leaf.size not in sizes if leaf.floating else leaf.size > self._word for leaf in leaves
+        ):
+            return None
+        if self._shapes.has_gap(type_id):
+            raise UnclassifiedError("an unnamed bit field may be in it, which is not said")
+        return leaves
+
+    def _single(self, found: StructType, size: int) -> tuple[Leaf, ...] | None:
+        made: Type = found
+        while isinstance(made, StructType):
+            if len(made.members) != 1 or made.kind == "union" or made.members[0].bits:
+                return None
+            made = bare(self._program, made.members[0].type)[1]
+        if isinstance(made, FloatType) and made.size == size and size in self._rules.float_sizes:
+            return (Leaf(0, size, True),)
+        return None

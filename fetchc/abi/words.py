@@ -1,0 +1,212 @@
+"""Conventions that pass word by word: one engine for all machines but x86-64, rules as data.
+
+A value goes as a pointer, in floating-point registers, in integer registers, or on the stack;
+targets/abi says which, for each machine with the text that it is from. Where gcc and clang agree
+with each other and not with the text, they are followed; the conformance tests
+(tests/conformance/test_architectures.py) ask the compilers.
+"""
+
+from __future__ import annotations
+
+from fetchc.abi.layout import UnclassifiedError, round_up, unclassified
+from fetchc.abi.passing import REFERENCE, Passing
+from fetchc.program.places import Absent, Indirect, InMemory, InRegister, Piece, Pieces
+from fetchc.target.model import WordRules
+from fetchc.units import ByteOffset, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.abi.shapes import Leaf
+    from fetchc.program.places import Place
+    from fetchc.program.protocol import Program
+    from fetchc.target.model import Convention
+    from fetchc.units import DwarfRegister, TypeId
+
+__all__ = ["parameter_places", "result_place"]
+
+_NO_ADDRESS = "it is in memory, and no register keeps its address until the function returns"
+
+
+def parameter_places(
+    program: Program,
+    convention: Convention,
+    parameters: Sequence[TypeId],
+    results: Sequence[TypeId],
+) -> tuple[Place, ...]:
+    """See :func:`fetchc.abi.places.parameter_places`."""
+    rules = _rules(convention)
+    passing = Passing(program, convention.word_bytes, rules)
+    call = _Call(convention, convention.integer_registers, convention.float_registers)
+    places: list[Place] = []
+    stopped: Absent | None = None
+    try:
+        in_memory = any(passing.is_returned_in_memory(result) for result in results)
+        if in_memory and rules.result_address is None:
+            call.place(REFERENCE, convention.word_bytes, 1)
+    except UnclassifiedError as error:
+        stopped = unclassified(error)
+    for parameter in parameters:
+        if stopped is None:
+            try:
+                how, size, alignment = passing.how(parameter)
+                places.append(call.place(how, size, alignment))
+                continue
+            except UnclassifiedError as error:
+                stopped = unclassified(error)
+        places.append(stopped)
+    return tuple(places)
+
+
+def result_place(program: Program, convention: Convention, result: TypeId) -> Place:
+    """See :func:`fetchc.abi.places.result_place`."""
+    rules = _rules(convention)
+    passing = Passing(program, convention.word_bytes, rules)
+    registers = convention.result_integer_registers
+    try:
+        if not passing.is_returned_in_memory(result):
+            call = _Call(convention, registers, convention.result_float_registers)
+            return call.place(*passing.how(result))
+    except UnclassifiedError as error:
+        return unclassified(error)
+    if not rules.result_address_returned:
+        return Absent("FC0401", _NO_ADDRESS)
+    return InMemory(registers[0], ByteOffset(0))
+
+
+class _Call:
+    """Registers and stack handed out so far to the values of one call."""
+
+    __slots__ = ("_convention", "_free", "_integers", "_next", "_rules", "_stack", "_word")
+
+    def __init__(
+        self,
+        convention: Convention,
+        integers: Sequence[DwarfRegister],
+        floats: Sequence[DwarfRegister],
+    ) -> None:
+        self._convention = convention
+        self._rules = _rules(convention)
+        self._word = convention.word_bytes
+        self._integers = integers
+        self._next = 0  # of the integer registers; of all words where they are positions
+        self._free: list[DwarfRegister | None] = list(floats)
+        self._stack = 0
+
+    def place(self, how: str | tuple[Leaf, ...], size: int, alignment: int) -> Place:
+        """The next value's place; ``how`` as :meth:`fetchc.abi.passing.Passing.how` gives it."""
+        if size == 0:
+            return Pieces(())
+        if how == REFERENCE:
+            pointer = self._words(self._word, self._word)
+            if isinstance(pointer, InRegister):
+                return InMemory(pointer.register, ByteOffset(0))
+            return Indirect(pointer, ByteOffset(0))
+        if isinstance(how, str):
+            return self._words(size, alignment)
+        place = self._in_floats(how, size)
+        if place is not None:
+            if self._rules.positions:
+                self._words(size, alignment)
+            return place
+        if self._rules.positions:
+            if len(how) > 1 and any(self._free):
+                raise UnclassifiedError("its numbers are spread over registers of two kinds")
+            return self._words(size, alignment)
+        if self._rules.floats_overflow:
+            return self._words(size, alignment)
+        if self._rules.closes:
+            self._free = []
+        return self._push(size, alignment)
+
+    def _in_floats(self, leaves: tuple[Leaf, ...], size: int) -> Place | None:
+        """A register each, in a row; None, and nothing taken, where there are too few."""
+        whole = [leaf for leaf in leaves if not leaf.floating]
+        if len(whole) > len(self._integers) - self._next:
+            return None
+        each = max(1, leaves[0].size // self._rules.float_register_bytes)
+        many = each * (len(leaves) - len(whole))
+        for start in range(0, len(self._free) - many + 1, each):
+            row = self._free[start : start + many]
+            if None not in row:
+                break
+        else:
+            return None
+        self._free[start : start + many] = [None] * many
+        registers = iter([register for register in row[::each] if register is not None])
+        pieces = []
+        for leaf in leaves:
+            if leaf.floating:
+                register = next(registers)
+            else:
+                register = self._integers[self._next]
+                self._next += 1
+            pieces.append(Piece(ByteOffset(leaf.offset), ByteSize(leaf.size), InRegister(register)))
+        return _joined(pieces, size)
+
+    def _words(self, size: int, alignment: int) -> Place:
+        """Integer registers, the stack, or both."""
+        word, rules = self._word, self._rules
+        wide = alignment >= 2 * word
+        if wide and (rules.pairs or rules.positions):
+            self._next = round_up(self._next, 2)
+        count = round_up(size, word) // word
+        left = self._integers[self._next : self._next + count]
+        if rules.positions:
+            return self._at_position(size, count)
+        if len(left) < count and not (left and rules.splits and self._stack == 0):
+            if rules.closes:
+                self._next = len(self._integers)
+            return self._push(size, alignment)
+        self._next += len(left)
+        pieces = self._pieces(left, size)
+        rest = size - word * len(left)
+        if rest > 0:
+            start = ByteOffset(size - rest)
+            pieces.append(Piece(start, ByteSize(rest), self._push(rest, word)))
+        return _joined(pieces, size)
+
+    def _at_position(self, size: int, count: int) -> Place:
+        # The caller's frame has a slot for each word, those in registers among them.
+        word, first = self._word, self._next
+        self._next += count
+        left = self._integers[first : first + count]
+        pieces = self._pieces(left, size)
+        rest = size - word * len(left)
+        if rest > 0:
+            at = self._convention.stack_offset + word * (first + len(left))
+            slot = InMemory(self._convention.stack_pointer, ByteOffset(at))
+            pieces.append(Piece(ByteOffset(size - rest), ByteSize(rest), slot))
+        return _joined(pieces, size)
+
+    def _pieces(self, registers: Sequence[DwarfRegister], size: int) -> list[Piece]:
+        word = self._word
+        return [
+            Piece(
+                ByteOffset(word * index),
+                ByteSize(min(word, size - word * index)),
+                InRegister(register),
+            )
+            for index, register in enumerate(registers)
+        ]
+
+    def _push(self, size: int, alignment: int) -> InMemory:
+        word, rules = self._word, self._rules
+        start = round_up(self._stack, max(word, min(alignment, rules.stack_alignment)))
+        self._stack = start + round_up(size, word)
+        if rules.right_adjusted and size < word:
+            start += word - size
+        offset = ByteOffset(self._convention.stack_offset + start)
+        return InMemory(self._convention.stack_pointer, offset)
+
+
+def _joined(pieces: list[Piece], size: int) -> Place:
+    if len(pieces) == 1 and pieces[0].offset == 0 and pieces[0].size == size:
+        return pieces[0].place
+    return Pieces(tuple(pieces))
+
+
+def _rules(convention: Convention) -> WordRules:
+    assert isinstance(convention.rules, WordRules)
+    return convention.rules
