@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from _thread import RLock  # threading itself is dear to import
 
-from fetchc.debuginfo.program import open_program
+from fetchc.debuginfo.open import open_binary
 from fetchc.diag.errors import CompileError, reject
 from fetchc.driver.compile import Compiled, compile_argument
 from fetchc.driver.sites import find_site
@@ -50,7 +50,7 @@ class Program:
     """One file: an executable or a shared library, with or without debug information."""
 
     def __init__(self, path: str) -> None:
-        self._program: protocol.Program = open_program(path)
+        self._program: protocol.Program = open_binary(path)
         self._lock = RLock()
 
     @property
@@ -116,13 +116,14 @@ class Program:
             found = find_site(self._program, function, point, returns)
         return Probe(self._program, self._lock, found, rules)
 
-    def point(self, text: str, returns: bool = False) -> Probe:
-        """The probe point that an argument names itself: ``x @ main.f``."""
+    def point(self, text: str, returns: bool = False) -> tuple[Probe, str]:
+        """The probe that an argument names itself (``x @ main.f``), and the argument without it."""
+        tree = parse_argument(text)
         rules = kernel_rules(running_version())
-        point = parse_argument(text).point
         with self._lock:
-            found = find_site(self._program, None, point, returns)
-        return Probe(self._program, self._lock, found, rules)
+            found = find_site(self._program, None, tree.point, returns)
+        end = (tree.format or tree.expression).span.end
+        return Probe(self._program, self._lock, found, rules), text[:end]
 
     def argument(
         self,
@@ -171,6 +172,11 @@ class Probe:
     def offset(self) -> int:
         """Offset of the probed instruction in the file: what a definition needs."""
         return self._program.file_offset(self._found.site.address)
+
+    @property
+    def pushed_by_call(self) -> int:
+        """Bytes by which the stack pointer is less at a function's entry than at its return."""
+        return self._found.site.architecture.entry_stack_bytes
 
     @property
     def source(self) -> str | None:
