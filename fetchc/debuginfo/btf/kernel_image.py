@@ -1,0 +1,146 @@
+"""The BTF inside the image of a kernel that is to be booted: bzImage, Image, compressed or not.
+
+An x86 bzImage carries the compressed ELF file of the kernel behind its set-up code; arm64 and
+riscv64 boot a flat Image, where the BTF is found by its header.
+Source: Documentation/arch/x86/boot.rst; scripts/extract-vmlinux of Linux.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.btf.reader import MAGIC
+from fetchc.diag.errors import DebugInfoError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from fetchc.debuginfo.sections import Buffer
+
+    Unpacker = Callable[[str, bytes], bytes]
+
+__all__ = ["btf_of_image"]
+
+LARGEST = 1 << 28  # bytes of an unpacked kernel; a damaged stream must not take all memory
+# Offset and magic of flat images. Source: Documentation/arch of Linux: arm64/booting.rst,
+# riscv/boot-image-header.rst.
+FLAT = ((0x38, b"ARM\x64", "aarch64"), (0x38, b"RSC\x05", "riscv64"))
+GZIP, XZ, LZ4, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x02\x21\x4c\x18", b"\x28\xb5\x2f\xfd"
+
+
+def btf_of_image(path: str, data: Buffer) -> tuple[bytes, str | None] | None:
+    """The BTF of the image ``data`` and its machine (key of targets/arch) where the image tells.
+
+    None where it is no kernel's or has none.
+    """
+    whole = bytes(data)
+    payload = _of_bzimage(whole)
+    plain = _unpacked(path, whole if payload is None else payload)
+    found = _largest(plain)
+    if found is None:
+        return None
+    if payload is not None:
+        return found, "x86_64"
+    return found, next((key for at, magic, key in FLAT if plain[at:].startswith(magic)), None)
+
+
+def _of_bzimage(data: bytes) -> bytes | None:
+    if data[0x202:0x206] != b"HdrS" or int.from_bytes(data[0x206:0x208], "little") < 0x208:
+        return None
+    start = ((data[0x1F1] or 4) + 1) * 512 + int.from_bytes(data[0x248:0x24C], "little")
+    return data[start : start + int.from_bytes(data[0x24C:0x250], "little")]
+
+
+def _unpacked(path: str, data: bytes) -> bytes:
+    for magic, unpack in UNPACKERS.items():
+        if data.startswith(magic):
+            return unpack(path, data)
+    return data
+
+
+def _broken(path: str, how: str, why: object) -> DebugInfoError:
+    return DebugInfoError("FC0904", path, f"damaged {how} stream ({why})", "kernel image")
+
+
+def _gzip(path: str, data: bytes) -> bytes:
+    import zlib
+
+    try:
+        return zlib.decompressobj(31).decompress(data, LARGEST)
+    except zlib.error as broken:
+        raise _broken(path, "gzip", broken) from None
+
+
+def _xz(path: str, data: bytes) -> bytes:
+    import lzma
+
+    try:
+        return lzma.LZMADecompressor().decompress(data, LARGEST)
+    except lzma.LZMAError as broken:
+        raise _broken(path, "xz", broken) from None
+
+
+def _zstd(path: str, data: bytes) -> bytes:
+    module = _module(path, "zstandard", "zstd")
+    try:
+        made: bytes = module.ZstdDecompressor().decompressobj().decompress(data)
+    except module.ZstdError as broken:
+        raise _broken(path, "zstd", broken) from None
+    return made
+
+
+def _lz4(path: str, data: bytes) -> bytes:
+    # The legacy frame of `lz4 -l`: blocks of up to 8 MiB, each behind its size; the last word is
+    # the kernel's, the size of the whole.
+    module = _module(path, "lz4.block", "lz4")
+    made, at = bytearray(), 4
+    while at + 4 <= len(data) - 4:
+        size = int.from_bytes(data[at : at + 4], "little")
+        block = data[at + 4 : at + 4 + size]
+        try:
+            made += module.decompress(block, uncompressed_size=1 << 23)
+        except (module.LZ4BlockError, ValueError) as broken:
+            raise _broken(path, "lz4", broken) from None
+        if len(made) > LARGEST:
+            raise _broken(path, "lz4", "no kernel is so large")
+        at += 4 + size
+    return bytes(made)
+
+
+def _module(path: str, name: str, how: str) -> Any:
+    from importlib import import_module
+
+    package = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except ImportError:
+        raise DebugInfoError(
+            "FC0905",
+            path,
+            f"compressed with {how}, which needs the Python module {package}",
+            help=f"install {package}, or name the BTF itself: /sys/kernel/btf/vmlinux",
+        ) from None
+
+
+UNPACKERS: dict[bytes, Unpacker] = {GZIP: _gzip, XZ: _xz, ZSTD: _zstd, LZ4: _lz4}
+
+
+def _largest(data: bytes) -> bytes | None:
+    """The largest run of bytes that has BTF's header and adds up."""
+    best: bytes | None = None
+    for order in ("little", "big"):
+        magic = MAGIC.to_bytes(2, order) + b"\x01"
+        at = data.find(magic)
+        while at >= 0:
+            header, types, size, names, length = [
+                int.from_bytes(data[at + field : at + field + 4], order)
+                for field in range(4, 24, 4)
+            ]
+            end = at + header + names + length
+            adds_up = 24 <= header <= 64 and not types and names == size and length
+            if adds_up and end <= len(data) and not data[at + header + names]:
+                found = data[at:end]
+                if best is None or len(found) > len(best):
+                    best = found
+            at = data.find(magic, at + 1)
+    return best

@@ -1,0 +1,233 @@
+"""A kernel by its BTF as a :class:`~fetchc.program.protocol.Program`.
+
+BTF has types and prototypes, no places and no addresses: parameters are where the calling
+convention puts them, and a probe names its function. A function's ``address`` is 0 here, its
+``die`` the id of its BTF entry.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.btf.reader import Btf
+from fetchc.debuginfo.btf.types import AGGREGATES, BtfTypes
+from fetchc.debuginfo.c_words import QUALIFIERS, base_spelling
+from fetchc.diag.errors import DebugInfoError
+from fetchc.program.model import Function, Variable
+from fetchc.program.places import Absent
+from fetchc.program.types import DeclaredType, FloatType, IntType
+from fetchc.units import Address, ByteSize, DieOffset, TypeId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.btf.reader import Entry
+    from fetchc.program.model import Extent
+    from fetchc.program.places import Place
+    from fetchc.program.protocol import Program
+    from fetchc.program.types import Type
+    from fetchc.units import FileOffset
+
+__all__ = ["BtfProgram"]
+
+ORDINARY = ("INT", "TYPEDEF", "FLOAT")
+TAGGED = ("STRUCT", "UNION", "ENUM", "ENUM64")
+OF_KEYWORD = {"struct": ("STRUCT",), "union": ("UNION",), "enum": ("ENUM", "ENUM64")}
+KEYWORDS = {**AGGREGATES, "ENUM": "enum", "ENUM64": "enum"}
+
+
+class BtfProgram:
+    """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
+
+    __slots__ = (
+        "_btf", "_types", "architecture", "build_id", "little_endian", "machine_flags", "path",
+        "word_bytes",
+    )  # fmt: skip
+
+    def __init__(self, path: str, btf: Btf, architecture: str, word_bytes: int) -> None:
+        self._btf = btf
+        self._types = BtfTypes(btf, word_bytes)
+        self.path = path
+        self.architecture = architecture
+        self.word_bytes = word_bytes
+        self.little_endian = btf.little_endian
+        self.build_id: str | None = None
+        self.machine_flags = 0  # kernels are built for one convention
+
+    @property
+    def has_debug_info(self) -> bool:
+        """True: there would be no BTF otherwise."""
+        return True
+
+    def functions_named(self, name: str) -> tuple[Function, ...]:
+        """The functions of exactly that name."""
+        return tuple([self._function(each) for each in self._btf.named(name, ("FUNC",))])
+
+    def _function(self, number: int) -> Function:
+        entry = self._btf.entry(number)
+        name = self._btf.text(entry.name)
+        external = entry.count != 0  # BTF_FUNC_STATIC is 0
+        return Function(name, name, Address(0), None, DieOffset(number), "c", "", external)
+
+    def function_at(self, address: Address) -> Function | None:
+        """None: BTF has no addresses."""
+        return None
+
+    def is_inlined(self, function: Function) -> bool:
+        """False: BTF does not tell."""
+        return False
+
+    def is_indirect(self, function: Function) -> bool:
+        """False: kernels have no IFUNC."""
+        return False
+
+    def is_only_inlined(self, name: str) -> bool:
+        """False: what BTF lists has code of its own."""
+        return False
+
+    def function_names(self) -> Iterator[str]:
+        """Names of all functions, each once."""
+        return iter(dict.fromkeys(name for _, name in self._btf.all_named(("FUNC",))))
+
+    def parameters(self, function: Function) -> tuple[Variable, ...]:
+        """Declared parameters in order."""
+        assert function.die is not None
+        words = self._prototype(function).words
+        found = []
+        for at in range(0, len(words), 2):
+            if not words[at] and not words[at + 1]:
+                break  # the three dots
+            name = self._btf.text(words[at])
+            found.append(Variable(name, TypeId(words[at + 1]), "parameter", function.die, 0))
+        return tuple(found)
+
+    def _prototype(self, function: Function) -> Entry:
+        assert function.die is not None
+        entry = self._btf.entry(self._btf.entry(function.die).value)
+        if entry.kind != "FUNC_PROTO":
+            what = f"the function `{function.name}` has a {entry.kind} for its prototype"
+            raise DebugInfoError("FC0904", self.path, what, ".BTF")
+        return entry
+
+    def argument_bytes(self, function: Function) -> int | None:
+        """None: there is no Go in a kernel."""
+        return None
+
+    def argument_stream(self, function: Function) -> bytes | None:
+        """None: there is no Go in a kernel."""
+        return None
+
+    def result(self, function: Function) -> TypeId | None:
+        """Type of the result, None for void."""
+        return TypeId(self._prototype(function).value) or None
+
+    def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
+        """The parameters: BTF has no locals."""
+        return self.parameters(function)
+
+    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
+        """Variables of that name."""
+        return tuple(
+            [
+                Variable(name, TypeId(self._btf.entry(each).value), "global", DieOffset(each), 0)
+                for each in self._btf.named(name, ("VAR",))
+            ]
+        )
+
+    def may_be_copied(self, name: str, address: Address) -> bool:
+        """False: a kernel's variables are where they are."""
+        return False
+
+    def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
+        """None: BTF has no places."""
+        return ()
+
+    def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
+        """Nowhere: BTF has no places; a parameter's is the calling convention's to say."""
+        if variable.kind == "global":
+            why = "each processor has a copy of its own, and no fetch-arg can add where"
+            return Absent("FC0403", why)
+        return Absent("FC0401", "the kernel's BTF says nothing of places")
+
+    def body_address(self, function: Function) -> Address:
+        """The function's start: BTF has no line table."""
+        return function.address
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """False: BTF has no frames."""
+        return False
+
+    def type(self, type_id: TypeId) -> Type:
+        """The type itself; typedefs and qualifiers are types of their own."""
+        return self._types.type(type_id)
+
+    def completed(self, type_id: TypeId) -> TypeId:
+        """The definition of a declaration where there is exactly one; itself if not."""
+        made = self._types.type(type_id)
+        if not isinstance(made, DeclaredType):
+            return type_id
+        found = self._btf.named(made.name, OF_KEYWORD[made.kind])
+        return TypeId(found[0]) if len(found) == 1 else type_id
+
+    def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
+        """Definitions of that name: ``struct s``, ``s``, ``int``."""
+        base = base_spelling(name)
+        if base is not None:
+            for spelling in base.names:
+                found = self._btf.named(spelling, ORDINARY)
+                if found:
+                    return (TypeId(found[0]),)
+            if base.size is None:
+                return ()
+            size = ByteSize(base.size or self.word_bytes)
+            if base.signed is None:
+                return (self.intern(FloatType(base.names[0], size)),)
+            return (self.intern(IntType(base.names[0], size, base.signed)),)
+        words = [word for word in name.split() if word not in QUALIFIERS]
+        if len(words) > 1 and words[0] in OF_KEYWORD:
+            return self._all(" ".join(words[1:]), OF_KEYWORD[words[0]])
+        plain = " ".join(words)
+        return self._all(plain, ORDINARY) or self._all(plain, TAGGED)
+
+    def _all(self, name: str, kinds: tuple[str, ...]) -> tuple[TypeId, ...]:
+        # Unlike types of one name are all handed back; BTF holds like ones once.
+        return tuple([TypeId(each) for each in self._btf.named(name, kinds)])
+
+    def type_names(self) -> Iterator[str]:
+        """Names of all types, each once, with their keyword."""
+        seen = set()
+        for number, name in self._btf.all_named((*ORDINARY, *TAGGED)):
+            keyword = KEYWORDS.get(self._btf.kind(number))
+            whole = f"{keyword} {name}" if keyword else name
+            if whole not in seen:
+                seen.add(whole)
+                yield whole
+
+    def main_language(self) -> str:
+        """C."""
+        return "c"
+
+    def intern(self, made: Type) -> TypeId:
+        """An id for a type that BTF does not have (a cast's pointer)."""
+        return self._types.intern(made)
+
+    def file_offset(self, address: Address) -> FileOffset:
+        """Never: a kernel's probes name functions."""
+        raise DebugInfoError("FC0905", self.path, "BTF has no code, so there are no file offsets")
+
+    def image_offset(self, address: Address, probe: Address) -> int:
+        """Never: a kernel's probes name functions."""
+        raise DebugInfoError("FC0905", self.path, "BTF has no addresses of variables")
+
+    def code(self, address: Address, size: int) -> bytes:
+        """None: BTF has no code."""
+        return b""
+
+    def source_line(self, function: Function) -> str | None:
+        """None: BTF has no lines."""
+        return None
+
+
+if TYPE_CHECKING:
+
+    def _is_program(opened: BtfProgram) -> Program:
+        return opened
