@@ -1,4 +1,4 @@
-"""``fetchc compile``: one fetch-arg an expression, whole definitions, or JSON."""
+"""``fetchc compile``: one fetch-arg an expression, definitions, other tools' formats, JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(options: Options, output: Output) -> int:
     shared = None
     if options.function is not None or options.at is not None:
         shared = program.probe(options.function, options.at, options.returns, kernel)
-    whole = options.format in ("probe", "json")
+    whole = options.format != "fetcharg"
     outcomes = []
     for text in texts:
         outcomes.append(_compile(program, shared, text, kernel, whole, options.returns))
@@ -35,13 +35,18 @@ def run(options: Options, output: Output) -> int:
         return _json(output, program, kernel, shared, outcomes)
     if shared is not None:
         output.diagnostics(shared.warnings, "")
+    settled = _settled(options.format)
     for outcome in outcomes:
-        output.diagnostics(outcome.diagnostics, outcome.text)
+        said = [each for each in outcome.diagnostics if each.code not in settled]
+        output.diagnostics(said, outcome.text)
         if not whole and outcome.argument is not None:
             output.line(outcome.argument.fetcharg)
+    groups = _by_probe(outcomes)
     if options.format == "probe":
-        for probe, arguments in _by_probe(outcomes):
+        for probe, arguments in groups:
             output.line(probe.definition(arguments))
+    elif whole and groups:
+        _for_tool(output, options.format, groups)
     return exit_status([each for outcome in outcomes for each in outcome.refused])
 
 
@@ -72,6 +77,23 @@ def _by_probe(outcomes: list[Outcome]) -> list[tuple[Probe, list[Argument]]]:
             key = (probe.kind, probe.address)
             groups.setdefault(key, (probe, []))[1].append(outcome.argument)
     return list(groups.values())
+
+
+def _settled(format: str) -> tuple[str, ...]:
+    if format not in ("perf", "bpftrace"):
+        return ()
+    from fetchc.emit.formats import settled
+
+    return settled(format)
+
+
+def _for_tool(output: Output, format: str, groups: list[tuple[Probe, list[Argument]]]) -> None:
+    from fetchc.emit.formats import written
+
+    events = [event for probe, arguments in groups for event in probe.events(arguments)]
+    result = written(format, events)
+    output.diagnostics(result.warnings, "")
+    output.line(result.text)
 
 
 def _json(

@@ -94,8 +94,8 @@ OPTIONS = {
     "return": Option("returns", ("--return",), None, "probe where the function returns"),
     "kernel": Option("kernel", ("--kernel",), "V", "compile for Linux V: 5.10; default: running"),
     "compiled": Option(
-        "format", ("--format",), "F", "fetcharg (one an expression), probe or json",
-        ("fetcharg", "probe", "json"),
+        "format", ("--format",), "F", "fetcharg (one an expression), probe, perf, bpftrace or json",
+        ("fetcharg", "probe", "perf", "bpftrace", "json"),
     ),
     "listed": Option("format", ("--format",), "F", "text or json", ("text", "json")),
     "expr": Option("expr", ("--expr",), "EXPR", "an expression, also one that starts with a dash"),

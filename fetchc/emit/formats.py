@@ -1,0 +1,90 @@
+"""The output formats that other tools take, and what they are made of.
+
+A format is one module here with ``write(events) -> Written``: the text, and what should be known
+of it; and ``SETTLED``, the codes of warnings about fetch-args that do not hold for it. It works on
+the fetches themselves, never on the text of fetch-args; what a tool cannot carry is refused
+(FC0514), and what it shows as something else is told (a warning). To add one: the module, a line
+in ``FORMATS``, a row in docs/backends.md, a live test that runs the real tool
+(tests/live/test_backends.py).
+"""
+
+from __future__ import annotations
+
+from fetchc.ir.decode import Decode
+from fetchc.ir.nodes import Fetch
+from fetchc.record import Record
+from fetchc.units import Address, FileOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from fetchc.diag.model import Diagnostic
+    from fetchc.target.kernel import Kernel
+
+__all__ = ["FORMATS", "Event", "Item", "Written", "settled", "written"]
+
+FORMATS = {
+    "perf": "fetchc.emit.perf",
+    "bpftrace": "fetchc.emit.bpftrace.program",
+}
+
+
+class Item(Record):
+    """One named fetch of an event.
+
+    ``text`` is the argument as the user wrote it; ``length`` names the item that holds the
+    bytes of a counted text.
+    """
+
+    name: str
+    text: str
+    fetch: Fetch
+    decode: Decode
+    length: str | None
+
+
+class Event(Record):
+    """What one probe fetches: ``kind`` is uprobe or uretprobe.
+
+    ``address`` is the probed instruction's as the file states it, ``offset`` where it is in the
+    file. ``start``: it is the first of a function that has a symbol. ``ambiguous``: ``offset``,
+    taken for an address, is one of the file too. ``machine`` is a key of targets/arch.
+    """
+
+    kind: str
+    group: str
+    event: str
+    path: str
+    address: Address
+    offset: FileOffset
+    start: bool
+    ambiguous: bool
+    machine: str
+    word_bytes: int
+    kernel: Kernel
+    items: tuple[Item, ...]
+
+
+class Written(Record):
+    """The output of a format, and warnings about it."""
+
+    text: str
+    warnings: tuple[Diagnostic, ...]
+
+
+def written(format: str, events: Sequence[Event]) -> Written:
+    """``events`` in the format of that name; raises CompileError for what it cannot carry."""
+    result: Written = _module(format).write(events)
+    return result
+
+
+def settled(format: str) -> tuple[str, ...]:
+    """Codes of warnings about a fetch-arg that do not hold for what the format prints."""
+    codes: tuple[str, ...] = _module(format).SETTLED
+    return codes
+
+
+def _module(format: str) -> Any:
+    return __import__(FORMATS[format], fromlist=["write"])

@@ -1,0 +1,141 @@
+"""The format ``perf``: a command line of ``perf probe`` an event.
+
+perf hands what it does not know as a variable to the kernel as it is, so arguments are fetch-args.
+An absolute address goes into the definition unchanged, as the offset in the file that it has to be
+(tools/perf/util/probe-event.c, ``synthesize_uprobe_trace_def``; perf 6.1).
+
+What perf's own readers (``perf script``, ``perf trace``; libtraceevent 1.7) make of the record
+decides how a value is fetched. Elements of arrays that are wider than a byte are read at the
+wrong places and lists of texts not at all: each element is an argument of its own. ``char`` takes
+no value of the record, which moves all later ones: refused. Signed numbers of one and two bytes
+are printed unsigned: told.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.model import Diagnostic
+from fetchc.emit.definition import verify_event
+from fetchc.emit.formats import Event, Item, Written
+from fetchc.emit.names import argument_name, event_name
+from fetchc.ir.decode import Decode
+from fetchc.ir.nodes import Array, Char, Deref, Fetch, Scalar, Text
+from fetchc.ir.notation import body
+from fetchc.ir.verify import fixed_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fetchc.ir.nodes import Value
+
+__all__ = ["SETTLED", "write"]
+
+SETTLED: tuple[str, ...] = ()
+_CHUNK = 64  # elements of one array: MAX_ARRAY_LEN, kernel/trace/trace_probe.h
+
+
+def write(events: Sequence[Event]) -> Written:
+    """``perf probe -x FILE 'GROUP:EVENT=0xOFFSET NAME=FETCH-ARG ...'``, a line an event.
+
+    perf adds ``__return`` to the names of return probes. Raises CompileError where the kernel
+    would not take the definition, or perf's readers would show something else.
+    """
+    lines = []
+    warnings: list[Diagnostic] = []
+    taken: set[str] = set()  # perf takes a name once
+    for event in events:
+        items = _items(event)
+        fetches = [(each.name, each.fetch) for each in items]
+        returns = event.kind == "uretprobe"
+        own = event_name(event.event, taken)
+        taken.add(own)
+        name = f"{own}__return" if returns else own
+        problems = verify_event(
+            fetches, event.group, name, event.path, event.offset, event.kernel, event.kind
+        )
+        if problems:
+            raise CompileError(problems)
+        point = f"{event.group}:{own}={event.offset:#x}{'%return' if returns else ''}"
+        words = [point, *[f"{each.name}={body(each.fetch)}" for each in items]]
+        lines.append(f"perf probe -x {shlex.quote(event.path)} {shlex.quote(' '.join(words))}")
+        warnings += _unsigned(items)
+    return Written("\n".join(lines), tuple(dict.fromkeys(warnings)))
+
+
+def _items(event: Event) -> list[Item]:
+    taken = {each.name for each in event.items}
+    result = []
+    for item in event.items:
+        for suffix, fetch, decode in _parts(item, event.word_bytes):
+            name = item.name
+            if suffix:
+                name = argument_name(f"{item.name}_{suffix}", event.kernel, taken)
+                taken.add(name)
+            result.append(Item(name, item.text, fetch, decode, item.length))
+    return result
+
+
+def _parts(item: Item, word_bytes: int) -> Iterator[tuple[str, Fetch, Decode]]:
+    """The fetches that perf reads right, in place of one, each with its suffix."""
+    fetch, decode = item.fetch, item.decode
+    store = fetch.store
+    if isinstance(store, Char) or (isinstance(store, Array) and isinstance(store.element, Char)):
+        raise _cannot(item, "perf loses its place in the event behind a `char`", "`:u8`, `:x8[N]`")
+    if not isinstance(store, Array):
+        yield "", fetch, decode
+        return
+    assert isinstance(fetch.value, Deref)
+    element = store.element
+    one = Decode(decode.kind, decode.bits, decode.signed, None, decode.enumerators)
+    if isinstance(element, Text):
+        for index in range(store.count):
+            pointer = _moved(fetch.value, word_bytes * index)
+            yield str(index), Fetch(Deref(pointer, 0), element), one
+        return
+    size = fixed_bytes(element)
+    if decode.kind == "text":
+        # The bytes of a counted text: as bytes they are read right.
+        total = store.count * size
+        for low in range(0, total, _CHUNK):
+            count = min(_CHUNK, total - low)
+            bytes_of = Array(Scalar("x", 8), count)
+            shown = Decode("text", 8, count=count)
+            yield (str(low) if low else ""), Fetch(_moved(fetch.value, low), bytes_of), shown
+    elif size == 1 and isinstance(element, Scalar):
+        yield "", fetch, decode
+    else:
+        for index in range(store.count):
+            yield str(index), Fetch(_moved(fetch.value, size * index), element), one
+
+
+def _moved(value: Deref, by: int) -> Value:
+    return Deref(value.base, value.offset + by, value.user)
+
+
+def _unsigned(items: Sequence[Item]) -> list[Diagnostic]:
+    names = []
+    for each in items:
+        store = each.fetch.store
+        element = store.element if isinstance(store, Array) else store
+        if isinstance(element, Scalar) and element.kind == "s" and element.bits < 32:
+            names.append(f"`{each.name}`")
+    if not names:
+        return []
+    return [
+        Diagnostic(
+            "FC0611",
+            f"perf prints {', '.join(names)} unsigned: a negative number shows as a large one",
+            notes=("its readers extend no sign of numbers with one or two bytes",),
+        )
+    ]
+
+
+def _cannot(item: Item, why: str, instead: str) -> CompileError:
+    return reject(
+        "FC0514",
+        f"the format `perf` cannot carry `{item.name}`: {why}",
+        help=f"fetch it as a number: {instead}",
+    )
