@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_TOOLS = ("perf", "bpftrace")  # the formats of fetchc.emit.formats
+
 
 def run(options: Options, output: Output) -> int:
     """Compile every expression; one that is refused does not hide the next."""
@@ -27,7 +29,7 @@ def run(options: Options, output: Output) -> int:
     shared = None
     if options.function is not None or options.at is not None:
         shared = program.probe(options.function, options.at, options.returns, kernel)
-    whole = options.format != "fetcharg"
+    whole = options.format in ("probe", "json", *_TOOLS)
     outcomes = []
     for text in texts:
         outcomes.append(_compile(program, shared, text, kernel, whole, options.returns))
@@ -45,7 +47,7 @@ def run(options: Options, output: Output) -> int:
     if options.format == "probe":
         for probe, arguments in groups:
             output.line(probe.definition(arguments))
-    elif whole and groups:
+    elif options.format in _TOOLS and groups:
         _for_tool(output, options.format, groups)
     return exit_status([each for outcome in outcomes for each in outcome.refused])
 
@@ -80,7 +82,7 @@ def _by_probe(outcomes: list[Outcome]) -> list[tuple[Probe, list[Argument]]]:
 
 
 def _settled(format: str) -> tuple[str, ...]:
-    if format not in ("perf", "bpftrace"):
+    if format not in _TOOLS:
         return ()
     from fetchc.emit.formats import settled
 
