@@ -5,8 +5,10 @@ from __future__ import annotations
 import struct
 
 from fetchc.tracer.fields import COMM
+from fetchc.tracer.memory import mapped
 from fetchc.tracer.model import Event
 from fetchc.tracer.sharing import WHICH
+from fetchc.tracer.values import reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.model import Format, Plan, Sample, Value
     from fetchc.tracer.tasks import Processes
 
+    Symbol = Callable[[int, int], str | None]
     Reader = Callable[[bytes], tuple[dict[str, Value], tuple[str, ...]]]
 
 __all__ = ["Decoder"]
@@ -27,12 +30,19 @@ _HEADER = 8  # bytes of common fields; the probed address is behind them
 class Decoder:
     """Makes the events of one event of the kernel, which has ``plans``."""
 
-    def __init__(self, format: Format, plans: Sequence[Plan], processes: Processes) -> None:
+    def __init__(
+        self,
+        format: Format,
+        plans: Sequence[Plan],
+        processes: Processes,
+        symbol: Symbol | None = None,
+    ) -> None:
         places = {field.name: field.offset for field in format.fields}
         self._format = format
         self._plans = plans
         self._readers: dict[int, Reader] = {}
         self._processes = processes
+        self._symbol = symbol
         self._which = places.get(WHICH)
         self._comm = places[COMM]
 
@@ -42,9 +52,9 @@ class Decoder:
         which = 0 if self._which is None else _number(data, self._which)[0]
         read = self._readers.get(which)
         if read is None:
-            from fetchc.tracer.values import reader
-
-            read = self._readers[which] = reader(self._plans[which], self._format)
+            known = mapped if self._processes.known else None
+            read = reader(self._plans[which], self._format, known, self._symbol)
+            self._readers[which] = read
         args, faults = read(data)
         comm = _number(data, self._comm)[0]
         start, length = comm & 0xFFFF, comm >> 16

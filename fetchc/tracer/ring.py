@@ -44,6 +44,7 @@ class Ring:
         self._files: list[tuple[int, int]] = []  # processor, open file
         self._poll = select.poll()
         self._stacks: Stacks | None = None
+        self._more = False  # whether buffers were left before they were empty
 
     def open(self, tracefs: Tracefs, instance: Instance) -> None:
         """Open the buffers of ``instance``."""
@@ -66,7 +67,12 @@ class Ring:
         self._settle = _STACK_SETTLE
 
     def wait(self, seconds: float) -> None:
-        """Return when there is something to read, or after ``seconds``, or a quarter of one."""
+        """Return when it is worth to read again, at the latest after ``seconds``, or a quarter.
+
+        A record wakes who waits; those that follow within 10 ms are read with it.
+        """
+        if self._more:
+            return
         if self._held:
             time.sleep(min(seconds, _SETTLE / 1e9))
         else:
@@ -74,9 +80,10 @@ class Ring:
 
     def read(self) -> list[Sample]:
         """What has happened since the last call and is settled, in the order of time."""
-        limit = time.monotonic_ns() - self._settle
+        emptied = limit = time.monotonic_ns() - self._settle
         for processor, file in self._files:
-            limit = min(limit, self._drain(processor, file, limit))
+            limit = min(limit, self._drain(processor, file, emptied))
+        self._more = limit < emptied
         held = self._ordered()
         settled = bisect_right(held, limit, key=_nanoseconds)
         self._held = held[settled:]

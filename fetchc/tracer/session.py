@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from fetchc.diag.model import Diagnostic
+    from fetchc.tracer.decoding import Symbol
     from fetchc.tracer.model import Event, Plan, Sample
     from fetchc.tracer.tracefs import Tracefs
 
@@ -39,10 +40,14 @@ class Session:
     ``buffer_kib`` is the size of the buffer of each processor; ``tracefs`` the file system, by
     default where it is mounted. Entering raises TracerError where tracing cannot be had (FC0701
     to FC0704). A session is used by one thread at a time.
+
+    ``symbol``, where it is set before the session is started, names what is at an address of a
+    thread's program: function pointers have that as their value then.
     """
 
     def __init__(self, buffer_kib: int | None = None, tracefs: Tracefs | None = None) -> None:
         self.group = session_name()
+        self.symbol: Symbol | None = None
         self._buffer_kib = buffer_kib
         self._given = tracefs
         self._added: list[Plan] = []  # and not yet installed
@@ -144,7 +149,7 @@ class Session:
         for each in events:
             text = self._instance.read(f"events/{self.group}/{each.event}/format")
             format = parse_format(text)
-            self._decoders[format.id] = Decoder(format, each.plans, self._processes)
+            self._decoders[format.id] = Decoder(format, each.plans, self._processes, self.symbol)
             if each.plans[0].event in self._filters:
                 condition = self._filters[each.plans[0].event]
                 self._instance.filter(self.group, each.event, condition)
@@ -187,7 +192,7 @@ class Session:
             left = 1.0 if end is None else end - time.monotonic()
             if left <= 0:
                 return
-            if self._running and not found:
+            if self._running:
                 self._ring.wait(left)
 
     def _decoded(self, samples: list[Sample]) -> list[Event]:
