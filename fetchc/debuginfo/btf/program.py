@@ -96,8 +96,9 @@ class BtfProgram:
         for at in range(0, len(words), 2):
             if not words[at] and not words[at + 1]:
                 break  # the three dots
+            own = DieOffset(function.die << 16 | at)  # tells it from the others
             name = self._btf.text(words[at])
-            found.append(Variable(name, TypeId(words[at + 1]), "parameter", function.die, 0))
+            found.append(Variable(name, TypeId(words[at + 1]), "parameter", own, 0))
         return tuple(found)
 
     def _prototype(self, function: Function) -> Entry:

@@ -178,3 +178,13 @@ def test_damaged_tables_are_located_errors(data: st.DataObject) -> None:
 
 def program_of(data: bytes) -> BtfProgram:
     return BtfProgram("t", Btf("t", data), "x86_64", 8)
+
+
+def test_parameters_are_told_apart() -> None:
+    # They were all in the first register: what tells variables apart was the function's entry.
+    w = BtfWriter()
+    number = w.integer("int", 4, 1)
+    w.function("f", 0, ("a", number), ("b", number))
+    p = program(w)
+    first, second = p.parameters(p.functions_named("f")[0])
+    assert first.die != second.die
