@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.conformance.c.check import KERNEL, Change, as_it_is, decoded
+from fetchc.conformance.c.check import KERNEL
 from fetchc.conformance.go.layouts import GoExpression, GoLayouts, GoProbe
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.machine import run as run_machine
+from fetchc.conformance.reading import Change, as_it_is, decoded
 from fetchc.conformance.stops import Stop, run_with_stops, unavailable
 from fetchc.ir.decode import Decode
 from tests.support.toolchains import GO_VERSIONS, build_go, require

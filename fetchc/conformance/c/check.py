@@ -1,4 +1,4 @@
-"""A program of random layouts through fetchc and the machine: what is not as the program told.
+"""A program of random types through fetchc and the machine: what is not as the program told.
 
 The machine runs the text that fetchc prints, on the registers and the memory that the program
 showed; ``decode`` makes a value of it, and that is compared with the compiler's own.
@@ -6,116 +6,59 @@ showed; ``decode`` makes a value of it, and that is compared with the compiler's
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 
 import fetchc
-from fetchc.conformance.c.program import Probe, Stop, Told, c_source, run
-from fetchc.conformance.c.types import Array, CType, Family, Pointer, Record, resolved
-from fetchc.conformance.c.walks import Expression, Root, walk
+from fetchc.conformance.c.expressions import Expression
+from fetchc.conformance.c.program import STAGES, Probe, c_source
+from fetchc.conformance.c.run import Build, Told, run
+from fetchc.conformance.c.types import Array, CType, Family, Struct, resolved
 from fetchc.conformance.machine import Machine, Memory
-from fetchc.conformance.machine import run as run_machine
-from fetchc.ir.decode import Decode
+from fetchc.conformance.reading import Change, as_it_is, fetched
+from fetchc.conformance.results import LIMITS, Tally
+from fetchc.record import Record
 
-__all__ = ["KERNEL", "Change", "Failure", "Tally", "as_it_is", "check", "decoded", "probes_of"]
+__all__ = ["KERNEL", "Failure", "check"]
 
 KERNEL = "6.12"
-# The kernel's own limits: right wherever they are said, and counted.
-_LIMITS = frozenset(["FC0501", "FC0502"])
-Value = int | bytes | None
-Change = Callable[[str, Decode], tuple[str, Decode]]
+_AWAY = frozenset(["FC0401", "FC0402", "FC0404", "FC0405", "FC0406"])
 
 
-def as_it_is(text: str, decode: Decode) -> tuple[str, Decode]:
-    """No change; a test of the test has others."""
-    return text, decode
-
-
-@dataclass
-class Tally:
-    """How much was compared."""
-
-    types: int = 0
-    expressions: int = 0
-    compared: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-
-    def add(self, other: Tally) -> None:
-        """Count another program in."""
-        self.types += other.types
-        self.expressions += other.expressions
-        self.compared += other.compared
-        self.refused += other.refused
-
-    def __str__(self) -> str:
-        refused = ", ".join(f"{code} {count}" for code, count in sorted(self.refused.items()))
-        return (
-            f"{self.types} types, {self.expressions} expressions, {self.compared} compared, "
-            f"refused: {refused or 'none'}"
-        )
-
-
-@dataclass
-class Failure:
+class Failure(Record):
     """One expression whose value is wrong, or that is refused without need."""
 
     family: Family
     probe: Probe
     expression: Expression
-    where: str
+    stage: str
     fetcharg: str
     got: object
     told: object
 
-    def __str__(self) -> str:
-        return (
-            f"{self.expression.text}  [{self.probe.signature}, {self.where}]\n"
-            f"  fetch-arg: {self.fetcharg}\n  fetched:   {self.got}\n  program:   {self.told}"
-        )
-
-
-def probes_of(random: Random, family: Family, many: int) -> list[Probe]:
-    """A probe for each structure of the family, with expressions that walk from what it sees."""
-    probes = []
-    for root, others in zip(family.roots, family.signatures, strict=True):
-        parameters = [("p", Pointer(root)), *((f"v{n}", it) for n, it in enumerate(others))]
-        probe = Probe(root, parameters)
-        for number in range(many):
-            name, made = parameters[0] if random.random() < 0.6 else random.choice(parameters)
-            if number % 4:
-                probe.entry.append(walk(random, Root(name, made, name != "p"), family.roots))
-            else:
-                name = random.choice(["", "l_"]) + name
-                probe.inner.append(walk(random, Root(name, made), family.roots))
-        probes.append(probe)
-    return probes
-
 
 def check(
     families: list[tuple[Family, list[Probe]]],
-    compiler: str,
-    options: tuple[str, ...],
+    build: Build,
     folder: Path,
     changed: Change = as_it_is,
 ) -> tuple[Tally, list[Failure]]:
     """Build, run and compare; ``changed`` lets a test falsify each fetch-arg."""
-    binary, told = run(c_source(families), compiler, options, folder)
+    binary, told = run(c_source(families), build, folder)
     program = fetchc.open(str(binary))
     tally, failures = Tally(), []
-    optimised = "-O0" not in options
+    tally.programs = 1
     for family, probes in families:
+        tally.types += len(family.declared)
         for probe in probes:
-            tally.types += 1
-            for where, expressions in (("entry", probe.entry), ("inner", probe.inner)):
-                asked = _Asked(program, told, probe, where, optimised, tally, changed)
-                for expression in expressions:
+            tally.functions += 1
+            for stage in STAGES:
+                if not probe.asked[stage]:
+                    continue
+                asked = _Asked(program, told, probe, stage, build, tally, changed)
+                for expression in probe.asked[stage]:
                     wrong = asked.wrong(expression)
                     if wrong:
-                        failures.append(Failure(family, probe, expression, where, *wrong))
+                        failures.append(Failure(family, probe, expression, stage, *wrong))
     return tally, failures
 
 
@@ -127,26 +70,30 @@ class _Asked:
         program: fetchc.Program,
         told: Told,
         probe: Probe,
-        where: str,
-        optimised: bool,
+        stage: str,
+        build: Build,
         tally: Tally,
         changed: Change,
     ) -> None:
-        entry, mark = told.addresses[probe.root.tag]
-        at = None if where == "entry" else f"+{mark - entry:#x}"
-        self._point = program.probe(probe.name, at=at, kernel=KERNEL)
-        self._inner = where == "inner" and optimised
+        entry, mark = told.addresses[probe.tag]
+        name = f"{'give' if stage == 'leave' else 'probe'}_{probe.tag}"
+        at = f"+{mark - entry:#x}" if stage == "inner" else None
+        self._point = program.probe(name, at=at, returns=stage == "leave", kernel=KERNEL)
+        self._inner = stage == "inner" and "-O0" not in build.options
         self._values, self._sizes = told.values, told.sizes
-        self._first = 0 if where == "entry" else len(probe.entry)
-        self._numbers = {id(e): n for n, e in enumerate((*probe.entry, *probe.inner))}
-        self._tag = probe.root.tag
-        stop: Stop = told.stops[self._tag, where]
-        memory = Memory(told.regions | dict([stop.stack]))
-        bias = (entry if at is None else mark) - self._point.offset
-        self._machine = Machine(stop.registers, memory, bias)
+        self._numbers = {id(each): n for n, each in enumerate(probe.expressions)}
+        self._tag = probe.tag
+        self._stop = told.stops[self._tag, stage]
+        memory = Memory(told.regions | dict([self._stop.stack]))
+        bias = entry - program.probe(f"probe_{probe.tag}", kernel=KERNEL).offset
+        registers = self._stop.registers
+        self._machine = Machine(registers, memory, bias, returning=stage == "leave")
         self._tally = tally
         self._changed = changed
-        self._unnamed = any(_unnamed(made) for _, made in probe.parameters)
+        passed = [probe.result] if stage == "leave" else [it.type for it in probe.parameters]
+        held = any(made is not None and isinstance(resolved(made), Struct) for made in passed)
+        self._classes = build.plus and held
+        self._unnamed = any(made is not None and _unnamed(made) for made in passed)
 
     def wrong(self, expression: Expression) -> tuple[str, object, object] | None:
         """None where the value is right or the refusal is."""
@@ -158,11 +105,12 @@ class _Asked:
                 return self._members(expression, argument, told)
             if expression.kind == "refused":
                 return argument.fetcharg, "accepted", "not a value that a fetch holds"
-            text, decode = self._changed(argument.fetcharg, argument.decode)
+            plain, decode = argument.fetcharg, argument.decode
         except fetchc.CompileError as refusal:
             return self._refused(expression, refusal, told)
-        shown = run_machine(text, self._machine)
-        values = [shown] if shown is None else decoded(shown, decode)
+        text, decode = self._changed(plain, decode)
+        trees = {part.body: part.fetch for part in argument.whole.parts} if text == plain else {}
+        values = fetched(text, decode, self._machine, trees.get(text))
         self._tally.compared += 1
         if decode.kind != expression.kind or (decode.count is not None) != expression.counted:
             return text, decode, f"kind {expression.kind}, {told}"
@@ -174,33 +122,41 @@ class _Asked:
         parts = {part.suffix: part for part in argument.whole.parts}
         for name, value in zip(expression.members, told, strict=True):
             if name not in parts:
-                if self._allowed(expression) - _LIMITS:
+                if self._allowed(expression) - LIMITS:
                     continue
                 return argument.text, f"no part {name}", value
             part = parts[name]
             text, decode = self._changed(part.body, part.decode)
-            shown = run_machine(text, self._machine)
-            got = None if shown is None else decoded(shown, decode)
+            got = fetched(text, decode, self._machine)
             if got != [value]:
                 return f"{name}={text} {decode}", got, value
         self._tally.compared += 1
         return None
 
     def _refused(
-        self, expression: Expression, refusal: fetchc.CompileError, told: object
+        self, expression: Expression, refusal: fetchc.CompileError, told: list[int | bytes]
     ) -> tuple[str, object, object] | None:
         first = refusal.diagnostics[0]
         # clang 14 says of some structures too little to tell how they lie on the stack.
         unsaid = first.code == "FC0401" and "unsaid" in first.message
+        # g++ does not tell which classes are passed by reference.
+        if self._classes and expression.root.held:
+            unsaid |= first.code == "FC0401" and "does not say" in first.message
+            unsaid |= first.code == "FC0312" and bool(expression.members)
         if first.code not in self._allowed(expression) and not unsaid:
             return "none", f"{first.code}: {first.message}", told
+        if first.code == "FC0402" and expression.kind == "float" and not expression.counted:
+            (value,) = told
+            assert isinstance(value, bytes)
+            if not self._inner and not any(value in each for each in self._stop.vectors):
+                return "none", f"{first.code}: {first.message}", f"{value!r} in no vector register"
         self._tally.refused[first.code] += 1
         return None
 
     def _allowed(self, expression: Expression) -> frozenset[str]:
-        allowed = expression.refusals | _LIMITS
+        allowed = expression.refusals | LIMITS
         if self._inner:
-            return allowed | {"FC0401", "FC0402", "FC0404", "FC0405", "FC0406"}
+            return allowed | _AWAY
         size = self._sizes.get((self._tag, expression.root.name), 0)
         # Source: System V ABI, x86-64, 3.2.3: what is longer than two words is in memory.
         if expression.root.held and self._unnamed:
@@ -211,28 +167,8 @@ class _Asked:
 def _unnamed(made: CType) -> bool:
     """Whether an unnamed bit field may be in it: debug information has none, gcc counts them."""
     inner = resolved(made)
-    if not isinstance(inner, Record):
+    if not isinstance(inner, Struct):
         return isinstance(inner, Array) and _unnamed(inner.element)
+    if any(_unnamed(base) for base in inner.bases):
+        return True
     return any((it.width is not None and not it.name) or _unnamed(it.type) for it in inner.members)
-
-
-def decoded(shown: str, decode: Decode) -> list[Value]:
-    """The values of what the event shows, as ``decode`` says."""
-    if decode.kind == "text":
-        if decode.count is None:
-            found = [shown]
-        else:
-            found = re.findall(r'"[^"]*"|\(fault\)', shown)
-        return [
-            None if it == "(fault)" else it[1:-1].encode("latin-1")[: decode.limit] for it in found
-        ]
-    words = shown.strip("{}").split(",")
-    assert decode.bits is not None
-    return [_number(int(word, 0), decode.kind, decode.bits, decode.signed) for word in words]
-
-
-def _number(value: int, kind: str, bits: int, signed: bool) -> int | bytes:
-    value %= 1 << bits
-    if kind == "float":
-        return value.to_bytes(bits // 8, "little")
-    return value - (1 << bits) if signed and value >> (bits - 1) else value

@@ -1,81 +1,153 @@
-"""Drawing C types: every kind of member, in every company that C allows."""
+"""Drawing C and C++ types: every kind of member, in every company that the languages allow.
+
+The drawing takes a ``random.Random``: a seeded one for programs of many types, or one of
+``hypothesis.strategies.randoms()`` for a few types that shrink.
+"""
 
 from __future__ import annotations
 
 from random import Random
 
+from fetchc.conformance.c.draw_types import CHARACTERS, FLOATS, INTEGERS, WIDE, TypeDrawing
 from fetchc.conformance.c.types import (
-    Alias,
     Array,
-    Code,
     CType,
-    Enum,
     Family,
     Member,
     Number,
     Pointer,
-    Qualified,
-    Record,
+    Reference,
+    Signature,
+    Struct,
+    Variable,
     Void,
     careful,
     resolved,
 )
 
-__all__ = ["CHARACTERS", "INTEGERS", "draw"]
-
-INTEGERS = {
-    **{"short": 2, "unsigned short": 2, "int": 4, "unsigned": 4, "long": 8, "unsigned long": 8},
-    **{"long long": 8, "unsigned long long": 8},
-}
-CHARACTERS = ("char", "signed char", "unsigned char")
-_WIDE = {"long double": "float", "__int128": "integer", "double _Complex": "complex"}
-_ENUMS = [[0, 1, 7], [-3, 4], [0, 0x90000000], [-1, 70000], [0, 300], [1, 1 << 40], [-(1 << 35), 2]]
+__all__ = ["draw", "draw_signatures"]
 
 
-def draw(random: Random, number: int, roots: int | None = None) -> Family:
-    """A family of up to six structures."""
-    return _Drawing(random, number).family(roots or random.randint(2, 6))
+def draw(random: Random, number: int, roots: int | None = None, plus: bool = False) -> Family:
+    """A family of up to six structures; ``plus``: of C++."""
+    return _Drawing(random, number, plus).family(roots or random.randint(2, 6))
 
 
-class _Drawing:
-    def __init__(self, random: Random, number: int) -> None:
-        self._random = random
-        self._family = Family(number)
-        self._names = 0
+def draw_signatures(random: Random, number: int, functions: int, plus: bool = False) -> Family:
+    """A family with ``functions`` signatures of structures of 1 to 40 bytes and of numbers."""
+    return _Drawing(random, number, plus).signatures(functions)
 
+
+class _Drawing(TypeDrawing):
     def family(self, roots: int) -> Family:
         family = self._family
+        kinds = ["struct", "struct", "class"] if self._plus else ["struct"]
         for index in range(roots):
-            kind = "union" if self._random.random() < 0.12 else "struct"
-            family.roots.append(Record(kind, f"T{family.number}_{index}"))
+            kind = "union" if self._chance(0.12) else self._random.choice(kinds)
+            family.roots.append(Struct(kind, f"{self._prefix}T{family.number}_{index}"))
         for root in family.roots:
-            small = root.kind == "struct" and self._chance(0.3)
+            small = root.kind != "union" and self._chance(0.3)
+            if self._plus and root.kind != "union":
+                self._inherit(root)
             (self._small if small else self._fill)(root, 0)
-            if root.kind == "struct" and self._random.random() < 0.15:
+            if root.kind != "union" and self._chance(0.15):
                 element = self._plain() if self._chance(0.7) else self._type(1, False)
                 root.members.append(Member(self._name(), Array(element, None)))
             family.declared.append(root)
         for _ in family.roots:
-            family.signatures.append([self._parameter() for _ in range(self._random.randint(0, 7))])
+            taken = [self._parameter() for _ in range(self._random.randint(0, 7))]
+            given = self._parameter(result=True) if self._chance(0.4) else None
+            family.signatures.append(Signature(tuple(taken), given))
+        for index in range(self._random.randint(1, 3)):
+            name = f"{self._prefix}g{family.number}_{index}"
+            storage = self._random.choice(
+                ["", "static"] if self._plus else ["", "static", "static volatile"]
+            )
+            family.globals.append(Variable(name, self._object(), storage))
         return family
 
-    def _chance(self, of: float) -> bool:
-        return self._random.random() < of
+    def signatures(self, functions: int) -> Family:
+        family = self._family
+        for _ in range(functions):
+            most = self._random.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 12])
+            taken = [self._argument() for _ in range(most)]
+            given = self._argument() if self._chance(0.8) else None
+            family.signatures.append(Signature(tuple(taken), given))
+        return family
 
-    def _name(self) -> str:
-        self._names += 1
-        return f"m{self._names}"
+    def _parameter(self, result: bool = False) -> CType:
+        if self._chance(0.5):
+            return self._object()
+        if self._plus and not result and self._chance(0.3):
+            return Reference(self._random.choice([*self._complete(), self._plain()]))
+        return self._random.choice([self._plain(), self._pointer(), self._float()])
 
-    def _parameter(self) -> CType:
-        whole = [it for it in self._complete() if it.flexible is None]
-        if whole and self._chance(0.5):
-            return self._random.choice(whole)
-        return self._random.choice([self._plain(), self._pointer(), Number("double", "float", 8)])
+    def _object(self) -> CType:
+        whole = [it for it in self._complete() if not it.flexible]
+        return self._random.choice(whole) if whole else self._plain()
 
-    def _complete(self) -> list[Record]:
-        return [it for it in self._family.declared if isinstance(it, Record)]
+    def _inherit(self, made: Struct) -> None:
+        # From what has no base in common: a member there twice would have two meanings.
+        met: set[str] = set()
+        for base in self._complete():
+            above = {it.tag for it in _ancestors(base)}
+            usable = base.kind != "union" and not base.flexible and not met & above
+            if usable and len(made.bases) < 3 and self._chance(0.25):
+                made.bases.append(base)
+                met |= above
 
-    def _small(self, made: Record, depth: int) -> None:
+    def _argument(self) -> CType:
+        which = self._random.random()
+        if which < 0.45:
+            return self._sized(self._random.randint(1, 40))
+        if which < 0.6:
+            return self._float()
+        if which < 0.66:
+            name = self._random.choice(list(WIDE))
+            return Number(name, WIDE[name], 16)
+        if which < 0.7:
+            return Number("_Bool", "bool", 1)
+        if which < 0.8:
+            target = self._random.choice([Number("char", "char", 1), Void(), self._plain()])
+            return Pointer(target)
+        return self._plain()
+
+    def _sized(self, room: int) -> Struct:
+        # Members until about ``room`` bytes are full; padding comes on top of it.
+        made = Struct("struct", f"{self._prefix}V{self._family.number}_{len(self._complete())}")
+        if self._chance(0.2):
+            choices = ["packed", "aligned(16)", "aligned(32)"]
+            made.attribute = f" __attribute__(({self._random.choice(choices)}))"
+        alike = self._random.choice(["float", "double", "int"]) if self._chance(0.3) else ""
+        inner = [it for it in self._complete() if _about(it) <= room]
+        while room > 0 or not made.members:
+            member = self._of_at_most(max(room, 1), alike, inner)
+            room -= _about(member.type) if member.width is None else 1
+            made.members.append(member)
+        self._family.declared.append(made)
+        return made
+
+    def _of_at_most(self, room: int, alike: str, inner: list[Struct]) -> Member:
+        which = self._random.random()
+        sizes = FLOATS | INTEGERS | dict.fromkeys(CHARACTERS, 1)
+        if alike and sizes[alike] <= room:
+            sizes = {alike: sizes[alike]}
+        elif which < 0.12:
+            base = self._random.choice(["int", "unsigned", "long", "unsigned char"])
+            kind = "char" if base == "unsigned char" else "integer"
+            number = Number(base, kind, INTEGERS.get(base, 1))
+            return Member(self._name(), number, self._random.randint(1, 8 * number.size))
+        elif which < 0.22 and (fits := [it for it in inner if _about(it) <= room]):
+            return Member(self._name(), self._random.choice(fits))
+        name = self._random.choice([it for it, size in sizes.items() if size <= room])
+        size = sizes[name]
+        kind = "float" if name in FLOATS else "char" if size == 1 else "integer"
+        made: CType = Number(name, kind, size)
+        if room >= 2 * size and self._chance(0.25):
+            made = Array(made, self._random.randint(1, min(5, room // size)))
+        return Member(self._name(), made)
+
+    def _small(self, made: Struct, depth: int) -> None:
         # As small as what is passed in registers, with several members in each of them.
         for _ in range(self._random.randint(2, 4)):
             which = self._random.random()
@@ -85,7 +157,7 @@ class _Drawing:
                 width = self._random.randint(1, 8)
                 made.members.append(Member(self._name(), base, width))
             elif which < 0.55 and depth < 1:
-                inner = Record("struct", "")
+                inner = Struct("struct", "")
                 self._small(inner, depth + 1)
                 made.members.append(Member(self._name(), inner))
             elif which < 0.7:
@@ -98,7 +170,7 @@ class _Drawing:
                 number: CType = Array(base, 2) if self._chance(0.2) else base
                 made.members.append(Member(self._name(), number))
 
-    def _fill(self, made: Record, depth: int) -> None:
+    def _fill(self, made: Struct, depth: int) -> None:
         attributes = ["packed", "aligned(16)", "packed, aligned(4)", "aligned(32)"]
         if self._chance(0.3):
             made.attribute = f" __attribute__(({self._random.choice(attributes)}))"
@@ -116,7 +188,7 @@ class _Drawing:
         if which < 0.25:
             return self._bit_field(kind)
         if which < 0.35 and depth < 3:
-            inner = Record(self._random.choice(["struct", "struct", "union"]), "")
+            inner = Struct(self._random.choice(["struct", "struct", "union"]), "")
             self._fill(inner, depth + 1)
             if free and next(careful(inner), None):
                 return Member(self._name(), self._plain())
@@ -127,97 +199,19 @@ class _Drawing:
             attribute = f" __attribute__(({self._random.choice(['packed', 'aligned(8)'])}))"
         return Member(self._name(), made, None, attribute)
 
-    def _bit_field(self, kind: str) -> Member:
-        which = self._random.random()
-        if which < 0.12:
-            return Member(self._name(), Number("_Bool", "bool", 1), 1)
-        if which < 0.2:
-            base: CType = self._enum()
-            bits = 3 if isinstance(base, Enum) and base.packed else 17
-            return Member(self._name(), base, self._random.randint(1, bits))
-        name = self._random.choice([*INTEGERS, *CHARACTERS])
-        size = INTEGERS.get(name, 1)
-        if which < 0.32 and kind == "struct":
-            return Member("", Number(name, "integer", size), self._random.choice([0, 1, 3, 5]))
-        made: CType = Number(name, "char" if size == 1 else "integer", size)
-        if self._chance(0.2):
-            made = self._named(made)
-        if self._chance(0.1):
-            made = Qualified("volatile", made)
-        return Member(self._name(), made, self._random.randint(1, 8 * size))
 
-    def _type(self, depth: int, wide: bool) -> CType:
-        which = self._random.random()
-        if which < 0.3:
-            return self._plain()
-        if which < 0.52:
-            return self._pointer()
-        if which < 0.74:
-            element = self._type(depth + 1, wide) if depth < 2 else self._plain()
-            if isinstance(resolved(element), Array) and self._chance(0.3):
-                element = self._named(element)
-            return Array(element, self._random.choice([1, 2, 3, 4, 5]))
-        if which < 0.78:
-            return Array(Number("char", "char", 1), self._random.choice([1, 4, 9, 16]))
-        if which < 0.88 and (complete := [it for it in self._complete() if not it.flexible]):
-            return self._dressed(self._random.choice(complete))
-        if which < 0.9 and wide:
-            name = self._random.choice(list(_WIDE))
-            return Number(name, _WIDE[name], 16)
-        return self._dressed(self._plain())
+def _ancestors(made: Struct) -> list[Struct]:
+    return [made, *(above for base in made.bases for above in _ancestors(base))]
 
-    def _plain(self) -> CType:
-        which = self._random.random()
-        if which < 0.5:
-            name = self._random.choice(list(INTEGERS))
-            return Number(name, "integer", INTEGERS[name])
-        if which < 0.65:
-            return Number(self._random.choice(CHARACTERS), "char", 1)
-        if which < 0.8:
-            return Number(*self._random.choice([("float", "float", 4), ("double", "float", 8)]))
-        return self._enum()
 
-    def _enum(self) -> Enum:
-        values = self._random.choice(_ENUMS)
-        self._names += 1
-        made = Enum(f"E{self._family.number}_{self._names}", values, self._chance(0.4))
-        self._family.declared.append(made)
-        return made
-
-    def _pointer(self) -> CType:
-        which = self._random.random()
-        target: CType
-        if which < 0.4:
-            target = self._random.choice(self._family.roots)
-        elif which < 0.55:
-            target = Number(self._random.choice(CHARACTERS), "char", 1)
-        elif which < 0.7:
-            target = self._plain()
-        elif which < 0.76:
-            target = Array(self._plain(), self._random.choice([1, 3]))
-        elif which < 0.84:
-            target = self._pointer()
-        elif which < 0.9:
-            target = Number("_Bool", "bool", 1)
-        else:
-            target = Void() if which < 0.95 else Code()
-        if not isinstance(target, Array | Code | Void) and self._chance(0.25):
-            target = Qualified(self._random.choice(["const", "volatile", "const volatile"]), target)
-        return self._dressed(Pointer(target))
-
-    def _dressed(self, made: CType) -> CType:
-        # Behind typedefs and qualifiers, in chains.
-        while self._chance(0.25):
-            if isinstance(made, Alias | Number | Enum | Pointer) and self._chance(0.4):
-                made = Qualified(self._random.choice(["const", "volatile"]), made)
-            else:
-                made = self._named(made)
-        return made
-
-    def _named(self, made: CType) -> Alias:
-        self._names += 1
-        alias = Alias(f"A{self._family.number}_{self._names}", made)
-        if isinstance(made, Number) and made.size > 2 and self._chance(0.4):
-            alias.attribute = " __attribute__((aligned(2)))"  # less than its own: reads move
-        self._family.declared.append(alias)
-        return alias
+def _about(made: CType) -> int:
+    # Bytes without padding.
+    match resolved(made):
+        case Number(size=size):
+            return size
+        case Array(element=element, count=count):
+            return _about(element) * (count or 0)
+        case Struct(members=members):
+            return sum(_about(it.type) if it.width is None else 1 for it in members)
+        case _:
+            return 8

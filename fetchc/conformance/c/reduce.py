@@ -1,101 +1,132 @@
-"""From a program with a wrong value to a small one: the types that one expression needs."""
+"""From a program with a wrong value to a small one: what one expression needs, and no more."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fetchc.conformance.c.check import Change, Failure, as_it_is, check
-from fetchc.conformance.c.program import Probe
-from fetchc.conformance.c.types import Alias, CType, Family, Record, resolved
+from fetchc.conformance.c.check import Failure, check
+from fetchc.conformance.c.program import Probe, c_source
+from fetchc.conformance.c.run import Build
+from fetchc.conformance.c.types import Alias, CType, Family, Struct, declare, resolved
+from fetchc.conformance.process import written
+from fetchc.conformance.reading import Change, as_it_is
+from fetchc.conformance.results import Reproducer
+from fetchc.diag.errors import Error
 
-__all__ = ["reduced", "report"]
+__all__ = ["reduced", "reproducer"]
 
-_BUILDS = 150
+_BUILDS = 200
 _FILLS = 3
 
 
 def reduced(
-    failure: Failure,
-    compiler: str,
-    options: tuple[str, ...],
-    folder: Path,
-    changed: Change = as_it_is,
-) -> Failure:
-    """The failure in the smallest program found, the same one where none smaller shows it."""
-    builds = 0
+    failure: Failure, build: Build, folder: Path, changed: Change = as_it_is
+) -> tuple[Failure, Build]:
+    """The failure in the smallest program found, the same one where none smaller shows it.
 
-    def fails(found: Failure) -> Failure | None:
-        nonlocal builds
+    The build says with which filling. The family of the failure is changed.
+    """
+    search = _Search(build, folder, changed)
+    probe = failure.probe
+    alone = Probe(probe.tag, probe.parameters, probe.result)
+    alone.asked[failure.stage].append(failure.expression)
+    best = search.fails(failure.family, alone)
+    if best is None:
+        return failure, build
+    for _ in range(2):  # what was needed by a part that is gone now can go, too
+        for undo in _smaller(best):
+            found = search.fails(best.family, best.probe)
+            if found is None:
+                undo()
+            else:
+                best = found
+    return search.fails(best.family, best.probe) or best, search.filled
+
+
+class _Search:
+    def __init__(self, build: Build, folder: Path, changed: Change) -> None:
+        self.filled = build
+        self._build, self._folder, self._changed = build, folder, changed
+        self._builds = 0
+
+    def fails(self, family: Family, probe: Probe) -> Failure | None:
+        """The failure of the only expression; None where it is right or nothing is built."""
         for salt in range(_FILLS):  # other bytes: what is wrong need not show in all of them
-            builds += 1
-            if builds > _BUILDS:
+            self._builds += 1
+            if self._builds > _BUILDS:
                 return None
-            families = [(found.family, [found.probe])]
-            filled = (*options, f"-DSEED={salt}")
+            options = (*self._build.options, f"-DSEED={salt}")
+            build = Build(self._build.compiler, options, self._build.plus)
             try:
-                _, failures = check(families, compiler, filled, folder, changed)
-            except subprocess.CalledProcessError:
+                _, failures = check([(family, [probe])], build, self._folder, self._changed)
+            except Error:
                 return None
             if failures:
+                self.filled = build
                 return failures[0]
         return None
-
-    best = failure
-    probe = Probe(failure.probe.root, failure.probe.parameters)
-    (probe.entry if failure.where == "entry" else probe.inner).append(failure.expression)
-    best.probe = probe
-    alone = fails(best)
-    if alone is None:
-        return failure
-    best = alone
-    for undo in _smaller(best):
-        found = fails(best)
-        if found is None:
-            undo()
-        else:
-            best = found
-    return best
 
 
 def _smaller(failure: Failure) -> Iterator[Callable[[], None]]:
     # Each is one part taken out, and how to put it back.
-    yield from _without(failure.probe.parameters, 1)
-    for record in _records(failure.family):
-        yield from _without(record.members, 0)
-        if record.attribute:
-            yield _plain(record)
-    yield from _without(failure.family.declared, 0)
-    yield from _without(failure.family.declared, 0)
+    yield from _without(failure.probe.parameters)
+    if failure.probe.result is not None:
+        yield _set(failure.probe, "result", None)
+    yield from _without(failure.family.globals)
+    for made in _structs(failure.family):
+        yield from _without(made.members)
+        yield from _without(made.bases)
+        if made.attribute:
+            yield _set(made, "attribute", "")
+    yield from _without(failure.family.declared)
 
 
-def _without(items: list[Any], kept: int) -> Iterator[Callable[[], None]]:
-    for index in range(len(items) - 1, kept - 1, -1):
+def _without(items: list[Any]) -> Iterator[Callable[[], None]]:
+    for index in range(len(items) - 1, -1, -1):
         yield partial(items.insert, index, items.pop(index))
 
 
-def _plain(record: Record) -> Callable[[], None]:
-    attribute, record.attribute = record.attribute, ""
-    return lambda: setattr(record, "attribute", attribute)
+def _set(holder: Probe | Struct, name: str, value: object) -> Callable[[], None]:
+    before = getattr(holder, name)
+    setattr(holder, name, value)
+    return partial(setattr, holder, name, before)
 
 
-def _records(family: Family) -> Iterator[Record]:
-    waiting: list[CType] = [it for it in family.declared if isinstance(it, Record | Alias)]
+def _structs(family: Family) -> Iterator[Struct]:
+    waiting: list[CType] = [it for it in family.declared if isinstance(it, Struct | Alias)]
     while waiting:
         made = resolved(waiting.pop())
-        if isinstance(made, Record):
+        if isinstance(made, Struct):
             yield made
             waiting += [it.type for it in made.members if _written_there(it.type)]
 
 
 def _written_there(made: CType) -> bool:
     inner = resolved(made)
-    return isinstance(inner, Record) and not inner.tag
+    return isinstance(inner, Struct) and not inner.tag
 
 
-def report(failure: Failure, compiler: str, options: tuple[str, ...]) -> str:
-    """The source, the expression, the fetch-arg and both values."""
-    return f"{compiler} {' '.join(options)}\n{failure.family.source()}\n{failure}"
+def reproducer(failure: Failure, build: Build) -> Reproducer:
+    """All that it takes to see the failure; the source without what fills and prints."""
+    probe, family = failure.probe, failure.family
+    result = "void" if probe.result is None else declare(probe.result, "")
+    lines = [family.source(), f"void probe_{probe.tag}({probe.signature});"]
+    if failure.stage == "leave":
+        lines[1] = f"{result} give_{probe.tag}(void);"
+    return Reproducer(
+        command=written(build.command(*_FILES[build.plus])),
+        source="\n".join(lines),
+        whole=c_source([(family, [probe])]),
+        function=f"{'give' if failure.stage == 'leave' else 'probe'}_{probe.tag}",
+        stage=failure.stage,
+        expression=failure.expression.text,
+        fetcharg=failure.fetcharg,
+        fetched=str(failure.got),
+        program=str(failure.told),
+    )
+
+
+_FILES = {False: ("reproducer.c", "reproducer"), True: ("reproducer.cc", "reproducer")}

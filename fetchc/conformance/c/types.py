@@ -1,14 +1,13 @@
-"""C types as data, drawn at random: what a layout test declares, fills and walks.
+"""C and C++ types as data, drawn at random: what a program declares, fills and walks.
 
-The drawing takes a ``random.Random``: a seeded one for programs of many types, or one of
-``hypothesis.strategies.randoms()`` for a few types that shrink. Nothing here knows where a
-compiler puts a member; only the compiler does.
+Nothing here knows where a compiler puts a member; only the compiler does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from fetchc.record import Record
 
 __all__ = [
     "Alias",
@@ -21,17 +20,20 @@ __all__ = [
     "Number",
     "Pointer",
     "Qualified",
-    "Record",
+    "Reference",
+    "Signature",
+    "Struct",
+    "Variable",
     "Void",
     "careful",
     "declare",
     "members_of",
     "resolved",
+    "short",
 ]
 
 
-@dataclass(eq=False)
-class Number:
+class Number(Record):
     """An arithmetic type; ``kind`` is what ``decode`` calls it."""
 
     name: str
@@ -44,50 +46,50 @@ class Number:
         return self.size > 8 or self.kind == "complex"
 
 
-@dataclass(eq=False)
-class Enum:
-    """``enum tag``; ``size`` 0 stands for the compiler's choice."""
+class Enum(Record):
+    """``enum tag``; ``fixed`` is the underlying type of a scoped one of C++."""
 
     tag: str
-    values: list[int]
+    values: tuple[int, ...]
     packed: bool
+    fixed: str = ""
 
 
-@dataclass(eq=False)
-class Void:
+class Void(Record):
     """What a ``void *`` leads to."""
 
 
-@dataclass(eq=False)
-class Code:
+class Code(Record):
     """What a function pointer leads to."""
 
 
-@dataclass(eq=False)
-class Pointer:
+class Pointer(Record):
     """A pointer; a structure that it leads to may point back."""
 
     target: CType
 
 
-@dataclass(eq=False)
-class Array:
+class Reference(Record):
+    """A C++ reference; only parameters are of that type."""
+
+    target: CType
+
+
+class Array(Record):
     """``count`` None is a flexible array."""
 
     element: CType
     count: int | None
 
 
-@dataclass(eq=False)
-class Qualified:
-    """``const``, ``volatile`` or both."""
+class Qualified(Record):
+    """``const``, ``volatile`` or both, ``_Atomic``."""
 
     qualifier: str
     target: CType
 
 
-@dataclass(eq=False)
-class Alias:
+class Alias(Record):
     """A typedef."""
 
     name: str
@@ -95,8 +97,7 @@ class Alias:
     attribute: str = ""
 
 
-@dataclass(eq=False)
-class Member:
+class Member(Record):
     """An empty name is an anonymous member, or with a width a bit field that only takes room."""
 
     name: str
@@ -105,14 +106,21 @@ class Member:
     attribute: str = ""
 
 
-@dataclass(eq=False)
-class Record:
-    """A structure or union; an empty tag stands for a type written where it is used."""
+class Struct:
+    """A structure, class or union; an empty tag stands for a type written where it is used.
 
-    kind: str
-    tag: str
-    members: list[Member] = field(default_factory=list)
-    attribute: str = ""
+    Mutable, for it may be used before it is complete, and lose members when a failure is made
+    smaller.
+    """
+
+    __match_args__ = ("kind", "tag", "members", "attribute", "bases")
+
+    def __init__(self, kind: str, tag: str) -> None:
+        self.kind = kind
+        self.tag = tag
+        self.members: list[Member] = []
+        self.attribute = ""
+        self.bases: list[Struct] = []
 
     @property
     def flexible(self) -> Member | None:
@@ -121,7 +129,15 @@ class Record:
         return last if last and isinstance(last.type, Array) and last.type.count is None else None
 
 
-CType = Number | Enum | Void | Code | Pointer | Array | Qualified | Alias | Record
+CType = Number | Enum | Void | Code | Pointer | Reference | Array | Qualified | Alias | Struct
+
+
+class Variable(Record):
+    """A parameter, or a global with what its declaration begins with (``static``)."""
+
+    name: str
+    type: CType
+    storage: str = ""
 
 
 def resolved(made: CType) -> CType:
@@ -129,6 +145,11 @@ def resolved(made: CType) -> CType:
     while isinstance(made, Alias | Qualified):
         made = made.target
     return made
+
+
+def short(tag: str) -> str:
+    """A tag without its namespace."""
+    return tag.rpartition("::")[2]
 
 
 def declare(made: CType, name: str) -> str:
@@ -144,14 +165,14 @@ def declare(made: CType, name: str) -> str:
             return f"void {name}".strip()
         case Code():
             return f"int {name}(int, void *)"
-        case Record(tag=""):
+        case Struct(tag=""):
             return f"{body(made)} {name}".strip()
-        case Record():
+        case Struct():
             return f"{made.kind} {made.tag} {name}".strip()
         case Array(element=element, count=count):
             return declare(element, f"{name}[{'' if count is None else count}]")
-        case Pointer(target=target):
-            starred = f"*{name}"
+        case Pointer(target=target) | Reference(target=target):
+            starred = f"{'*' if isinstance(made, Pointer) else '&'}{name}"
             return declare(target, f"({starred})" if isinstance(target, Array | Code) else starred)
         case Qualified(qualifier=qualifier, target=Pointer() as target):
             return declare(target, f"{qualifier} {name}".strip())
@@ -159,22 +180,27 @@ def declare(made: CType, name: str) -> str:
             return f"{qualifier} {declare(target, name)}"
 
 
-def body(made: Record) -> str:
-    """The definition of a structure or union."""
-    lines = []
+def body(made: Struct) -> str:
+    """The definition of a structure, class or union."""
+    lines = ["public:"] if made.kind == "class" else []
     for member in made.members:
         width = "" if member.width is None else f" : {member.width}"
         lines.append(f"{declare(member.type, member.name)}{width}{member.attribute};")
-    return f"{made.kind} {made.tag} {{ {' '.join(lines)} }}{made.attribute}"
+    bases = ", ".join(f"public {base.tag}" for base in made.bases)
+    # Behind the keyword: the one place that C and C++ both know.
+    head = f"{made.kind}{made.attribute} {short(made.tag)}{f' : {bases}' if bases else ''}"
+    return f"{head} {{ {' '.join(lines)} }}"
 
 
-def members_of(made: Record) -> Iterator[Member]:
-    """The members that have names, those of anonymous ones among them."""
+def members_of(made: Struct) -> Iterator[Member]:
+    """The members that have names, those of bases and anonymous members among them."""
+    for base in made.bases:
+        yield from members_of(base)
     for member in made.members:
         inner = resolved(member.type)
         if member.name:
             yield member
-        elif isinstance(inner, Record):
+        elif isinstance(inner, Struct):
             yield from members_of(inner)
 
 
@@ -187,7 +213,7 @@ def careful(made: CType, path: str = "") -> Iterator[tuple[str, CType]]:
         case Array(element=element, count=count):
             for index in range(3 if count is None else count):
                 yield from careful(element, f"{path}[{index}]")
-        case Record():
+        case Struct():
             for member in members_of(found):
                 if member.width is None:
                     yield from careful(member.type, f"{path}.{member.name}")
@@ -195,26 +221,49 @@ def careful(made: CType, path: str = "") -> Iterator[tuple[str, CType]]:
             pass
 
 
-@dataclass(eq=False)
-class Family:
-    """Structures that point at each other, and what is declared for them, in order."""
+class Signature(Record):
+    """What a function takes and, in ``result``, gives; None: nothing."""
 
-    number: int
-    declared: list[Enum | Alias | Record] = field(default_factory=list)
-    roots: list[Record] = field(default_factory=list)
-    signatures: list[list[CType]] = field(default_factory=list)  # behind the pointer, a root each
+    parameters: tuple[CType, ...]
+    result: CType | None
+
+
+class Family:
+    """Structures that point at each other, and what is declared for them, in order.
+
+    ``plus``: of C++; ``space`` is the namespace then, or empty.
+    """
+
+    def __init__(self, number: int, plus: bool = False, space: str = "") -> None:
+        self.number = number
+        self.plus = plus
+        self.space = space
+        self.declared: list[Enum | Alias | Struct] = []
+        self.roots: list[Struct] = []
+        self.globals: list[Variable] = []
+        self.signatures: list[Signature] = []
 
     def source(self) -> str:
         """The declarations."""
-        lines = [f"{root.kind} {root.tag};" for root in self.roots]
+        lines = [f"namespace {self.space} {{"] if self.space else []
+        lines += [f"{root.kind} {short(root.tag)};" for root in self.roots]
         for made in self.declared:
             match made:
-                case Enum(tag=tag, values=values):
-                    listed = ", ".join(f"{tag}_{n} = {v}" for n, v in enumerate(values))
-                    packed = " __attribute__((packed))" if made.packed else ""
-                    lines.append(f"enum {tag} {{ {listed} }}{packed};")
+                case Enum():
+                    lines.append(_enumeration(made))
                 case Alias(name=name, target=target, attribute=attribute):
-                    lines.append(f"typedef {declare(target, name)}{attribute};")
-                case Record():
+                    lines.append(f"typedef {declare(target, short(name))}{attribute};")
+                case Struct():
                     lines.append(f"{body(made)};")
-        return "\n".join(lines)
+        begun = " = {}" if self.plus else ""
+        for each in self.globals:
+            lines.append(f"{each.storage} {declare(each.type, short(each.name))}{begun};".strip())
+        return "\n".join([*lines, "}"] if self.space else lines)
+
+
+def _enumeration(made: Enum) -> str:
+    tag = short(made.tag)
+    listed = ", ".join(f"{tag}_{n} = {value}" for n, value in enumerate(made.values))
+    if made.fixed:
+        return f"enum class {tag} : {made.fixed} {{ {listed} }};"
+    return f"enum {tag} {{ {listed} }}{' __attribute__((packed))' if made.packed else ''};"

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from random import Random
 
+from fetchc.conformance.c.expressions import (
+    Expression,
+    Node,
+    Questions,
+    Root,
+    any_bytes,
+    is_text,
+    is_wide,
+    kind_of,
+    numbers_of,
+)
 from fetchc.conformance.c.types import (
     Array,
     Code,
@@ -13,160 +24,78 @@ from fetchc.conformance.c.types import (
     Member,
     Number,
     Pointer,
-    Record,
+    Reference,
+    Struct,
     Void,
     members_of,
     resolved,
 )
 
-__all__ = ["Expression", "Root", "walk"]
-
-_FREE = frozenset[str]()
-_UNSIGNED = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long"}
+__all__ = ["leaves", "walk"]
 
 
-@dataclass(frozen=True)
-class Root:
-    """A name visible at the probe; ``held`` where it may be in registers."""
-
-    name: str
-    type: CType
-    held: bool = False
+def walk(random: Random, root: Root, roots: list[Struct]) -> Expression:
+    """One expression from ``root``."""
+    return _Walk(random, root, roots).run()
 
 
-@dataclass(frozen=True)
-class Expression:
-    """One question: ``text`` for fetchc, ``items`` for C, each with what prints it.
-
-    ``kind`` is the decode's; ``refusals`` are the codes that would be right, too, ``held``
-    those that are so where the root is in registers.
-    """
-
-    root: Root
-    text: str
-    kind: str
-    items: tuple[str, ...]
-    refusals: frozenset[str] = _FREE
-    held: frozenset[str] = _FREE
-    counted: bool = False
-    members: tuple[str, ...] = ()
+def leaves(random: Random, root: Root, most: int) -> list[Expression]:
+    """The numbers and pointers in the object ``root``: all, or ``most`` that are drawn."""
+    start = Node(root.name, root.c, root.type)
+    found = list(_leaves(start))
+    if len(found) > most:
+        found = random.sample(found, most)
+    return [_Walk(random, root, []).leaf(node) for node in found]
 
 
-@dataclass(frozen=True)
-class _Node:
-    text: str
-    c: str
-    type: CType
-    bits: bool = False
-    cast: bool = False  # its bytes are another type's: no pointer or truth value among them
-    steps: int = 0
-    low: int = -1  # what may be indexed behind a pointer
-    high: int = 1
-    inside: bool = True  # still within the object of the root, which may be in registers
-
-    def to(self, text: str, c: str, made: CType, **other: bool | int) -> _Node:
-        values = {"cast": self.cast, "inside": self.inside, "bits": False} | other
-        return _Node(text, c, made, steps=self.steps + 1, **values)  # type: ignore[arg-type]
-
-    def same(self, pattern: str, made: CType, **other: bool | int) -> _Node:
-        return self.to(pattern.format(self.text), pattern.format(self.c), made, **other)
+def _leaves(node: Node) -> Iterator[Node]:
+    match resolved(node.type):
+        case Struct() as made:
+            for member in members_of(made):
+                bits = member.width is not None
+                yield from _leaves(node.same(f"{{}}.{member.name}", member.type, bits=bits))
+        case Array(element=element, count=count) if count:
+            for index in range(count):
+                yield from _leaves(node.same(f"{{}}[{index}]", element))
+        case _:
+            yield node
 
 
-@dataclass
-class _Walk:
-    random: Random
-    root: Root
-    roots: list[Record]
-    spare: Record  # what every void pointer leads to
-    refusals: set[str] = field(default_factory=set)
-    held: set[str] = field(default_factory=set)
-
-    def chance(self, of: float) -> bool:
-        return self.random.random() < of
-
-    def expression(self, node: _Node, kind: str, *items: str, **other: object) -> Expression:
-        if self.root.held and node.inside:
-            # Source: System V ABI, x86-64, 3.2.3: a number that has an address of its own lies
-            # within one register, and numbers but floating-point ones in a general register.
-            if kind in ("float", "refused", "members"):
-                self.held.add("FC0402")
-            if kind in ("text", "members", "refused") or other.get("counted") or node.bits:
-                self.held |= {"FC0402", "FC0404"}
-            if kind == "members":
-                self.held.add("FC0312")
-        if node.bits:
-            self.refusals.add("FC0513")
-        text = other.pop("text", node.text)
-        codes = frozenset(self.refusals), frozenset(self.held)
-        return Expression(self.root, text, kind, items, *codes, **other)  # type: ignore[arg-type]
-
-    def addressed(self, node: _Node) -> None:
-        # What is in a register has no address, wherever the walk goes on from it.
-        if self.root.held and node.inside:
-            self.held.add("FC0405")
-
-    def number(self, node: _Node) -> Expression:
-        made = resolved(node.type)
-        if isinstance(made, Number) and made.wide:
-            self.refusals.add("FC0312")
-            return self.expression(node, "refused")
-        kind = made.kind if isinstance(made, Number) else "enum"
-        if kind == "float":
-            return self.expression(node, kind, f"BYTES({node.c})")
-        size = made.size if isinstance(made, Number) else 0
-        if self.chance(0.1) and size and kind != "bool" and not node.bits:
-            return self.recast(node, size)
-        if self.chance(0.1) and kind == "integer":
-            # To the same number of bytes or fewer: the kind is the target's.
-            to = self.random.choice([it for it in (1, 2, 4, 8) if it <= size])
-            sign = self.random.choice(["", "unsigned "])
-            name = f"{sign}{ {1: 'char', 2: 'short', 4: 'int', 8: 'long'}[to] }"
-            name = "signed char" if name == "char" else name
-            if not node.bits:
-                c = f"(({name}){node.c})"
-                found = "char" if to == 1 else "integer"
-                return self.expression(node, found, f"NUMBER({c})", text=f"({name}){node.text}")
-        return self.expression(node, kind, f"NUMBER({node.c})")
-
-    def recast(self, node: _Node, size: int) -> Expression:
-        fewer = self.random.choice([it for it in (1, 2, 4, 8) if it <= size])
-        name = _UNSIGNED[fewer]
-        which = self.random.choice("uxs*")
-        if which == "*":
-            self.addressed(node)
-            text, c = f"*({name} *)&{node.text}", f"*({name} *)&({node.c})"
-            kind = "char" if fewer == 1 else "integer"
-            return self.expression(node, kind, f"NUMBER({c})", text=text)
-        signed = which == "s"
-        name = name.replace("unsigned", "signed") if signed else name
-        text = f"{node.text}:{which}{8 * fewer}"
-        return self.expression(node, "integer", f"NUMBER(({name}){node.c})", text=text)
-
+class _Walk(Questions):
     def run(self) -> Expression:
-        node = _Node(self.root.name, self.root.name, self.root.type)
+        node = self.start()
         while True:
             stepped = self.step(node)
             if isinstance(stepped, Expression):
                 return stepped
             node = stepped
 
-    def step(self, node: _Node) -> _Node | Expression:
+    def step(self, node: Node) -> Node | Expression:
         match resolved(node.type):
-            case Record() as made:
+            case Struct() as made:
                 return self.record(node, made)
             case Array(element=element, count=count):
                 return self.array(node, element, count)
             case Pointer(target=target):
                 return self.pointer(node, target)
+            case Reference(target=target):
+                return node.same("{}", target, inside=False)
             case _:
                 return self.number(node)
 
-    def record(self, node: _Node, made: Record) -> _Node | Expression:
-        usable = [it for it in members_of(made) if not node.cast or _any_bytes(it)]
+    def leaf(self, node: Node) -> Expression:
+        made = resolved(node.type)
+        if not isinstance(made, Pointer):
+            return self.number(node)
+        how = "TEXT({}, 4096)" if kind_of(made) == "text" else "ADDRESS({})"
+        return self.expression(node, kind_of(made), how.format(node.c))
+
+    def record(self, node: Node, made: Struct) -> Node | Expression:
+        usable = [it for it in members_of(made) if not node.cast or any_bytes(it)]
         if not usable or self.chance(0.04):
             return self.sizeof(node)
-        if self.chance(0.06) and node.steps and not node.cast and _numbers(made):
-            names = _numbers(made)
+        if self.chance(0.06) and node.steps and not node.cast and numbers_of(made):
+            names = numbers_of(made)
             items = [f"NUMBER({node.c}.{it.name})" for it in names]
             found = tuple(it.name for it in names)
             return self.expression(node, "members", *items, members=found)
@@ -175,13 +104,13 @@ class _Walk:
             return self.container(node, made, member)
         return node.same(f"{{}}.{member.name}", member.type, bits=member.width is not None)
 
-    def sizeof(self, node: _Node) -> Expression:
+    def sizeof(self, node: Node) -> Expression:
         # Nothing is fetched, so nothing can be in the wrong place.
         inside = node.to(node.text, node.c, node.type, inside=False)
         item = f"NUMBER(sizeof({node.c}))"
         return self.expression(inside, "integer", item, text=f"sizeof({node.text})")
 
-    def container(self, node: _Node, made: Record, member: Member) -> _Node | Expression:
+    def container(self, node: Node, made: Struct, member: Member) -> Node | Expression:
         whole = f"{made.kind} {made.tag}"
         if self.chance(0.5) or made.flexible is member:
             item = f"NUMBER(__builtin_offsetof({whole}, {member.name}))"
@@ -192,16 +121,16 @@ class _Walk:
         moved = f"(char *)&{node.c}.{member.name} - __builtin_offsetof({whole}, {member.name})"
         return node.to(f"(*{text})", f"(*({whole} *)({moved}))", made)
 
-    def array(self, node: _Node, element: CType, count: int | None) -> _Node | Expression:
+    def array(self, node: Node, element: CType, count: int | None) -> Node | Expression:
         inner = resolved(element)
         known = 3 if count is None else count
-        single = isinstance(inner, Number | Enum | Pointer) and not _is_wide(inner)
+        single = isinstance(inner, Number | Enum | Pointer) and not is_wide(inner)
         if count is not None and self.chance(0.06):
             item = f"NUMBER(sizeof({node.c}) / sizeof({node.c}[0]))"
             inside = node.to("", "", node.type, inside=False)
             return self.expression(inside, "integer", item, text=f"len({node.text})")
         if single and count is not None and self.chance(0.3):
-            if _is_text(inner):
+            if is_text(inner):
                 return self.expression(node, "text", f"TEXT({node.c}, sizeof({node.c}))")
             return self.listed(node, node.text, inner, 0, count)
         if single and self.chance(0.2):
@@ -218,31 +147,19 @@ class _Walk:
             return node.same(f"(*({{}} + {index}))", element)
         return node.same(f"{{}}[{index}]", element)
 
-    def rows(self, node: _Node, inner: Array, count: int) -> Expression | None:
+    def rows(self, node: Node, inner: Array, count: int) -> Expression | None:
         # An array of arrays is its elements in order.
         element = resolved(inner.element)
-        if inner.count is None or not isinstance(element, Number | Enum) or _is_wide(element):
+        if inner.count is None or not isinstance(element, Number | Enum) or is_wide(element):
             return None
-        if count * inner.count > 64 or (node.cast and _kind(element) == "bool"):
+        if count * inner.count > 64 or (node.cast and kind_of(element) == "bool"):
             return None
         places = [f"{node.c}[{row}][{at}]" for row in range(count) for at in range(inner.count)]
-        how = "BYTES({})" if _kind(element) == "float" else "NUMBER({})"
+        how = "BYTES({})" if kind_of(element) == "float" else "NUMBER({})"
         items = [how.format(it) for it in places]
-        return self.expression(node, _kind(element), *items, counted=True)
+        return self.expression(node, kind_of(element), *items, counted=True)
 
-    def listed(self, node: _Node, text: str, inner: CType, low: int, high: int) -> Expression:
-        items = [f"{node.c}[{index}]" for index in range(low, high)]
-        kind = _kind(inner)
-        if kind == "char" and text != node.text:
-            kind = "integer"  # whoever counts characters wants their numbers
-        how = {"float": "BYTES({})", "text": "TEXT({}, 4096)"}.get(kind, "NUMBER({})")
-        if kind in ("pointer", "symbol"):
-            how = "ADDRESS({})"
-        return self.expression(
-            node, kind, *[how.format(it) for it in items], counted=True, text=text
-        )
-
-    def pointer(self, node: _Node, target: CType) -> _Node | Expression:
+    def pointer(self, node: Node, target: CType) -> Node | Expression:
         inner = resolved(target)
         away: dict[str, bool | int] = {"inside": False}
         if isinstance(inner, Code):
@@ -250,22 +167,23 @@ class _Walk:
         if isinstance(inner, Void):
             if self.chance(0.3):
                 return self.expression(node, "pointer", f"ADDRESS({node.c})")
-            whole = f"{self.spare.kind} {self.spare.tag}"
-            return node.same(f"(*({whole} *){{}})", self.spare, **away)
-        if _is_text(inner) and self.chance(0.5):
+            spare = self.roots[0]  # what every void pointer leads to
+            whole = f"{spare.kind} {spare.tag}"
+            return node.same(f"(*({whole} *){{}})", spare, **away)
+        if is_text(inner) and self.chance(0.5):
             return self.expression(node, "text", f"TEXT({node.c}, 4096)")
-        if not _is_text(inner) and (node.steps > 8 or self.chance(0.1)):
+        if not is_text(inner) and (node.steps > 8 or self.chance(0.1)):
             return self.expression(node, "pointer", f"ADDRESS({node.c})")
         if node.steps and not node.cast and self.chance(0.08):
             other = self.random.choice(self.roots)
-            if list(filter(_any_bytes, members_of(other))):
+            if list(filter(any_bytes, members_of(other))):
                 whole = f"{other.kind} {other.tag}"
                 return node.same(f"(*({whole} *){{}})", other, cast=True, **away)
-        alone = isinstance(inner, Record) and inner.flexible is not None
-        low, high = (0, 0) if alone or _is_text(inner) else (-1, 1)
-        if _is_text(inner):
+        alone = isinstance(inner, Struct) and inner.flexible is not None
+        low, high = (0, 0) if alone or is_text(inner) else (-1, 1)
+        if is_text(inner):
             high = 3
-        if isinstance(inner, Number | Enum) and not _is_wide(inner) and self.chance(0.15):
+        if isinstance(inner, Number | Enum) and not is_wide(inner) and self.chance(0.15):
             start = self.random.randint(low, high)
             end = self.random.randint(start + 1, high + 1)
             return self.listed(node, f"{node.text}[{start}:{end}]", inner, start, end)
@@ -273,43 +191,3 @@ class _Walk:
         offset = f"{'-' if index < 0 else '+'} {abs(index)}"
         patterns = ["(*{})"] if index == 0 else [f"{{}}[{index}]", f"(*({{}} {offset}))"]
         return node.same(self.random.choice(patterns), target, **away)
-
-
-def _any_bytes(member: Member) -> bool:
-    from fetchc.conformance.c.types import careful
-
-    return member.width is not None or next(careful(member.type), None) is None
-
-
-def _is_text(made: CType) -> bool:
-    return isinstance(made, Number) and made.name == "char"
-
-
-def _is_wide(made: CType) -> bool:
-    return isinstance(made, Number) and made.wide
-
-
-def _kind(made: CType) -> str:
-    match made:
-        case Number(kind=kind):
-            return kind
-        case Pointer(target=target):
-            inner = resolved(target)
-            return "symbol" if isinstance(inner, Code) else "text" if _is_text(inner) else "pointer"
-        case _:
-            return "enum"
-
-
-def _numbers(made: Record) -> list[Member]:
-    found = []
-    for member in members_of(made):
-        inner = resolved(member.type)
-        fits = isinstance(inner, Number) and inner.kind != "float" and not inner.wide
-        if fits or isinstance(inner, Enum):
-            found.append(member)
-    return found
-
-
-def walk(random: Random, root: Root, roots: list[Record]) -> Expression:
-    """One expression from ``root``."""
-    return _Walk(random, root, roots, roots[0]).run()
