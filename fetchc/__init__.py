@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api import Argument, Probe, Program, open
+    from fetchc.api import Argument, Probe, Program, Tracing, open, tracing
     from fetchc.diag.errors import CompileError, DebugInfoError, Error, TracerError
 
 __version__ = "0.1.0"
@@ -21,8 +21,10 @@ __all__ = [
     "Probe",
     "Program",
     "TracerError",
+    "Tracing",
     "__version__",
     "open",
+    "tracing",
 ]
 
 _ERRORS = {"CompileError", "DebugInfoError", "Error", "TracerError"}
