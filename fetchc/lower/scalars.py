@@ -8,7 +8,17 @@ from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Bits, Comm, Fetch, Immediate, Scalar, Text, Word
 from fetchc.lower.model import Lowered
 from fetchc.lower.store import Plain, plain
-from fetchc.lower.where import InValue, Known, Memory, Spread, load_word, piece_at, where
+from fetchc.lower.where import (
+    InValue,
+    Known,
+    Memory,
+    Spread,
+    inside,
+    load_word,
+    low_bits,
+    piece_at,
+    where,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,19 +72,32 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
     found = where(checker.site, node)
     if isinstance(found, Spread):
         found = piece_at(checker.site, found, size, node.span)
+    if not (checker.program.little_endian or isinstance(found, Known)):
+        found = inside(found, _high_bytes(checker, node, size))
     match found:
         case Known(value=value):
             return Fetch(Immediate(value), store)
         case Memory():
             return Fetch(load_word(checker.site, found, node.span), store)
-        case InValue(base=base, offset=0) if size <= checker.program.word_bytes:
-            return Fetch(base, store)
-        case InValue(base=base, offset=offset):
-            word = checker.program.word_bytes
-            if offset + size > word:
+        case InValue(base=base):
+            word = 8 * checker.program.word_bytes
+            low = low_bits(checker.site, found, size)
+            if low < 0 or low + 8 * size > word:
                 raise _straddles(node.span)
-            bits: Store = Bits(8 * size, 8 * offset, 8 * word)
+            if low == 0:
+                return Fetch(base, store)
+            bits: Store = Bits(8 * size, low, word)
             return Fetch(base, bits)
+        case Spread():
+            raise AssertionError(f"a part of one piece lies in several: {found!r}")
+
+
+def _high_bytes(checker: Checker, node: Typed, size: int) -> int:
+    # Bytes in front of the low ``size`` ones of a number on a big-endian machine.
+    while isinstance(node, Convert):
+        node = node.base
+    own = plain(checker, node.type)
+    return 0 if own is None else max(0, own.size - size)
 
 
 def bit_field_of(node: Typed) -> Part | None:
@@ -103,14 +126,15 @@ def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: 
         case Memory(base=base, offset=offset):
             byte, container = smallest_container(bits.offset, bits.width, holder, node.span)
             place = load_word(checker.site, Memory(base, offset + byte), node.span)
-            return Lowered(
-                "",
-                Fetch(place, Bits(bits.width, bits.offset - 8 * byte, container)),
-                decode,
-                node.type,
-            )
-        case InValue(base=base, offset=offset):
+            start = bits.offset - 8 * byte
+            if not checker.program.little_endian:
+                start = container - start - bits.width  # offsets count from the other end
+            store: Store = Bits(bits.width, start, container)
+            return Lowered("", Fetch(place, store), decode, node.type)
+        case InValue(base=base, offset=offset, size=size):
             start = 8 * offset + bits.offset
+            if not checker.program.little_endian:
+                start = 8 * size - start - bits.width
             word = 8 * checker.program.word_bytes
             if start < 0 or start + bits.width > word:
                 raise _straddles(node.span)
@@ -125,8 +149,8 @@ def _back(found: Memory | InValue | Known, by: int) -> Memory | InValue | Known:
     match found:
         case Memory(base=base, offset=offset):
             return Memory(base, offset - by)
-        case InValue(base=base, offset=offset):
-            return InValue(base, offset - by)
+        case InValue(base=base, offset=offset, size=size):
+            return InValue(base, offset - by, size)
         case Known(value=value):
             return Known(value << (8 * by))
 

@@ -35,7 +35,18 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import DwarfRegister
 
-__all__ = ["InValue", "Known", "Memory", "Spread", "Where", "load_word", "pointer", "where"]
+__all__ = [
+    "InValue",
+    "Known",
+    "Memory",
+    "Spread",
+    "Where",
+    "inside",
+    "load_word",
+    "low_bits",
+    "pointer",
+    "where",
+]
 
 
 class Memory(Record):
@@ -46,10 +57,14 @@ class Memory(Record):
 
 
 class InValue(Record):
-    """An object inside a register or another word that is not memory, from byte ``offset``."""
+    """Part of a register or another word that is not memory.
+
+    The word's low ``size`` bytes are an object; wanted is what starts ``offset`` bytes into it.
+    """
 
     base: Value
     offset: int
+    size: int
 
 
 class Known(Record):
@@ -72,9 +87,18 @@ def where(site: Site, node: Typed) -> Where:
     """Where the object or value of ``node`` is."""
     match node:
         case Held(place=place):
-            return _held(site, place, node.span)
+            return _held(site, place, _bytes(site, node), node.span)
         case Part(base=base, offset=offset):
-            return _inside(where(site, base), offset)
+            whole = where(site, base)
+            if isinstance(whole, Known) and not site.program.little_endian:
+                raise reject(
+                    "FC0406",
+                    "the compiler keeps this structure as one number and in no memory",
+                    node.span,
+                    "in no memory",
+                    notes=("where its members are in that number is not known on this machine",),
+                )
+            return inside(whole, offset)
         case Follow(base=base):
             return Memory(*pointer(site, base))
         case Convert(base=base):
@@ -82,7 +106,7 @@ def where(site: Site, node: Typed) -> Where:
         case Constant(value=value):
             return Known(value)
         case Special():
-            return InValue(_special(node), 0)
+            return InValue(_special(node), 0, site.program.word_bytes)
         case Shift() | Address():
             return _address(site, node)
         case _:
@@ -116,7 +140,7 @@ def load_word(site: Site, found: Where, span: Span) -> Value:
     match found:
         case Memory(base=base, offset=offset):
             return _deref(base, offset)
-        case InValue(base=base, offset=0):
+        case InValue(base=base) if low_bits(site, found, size) == 0:
             return base
         case Known(value=value):
             return Immediate(value)
@@ -137,7 +161,7 @@ def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InVal
     low = found.offset
     for piece in found.pieces:
         if piece.offset <= low and low + size <= piece.offset + piece.size:
-            inner = _inside(_held(site, piece.place, span), low - piece.offset)
+            inner = inside(_held(site, piece.place, piece.size, span), low - piece.offset)
             assert not isinstance(inner, Spread)
             return inner
     shown = ", ".join(f"+{p.offset}..+{p.offset + p.size}" for p in found.pieces)
@@ -151,16 +175,40 @@ def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InVal
     )
 
 
-def _held(site: Site, place: places.Place, span: Span) -> Where:
+def low_bits(site: Site, found: InValue, size: int) -> int:
+    """How many bits of the word are below ``size`` bytes of ``found``.
+
+    A register holds an object as a load of it would: its first byte is the lowest one, or on a
+    big-endian machine its last byte is.
+    """
+    if site.program.little_endian:
+        return 8 * found.offset
+    if found.offset == 0 and size > found.size:
+        return 0  # more of the register than the object
+    return 8 * (found.size - found.offset - size)
+
+
+def _bytes(site: Site, node: Held) -> int:
+    # A machine that counts from the low end need not know, and sizes are dear to ask for.
+    if site.program.little_endian:
+        return site.program.word_bytes
+    from fetchc.check.site import Checker
+
+    size = Checker(site).size(node.type)
+    return site.program.word_bytes if size is None else size
+
+
+def _held(site: Site, place: places.Place, size: int, span: Span) -> Where:
     match place:
         case places.InRegister(register=register):
-            return InValue(Register(register_name(site, register, span)), 0)
+            return InValue(Register(register_name(site, register, span)), 0, size)
         case places.InMemory(register=register, offset=offset):
             return Memory(Register(register_name(site, register, span)), offset)
         case places.AtAddress(address=address):
             return Memory(Image(site.program.image_offset(address, site.address)), 0)
         case places.Indirect(pointer=inner, offset=offset):
-            return Memory(load_word(site, _held(site, inner, span), span), offset)
+            pointer = _held(site, inner, site.program.word_bytes, span)
+            return Memory(load_word(site, pointer, span), offset)
         case places.Constant(value=value):
             return Known(value)
         case places.Pieces(pieces=pieces):
@@ -196,12 +244,13 @@ def register_name(site: Site, register: DwarfRegister, span: Span) -> str:
     )
 
 
-def _inside(found: Where, offset: int) -> Where:
+def inside(found: Where, offset: int) -> Where:
+    """What starts ``offset`` bytes into ``found``."""
     match found:
         case Memory(base=base, offset=start):
             return Memory(base, start + offset)
-        case InValue(base=base, offset=start):
-            return InValue(base, start + offset)
+        case InValue(base=base, offset=start, size=size):
+            return InValue(base, start + offset, size)
         case Spread(pieces=pieces, offset=start):
             return Spread(pieces, start + offset)
         case Known(value=value):
@@ -227,7 +276,9 @@ def _special(node: Special) -> Value:
 def _address(site: Site, node: Shift | Address) -> Where:
     value, offset = pointer(site, node)
     if offset == 0 and not isinstance(value, Absolute | Image):
-        return InValue(value, 0) if not isinstance(value, Deref) else _loaded(value)
+        if isinstance(value, Deref):
+            return _loaded(value)
+        return InValue(value, 0, site.program.word_bytes)
     if isinstance(value, Absolute):
         return Known(value.address + offset)
     raise reject(
