@@ -6,11 +6,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.tracer.model import Value
 
-__all__ = ["CutList", "CutText", "Enumerator", "Hexadecimal", "SymbolName"]
+__all__ = ["CutList", "CutText", "Enumerator", "Hexadecimal", "Single", "SymbolName"]
 
 
 class Hexadecimal(int):
     """A number that people read in hexadecimal: an address."""
+
+    __slots__ = ()
+
+
+class Single(float):
+    """A number of 32 bits, which people read in as few digits as tell it from its neighbours."""
 
     __slots__ = ()
 

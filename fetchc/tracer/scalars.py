@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.tracer.kinds import Enumerator, Hexadecimal, SymbolName
+from fetchc.tracer.kinds import Enumerator, Hexadecimal, Single, SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _float(bits: int) -> Meaning:
 
 
 def float_value(number: float, short: bool) -> Value:
-    """A float as JSON can have it; of 32 bits (``short``) the shortest decimal that stands for it.
+    """A float as JSON can have it; ``short`` is for those of 32 bits.
 
     JSON has no number for infinities and for what is none: they are the texts ``Infinity``,
     ``-Infinity`` and ``NaN``, as in the JSON form of Protocol Buffers.
@@ -96,14 +96,7 @@ def float_value(number: float, short: bool) -> Value:
         return SymbolName("NaN")
     if number in (_INFINITY, -_INFINITY):
         return SymbolName("Infinity" if number > 0 else "-Infinity")
-    if not short:
-        return number
-    for digits in range(6, 10):
-        shorter = float(f"{number:.{digits}g}")
-        if _FLOAT.pack(shorter) == _FLOAT.pack(number):
-            return shorter
-    raise AssertionError("nine digits tell every float of 32 bits")
+    return Single(number) if short else number
 
 
 _INFINITY = float("inf")
-_FLOAT = struct.Struct("=f")

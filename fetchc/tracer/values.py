@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-import sys
 
 from fetchc.record import assert_never
+from fetchc.tracer.guards import HIGHEST, LOWEST, Remembered
 from fetchc.tracer.kinds import CutList, CutText, Hexadecimal, SymbolName
 from fetchc.tracer.scalars import CODES, meaning
 from fetchc.tracer.shape import Bytes, Items, Leaf, Members, Row, Sequence
@@ -32,9 +32,6 @@ _WORD = struct.Struct("=Q").unpack_from
 _THREAD = struct.Struct("=i").unpack_from
 _PID = 4  # offset of common_pid in every record: include/linux/trace_events.h, struct trace_entry
 _MASK = (1 << 64) - 1
-# Programs have no memory in the first page (vm.mmap_min_addr; some kernels allow it to the
-# privileged), nor where addresses have the bits of the kernel's half.
-_LOWEST, _HIGHEST = 0x1000, 1 << (56 if sys.maxsize > 1 << 32 else 32)
 
 
 def reader(
@@ -47,7 +44,7 @@ def reader(
 
     ``mapped(thread, address)`` says whether a program has memory at an address: a number that
     the kernel could not load from behind a plausible pointer is 0 in the record, as is one that
-    is 0; None where it cannot be known, and then 0 stands. ``symbol(thread, address)`` gives the
+    is 0 (see ``guards``); None where it cannot be known, and then 0 stands. ``symbol(thread, address)`` gives the
     name of what is at an address, None for a plain number.
     """
     preparing = _Preparing(format, mapped, symbol)
@@ -69,7 +66,7 @@ class _Preparing:
     def __init__(self, format: Format, mapped: Mapped | None, symbol: Symbol | None) -> None:
         self._fields = {field.name: field for field in format.fields}
         self._texts = Texts(format)
-        self._mapped = mapped
+        self._mapped = None if mapped is None else Remembered(mapped)
         self._symbol = symbol
 
     def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
@@ -172,7 +169,7 @@ class _Preparing:
             assert isinstance(count, int)
             if count == 0:
                 return ""
-            if not 0 < count < _HIGHEST:
+            if not 0 < count < HIGHEST:
                 faults.append(path)  # no length that a program could have made
                 return None
             if mapped is not None and at is not None:
@@ -235,7 +232,7 @@ class _Preparing:
             assert isinstance(count, int)
             if count == 0:
                 return []
-            if not 0 < count < _HIGHEST:
+            if not 0 < count < HIGHEST:
                 faults.append(path)
                 return None
             values = some(data, faults)
@@ -293,7 +290,7 @@ class _Preparing:
         def guarded(data: bytes, faults: Faults) -> Value:
             for start, moved, empty in checks:
                 pointer = _WORD(data, start)[0]
-                if not _LOWEST <= pointer + moved & _MASK < _HIGHEST or pointer < _LOWEST:
+                if not LOWEST <= pointer + moved & _MASK < HIGHEST or pointer < LOWEST:
                     if empty and pointer == 0:
                         return 0
                     faults.append(path)

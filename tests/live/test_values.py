@@ -1,0 +1,89 @@
+"""The values of a trace: each is what the program printed of itself, whatever its type."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+import fetchc
+from fetchc.tracer.model import Event, Plan
+from tests.live.comparing import counts, refusals
+from tests.live.watching import watched
+from tests.support.programs import Value as Printed
+from tests.support.programs import calls, expressions, fixture, fixtures
+from tests.support.tracefs import require_uprobes
+
+if TYPE_CHECKING:
+    from fetchc.tracer.model import Value
+
+pytestmark = pytest.mark.live
+
+_AT_ONCE = 20  # expressions of one event
+
+
+def _plans(name: str, group: str, functions: dict[str, str]) -> list[Plan]:
+    """Plans for all that a fixture prints; ``functions`` gets the function of each event."""
+    refused = refusals(name)
+    plans = []
+    for function, told in expressions(name).items():
+        plain = function.removesuffix("%return")
+        probe = fetchc.open(str(fixture(name))).probe(plain, returns=plain != function)
+        wanted = [probe.asked(text) for text in told if (function, text) not in refused]
+        for start in range(0, len(wanted), _AT_ONCE):
+            event = f"ev{len(functions)}"
+            functions[event] = function
+            plans.append(probe.plan(wanted[start : start + _AT_ONCE], group, event))
+    return plans
+
+
+def _as_printed(value: Value, printed: Printed) -> Printed:
+    # Programs print a character's number; a float without a fraction as a whole number.
+    if isinstance(value, str) and isinstance(printed, int) and len(value) == 1:
+        number = value.encode("utf-8", "surrogateescape")[0]
+        return number - 256 if printed < 0 else number
+    if isinstance(value, float) and isinstance(printed, int):
+        return int(value) if value == int(value) else value
+    if isinstance(value, list) and isinstance(printed, list):
+        pairs = zip(value, printed, strict=False)
+        return [_as_printed(one, other) for one, other in pairs] + value[len(printed) :]
+    return value
+
+
+def _differences(function: str, event: Event, printed: dict[str, Printed]) -> list[str]:
+    wrong = [f"{function}: {label} is a fault, not {printed[label]!r}" for label in event.faults]
+    for label, value in event.args.items():
+        got = _as_printed(value, printed[label])
+        if label not in event.faults and (
+            got != printed[label] or _kind(got) != _kind(printed[label])
+        ):
+            wrong.append(f"{function}: {label} is {value!r}, not {printed[label]!r}")
+    return wrong
+
+
+def _kind(value: Printed) -> type:
+    # True is not 1 here, though Python says so.
+    return bool if isinstance(value, bool) else int if isinstance(value, int) else object
+
+
+@pytest.mark.parametrize("name", fixtures("c/layouts") + fixtures("go/dnsforward"))
+def test_every_value_is_what_the_program_printed(name: str) -> None:
+    require_uprobes()
+    functions: dict[str, str] = {}
+    output, events = watched(lambda group: _plans(name, group, functions), [fixture(name)])
+    told = defaultdict(list)
+    for call in calls(output):
+        told[call.function].append(call.values)
+    hits = defaultdict(list)
+    for event in events:
+        hits[event.name].append(event)
+    wrong = []
+    compared = 0
+    for event_name, function in functions.items():
+        assert len(hits[event_name]) == len(told[function]), function
+        for hit, printed in zip(hits[event_name], told[function], strict=True):
+            compared += len(hit.args)
+            wrong += _differences(function, hit, printed)
+    assert not wrong, "\n".join(wrong)
+    assert compared >= sum(counts(name.rpartition("/")[0]).values()) // 2
