@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["register", "special"]
 
 _LATER = {
-    "goid": "the goroutine's number",
     "args": "all parameters at once",
     "locals": "all variables at once",
 }
@@ -74,6 +73,10 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
         return Special("entry", number, checker.word(), span)
     if stem == "arg" and number:
         return _argument(checker, int(number), span)
+    if name == "goid":
+        from fetchc.check.goroutine import goroutine_number
+
+        return goroutine_number(checker, span)
     if name in _LATER:
         raise reject(
             "FC0103",

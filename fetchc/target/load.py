@@ -160,6 +160,13 @@ def _go_rules(raw: Mapping[str, Any], numbers: Mapping[str, DwarfRegister]) -> G
         closure_register=None if closure is None else numbers[closure],
         stack_check=_stack_check(runtime["stack_check"]) if "stack_check" in runtime else None,
         vector_packages=tuple(raw["types"]["vector_packages"]),
+        goroutine_loads=tuple(
+            [
+                (_instruction(text), numbers[register])
+                for name, register in runtime["goroutine"].get("loaded_by", {}).items()
+                for text in runtime["stack_check"]["instructions"][name]
+            ]
+        ),
     )
 
 

@@ -177,6 +177,8 @@ class GoRules(Record):
 
     ``goroutine_register`` holds the running g in Go code, ``closure_register`` the
     closure's captured variables at its entry; None where the convention has none.
+    ``goroutine_loads`` are instructions that a stack check can begin with, and the register
+    that holds g behind such a check.
     ``vector_packages`` are prefixes of types that go into vector registers.
     """
 
@@ -184,6 +186,7 @@ class GoRules(Record):
     closure_register: DwarfRegister | None
     stack_check: StackCheck | None
     vector_packages: tuple[str, ...]
+    goroutine_loads: tuple[tuple[Instruction, DwarfRegister], ...] = ()
 
 
 class Convention(Record):

@@ -1,0 +1,96 @@
+"""``$goid`` is the number that the runtime itself prints, at entries and at returns."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.tracefs import Session, require_uprobes
+
+pytestmark = pytest.mark.live
+
+SOURCE = """
+package main
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// number is what the goroutine's own traceback says: "goroutine 18 [running]:".
+func number() string {
+	buffer := make([]byte, 64)
+	return strings.Fields(string(buffer[:runtime.Stack(buffer, false)]))[1]
+}
+
+//go:noinline
+func work(serial int, grow int) int {
+	var frame [1024]byte
+	frame[grow] = byte(serial)
+	if grow > 0 {
+		return work(serial, grow-1) + int(frame[grow]) - int(frame[grow])
+	}
+	runtime.Gosched()
+	return serial
+}
+
+func main() {
+	var all sync.WaitGroup
+	var lines sync.Mutex
+	for n := 0; n < 40; n++ {
+		all.Add(1)
+		go func(n int) {
+			defer all.Done()
+			work(n, n%20)
+			lines.Lock()
+			println(n, number())
+			lines.Unlock()
+		}(n)
+	}
+	all.Wait()
+}
+"""
+
+
+def build(version: str, folder: Path) -> Path:
+    require(f"go{version}")
+    package = folder / "src/routines"
+    package.mkdir(parents=True)
+    (package / "main.go").write_text(SOURCE)
+    binary = folder / "routines"
+    command = [str(go_root(version) / "bin/go"), "build", "-o", str(binary), "routines"]
+    subprocess.run(command, cwd=folder, env=go_environment(version, folder), check=True)
+    return binary
+
+
+@pytest.mark.parametrize("version", GO_VERSIONS)
+def test_the_number_is_the_one_that_tracebacks_show(version: str, tmp_path: Path) -> None:
+    require_uprobes()
+    binary = build(version, tmp_path)
+    program = fetchc.open(str(binary))
+    entry, back = program.probe("main.work"), program.probe("main.work", returns=True)
+    by_register = version != "1.15"
+    with Session() as session:
+        entered = [entry.compile(text) for text in ("serial", "grow", "goid=$goid")]
+        session.add(entry.definition(entered, session.group, "entry"))
+        if by_register:
+            returned = [back.compile(text) for text in ("serial=$ret0", "goid=$goid")]
+            for line in back.definition(returned, session.group, "back").split("\n"):
+                session.add(line)
+        else:
+            with pytest.raises(fetchc.CompileError, match="FC0403"):
+                back.compile("$goid")
+        printed = session.run(["/bin/sh", "-c", f"exec {binary} 2>&1"])
+        entries = session.hits("entry")
+        backs = session.hits("back") if by_register else entries
+    told = dict(line.split() for line in printed.splitlines())
+    assert len(told) == 40
+    assert len(set(told.values())) == 40
+    assert {(h.values["serial"], h.values["goid"]) for h in entries} == set(told.items())
+    assert {(h.values["serial"], h.values["goid"]) for h in backs} == set(told.items())
+    assert len(entries) == len(backs) == sum(n % 20 + 1 for n in range(40))

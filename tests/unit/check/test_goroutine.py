@@ -1,0 +1,34 @@
+"""``$goid`` where the program was linked without debug information, or describes no goroutine."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.support.programs import fixture
+from tests.support.toolchains import require
+
+
+def refused(program: fetchc.Program, function: str) -> str:
+    with pytest.raises(fetchc.CompileError) as caught:
+        program.probe(function, kernel="6.1").compile("$goid")
+    (diagnostic,) = caught.value.diagnostics
+    return f"{diagnostic.code} {diagnostic.message}"
+
+
+def test_without_debug_information_its_place_is_not_known(tmp_path: Path) -> None:
+    require("objcopy")
+    bare = tmp_path / "bare"
+    command = ["objcopy", "--strip-debug", str(fixture("go/features/go1.27")), str(bare)]
+    subprocess.run(command, check=True, timeout=60)
+    said = refused(fetchc.open(str(bare)), "main.split")
+    assert said.startswith("FC0903 no debug information describes `runtime.g`")
+
+
+def test_a_return_instruction_of_a_function_in_assembly_has_it() -> None:
+    program = fetchc.open(str(fixture("go/features/go1.27")))
+    probe = program.probe("runtime.asmcgocall", returns=True, kernel="6.1")
+    assert probe.compile("$goid").fetcharg == "+152(%r14):u64"
