@@ -19,7 +19,10 @@ __all__ = ["COMMANDS", "OPTIONS", "Options", "parse"]
 
 
 class Option(Record):
-    """A flag and its long and short spelling; ``metavar`` is None where it takes no value."""
+    """A flag and its long and short spelling; ``metavar`` is None where it takes no value.
+
+    ``many``: it can be given again, and all values count. ``number``: what its values are.
+    """
 
     attribute: str
     flags: tuple[str, ...]
@@ -27,13 +30,15 @@ class Option(Record):
     help: str
     choices: tuple[str, ...] = ()
     required: bool = False
+    many: bool = False
+    number: type[int] | type[float] | None = None
 
 
 class Command(Record):
     """A command: its module, its one-line help, its operand, its options in ``OPTIONS``.
 
     ``operand`` is the attribute and name of what is no option; ``least`` and ``most`` count
-    them (None: any number).
+    them (None: any number). ``starts``: behind ``--`` stands a program with its arguments.
     """
 
     module: str
@@ -42,6 +47,7 @@ class Command(Record):
     least: int
     most: int | None
     options: tuple[str, ...]
+    starts: bool = False
 
 
 class Options:
@@ -59,6 +65,19 @@ class Options:
         self.format = "text"
         self.long = False
         self.color = "auto"
+        # Of `trace` alone.
+        self.functions: list[str] = []
+        self.pids: list[int] = []
+        self.count: int | None = None
+        self.timeout: float | None = None
+        self.latency = False
+        self.since: str | None = None
+        self.histogram: str | None = None
+        self.by: str | None = None
+        self.summary = False
+        self.stack = False
+        self.filters: list[str] = []
+        self.program: list[str] = []
 
 
 COMMANDS = {
@@ -82,6 +101,13 @@ COMMANDS = {
         "check", "hold definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
         ("kernel", "listed", "expr", "color"),
     ),
+    "trace": Command(
+        "trace", "show calls and values of running programs", ("operands", "EXPR"), 0, None,
+        (
+            "binary", "functions", "at", "return", "expr", "pid", "filter", "count", "timeout",
+            "latency", "since", "histogram", "by", "summary", "stack", "traced", "color",
+        ), True,
+    ),
     "explain": Command(
         "explain", "explain a diagnostic code", ("operands", "CODE"), 1, 1, ("color",)
     ),
@@ -98,7 +124,35 @@ OPTIONS = {
         ("fetcharg", "probe", "perf", "bpftrace", "json"),
     ),
     "listed": Option("format", ("--format",), "F", "text or json", ("text", "json")),
-    "expr": Option("expr", ("--expr",), "EXPR", "an expression, also one that starts with a dash"),
+    "expr": Option(
+        "expr", ("--expr",), "EXPR", "an expression, also one that starts with a dash",
+        many=True,
+    ),
+    "functions": Option(
+        "functions", ("-f", "--function"), "FUNCTION", "a function, or a glob; may be repeated",
+        many=True,
+    ),
+    "pid": Option(
+        "pids", ("-p", "--pid"), "PID", "only this process with its threads and children",
+        many=True, number=int,
+    ),
+    "filter": Option(
+        "filters", ("--filter",), "F", "only events with `EXPR op CONST`: 'n > 3 && s ~ \"a*\"'",
+        many=True,
+    ),
+    "count": Option("count", ("--count",), "N", "end after N events", number=int),
+    "timeout": Option("timeout", ("--timeout",), "S", "end after S seconds", number=float),
+    "latency": Option("latency", ("--latency",), None, "the time from entry to return"),
+    "since": Option(
+        "since", ("--since",), "FUNCTION", "the time since the same process was in FUNCTION"
+    ),
+    "histogram": Option(
+        "histogram", ("--histogram",), "EXPR", "a histogram at the end; also of $latency"
+    ),
+    "by": Option("by", ("--by",), "EXPR", "a histogram for each value of EXPR, such as $comm"),
+    "summary": Option("summary", ("--summary",), None, "the hits of each function at the end"),
+    "stack": Option("stack", ("--stack",), None, "the callers of each hit"),
+    "traced": Option("format", ("--format",), "F", "text or jsonl", ("text", "jsonl")),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
     "color": Option(
         "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",
@@ -116,7 +170,8 @@ def parse(words: Sequence[str]) -> Options | int:
     name = words[0] if words else ""
     if name not in COMMANDS:
         return _no_command(words)
-    if "-h" in words or "--help" in words:
+    own = words[: words.index("--")] if "--" in words else words
+    if "-h" in own or "--help" in own:
         print(_usage(name, details=True))
         return 0
     try:
@@ -133,7 +188,11 @@ def _read(name: str, words: Sequence[str]) -> Options:
     given: set[str] = set()
     rest = iter(words)
     for word in rest:
-        if word == "--":
+        if word == "--" and command.starts:
+            options.program += rest
+            if not options.program:
+                raise _Usage("no program stands behind --")
+        elif word == "--":
             options.operands += rest
         elif not word.startswith("-") or word == "-":
             options.operands.append(word)
@@ -172,10 +231,24 @@ def _set(options: Options, option: Option, value: str | None) -> None:
         raise _Usage(f"{flag} needs a value: {flag} {option.metavar}")
     if option.choices and value not in option.choices:
         raise _Usage(f"{flag} takes {', '.join(option.choices)}, not `{value}`")
-    if option.attribute == "expr":
-        options.expr.append(value)
+    read = value if option.number is None else _number(option, value)
+    if option.many:
+        getattr(options, option.attribute).append(read)
     else:
-        setattr(options, option.attribute, value)
+        setattr(options, option.attribute, read)
+
+
+def _number(option: Option, value: str) -> int | float:
+    # Not above what a clock, a counter or the number of a process can hold.
+    flag, what = option.flags[-1], "a whole number" if option.number is int else "a number"
+    try:
+        assert option.number is not None
+        number = option.number(value)
+    except ValueError:
+        raise _Usage(f"{flag} takes {what}, not `{value}`") from None
+    if not 0 < number < 1 << 31:
+        raise _Usage(f"{flag} takes {what} above 0, not `{value}`")
+    return number
 
 
 def _count(command: Command, operands: list[str]) -> None:
@@ -193,7 +266,8 @@ def _usage(name: str, details: bool = False) -> str:
     needed = [OPTIONS[key] for key in command.options if OPTIONS[key].required]
     words = [f"usage: fetchc {name} {shown}"]
     words += [f"{option.flags[0]} {option.metavar}" for option in needed]
-    lines = [" ".join([*words, "[OPTION...]"])]
+    words += ["[OPTION...]"] + ["[-- COMMAND ARG...]"] * command.starts
+    lines = [" ".join(words)]
     if details:
         lines += ["", command.help, ""]
         for option in [OPTIONS[key] for key in command.options]:

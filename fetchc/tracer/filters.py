@@ -13,11 +13,12 @@ from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.record import Record
 from fetchc.source import Span
+from fetchc.tracer.kinds import CutText
 from fetchc.tracer.shape import Bytes, Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from fetchc.ir.decode import Decode
     from fetchc.tracer.model import Value
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     Test = Callable[[Value], bool]
 
-__all__ = ["Condition", "accepts", "combined", "glob_pattern", "parse_filter", "unfit"]
+__all__ = ["Condition", "accepts", "glob_pattern", "parse_filter", "unfit"]
 
 
 class Condition(Record):
@@ -222,6 +223,8 @@ def _of_text(symbol: str, constant: str) -> Test:
     def same(value: Value) -> bool:
         if isinstance(value, int):
             return (value == code) == equal  # a character as its number
+        if isinstance(value, CutText):
+            return not equal  # longer than what was read of it
         text = _text(value)
         # An enum whose value has no name is none of those that have one.
         return (text == constant) == equal if text is not None else not equal and _named(value)
@@ -242,16 +245,3 @@ def _text(value: Value) -> str | None:
 def glob_pattern(glob: str) -> re.Pattern[str]:
     """``*`` is any text and ``?`` any character; all others are themselves."""
     return re.compile(re.escape(glob).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
-
-
-def combined(tests: Iterable[tuple[str, Test]]) -> Callable[[dict[str, Value]], bool]:
-    """All comparisons of an event's values, each with the label of its value."""
-    listed = tuple(tests)
-    if len(listed) == 1:
-        ((label, test),) = listed
-        return lambda args: test(args.get(label))
-
-    def every(args: dict[str, Value]) -> bool:
-        return all(test(args.get(label)) for label, test in listed)
-
-    return every

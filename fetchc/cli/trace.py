@@ -1,0 +1,126 @@
+"""``fetchc trace``: calls and values of running programs, as they happen."""
+
+from __future__ import annotations
+
+import gc
+
+from fetchc.api import Program
+from fetchc.cli.output import exit_status
+from fetchc.cli.tracing.request import Refused, Usage, request
+from fetchc.cli.tracing.show import Show
+from fetchc.cli.tracing.targets import collect
+from fetchc.cli.tracing.watch import Asked, watch
+from fetchc.diag.codes import TITLES
+from fetchc.tracer.command import WAITING, Command
+from fetchc.tracer.kernelfilter import kernel_filter
+from fetchc.tracer.session import Session
+from fetchc.tracer.signals import terminable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.cli.options import Options
+    from fetchc.cli.output import Output
+    from fetchc.cli.tracing.targets import LeftOut, Targets
+
+__all__ = ["run"]
+
+_NAMED = 3  # functions that a summary of those left out names
+
+
+def run(options: Options, output: Output) -> int:
+    """Trace until the end that the options name; nothing is left in the kernel."""
+    gc.enable()  # a trace may run for days
+    try:
+        wanted = request(options)
+    except Usage as wrong:
+        output.say(f"error: {wrong}\n\nusage: fetchc trace [EXPR...] -x BINARY -f FUNCTION")
+        return 2
+    except Refused as refused:
+        output.diagnostics(refused.diagnostics, refused.text)
+        return 1
+    program = Program(options.binary)
+    command = Command(options.program) if options.program else None
+    session = Session()
+    targets = collect(program, options, wanted, session.group)
+    _told(targets, output)
+    if not targets.chosen:
+        return exit_status([each for one in targets.left_out for each in one.diagnostics])
+    with terminable(), session:
+        session.add(*[target.plan for target in targets.chosen])
+        _kernel_filters(session, targets)
+        if options.stack:
+            session.stacks()
+        show = Show(targets.chosen, options, wanted.lines, output, WAITING if command else None)
+        if command is None:
+            status = _traced(session, targets, options, show, output)
+        else:
+            status = _started(session, command, options, show, output)
+        lost = session.lost
+    if lost:
+        output.say(f"warning: {lost} events were lost: the buffers were full")
+    return status
+
+
+def _kernel_filters(session: Session, targets: Targets) -> None:
+    # Not where events belong together in pairs: half of one helps nobody.
+    if any(target.role != "hit" for target in targets.chosen):
+        return
+    for target in targets.chosen:
+        text = kernel_filter(target.plan, target.conditions)
+        if text:
+            session.filter(target.plan, text)
+
+
+def _traced(
+    session: Session, targets: Targets, options: Options, show: Show, output: Output
+) -> int:
+    """Watch processes that run, or all of them."""
+    with Asked() as asked:
+        if options.pids:
+            session.only(options.pids)
+        session.start()
+        number = len({target.plan.function for target in targets.chosen})
+        functions = "1 function" if number == 1 else f"{number} functions"
+        output.say(f"tracing {functions} of {options.binary}; Ctrl-C ends it")
+        gone = watch(session, show.take, asked, None, options.pids, options.timeout)
+    for pid in gone:
+        output.say(f"process {pid} has ended")
+    show.end()
+    return 0
+
+
+def _started(
+    session: Session, command: Command, options: Options, show: Show, output: Output
+) -> int:
+    """Start the program when all is ready, and watch it; its exit status where it ends itself."""
+    with Asked() as asked:
+        try:
+            session.only([command.prepare()])
+            session.start()
+            command.go()
+            watch(session, show.take, asked, command, (), options.timeout)
+            status = command.exit_status if command.ended() and not asked.to_end else 0
+        finally:
+            if not command.close():
+                output.say(f"`{command.words[0]}` goes on as process {command.pid}")
+    show.end()
+    return status
+
+
+def _told(targets: Targets, output: Output) -> None:
+    for text, diagnostic in targets.told:
+        output.diagnostics((diagnostic,), text)
+    if not targets.chosen and len(targets.left_out) == 1:
+        (only,) = targets.left_out
+        output.diagnostics(only.diagnostics, only.text)
+        return
+    groups: dict[tuple[str, str], list[LeftOut]] = {}
+    for each in targets.left_out:
+        groups.setdefault((each.diagnostics[0].code, each.text), []).append(each)
+    for number, ((code, text), group) in enumerate(groups.items()):
+        if not targets.chosen and number == 0:
+            output.diagnostics(group[0].diagnostics, text)
+        names = ", ".join(f"`{each.function}`" for each in group[:_NAMED])
+        more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
+        why = f"`{text}`: {TITLES[code]}" if text else TITLES[code]
+        output.say(f"left out {names}{more}: {why} ({code})")

@@ -1,0 +1,66 @@
+"""``-f``: names and globs to the functions to probe."""
+
+from __future__ import annotations
+
+from fetchc.diag.errors import reject
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fetchc.api import Program
+
+__all__ = ["MOST", "Name", "named"]
+
+MOST = 10_000
+"""Functions of a session: installed in a few seconds, and a kernel has room for them."""
+
+
+class Name(Record):
+    """A function to probe; ``by_glob``: one among many that a pattern matches."""
+
+    text: str
+    by_glob: bool
+
+
+def named(program: Program, patterns: Iterable[str]) -> list[Name]:
+    """The functions that the patterns mean, each once.
+
+    ``*`` and ``?`` are wildcards where no function is called exactly so: ``main.(*server).run``
+    is a name. Raises CompileError FC0755 for a glob that matches nothing, and for too many.
+    """
+    found: dict[str, bool] = {}
+    known: set[str] | None = None
+    for pattern in patterns:
+        if "*" not in pattern and "?" not in pattern:
+            found.setdefault(pattern, False)
+            continue
+        if known is None:
+            known = set(program.functions())
+        if pattern in known or _method(pattern, known):
+            found.setdefault(pattern, False)
+            continue
+        matching = list(program.functions(pattern))
+        if not matching:
+            raise reject(
+                "FC0755",
+                f"no function with code matches `{pattern}` in `{program.path}`",
+                help="list them: `fetchc functions '*part*' -x BINARY`",
+            )
+        for name in matching:
+            found.setdefault(name, True)
+    if len(found) > MOST:
+        raise reject(
+            "FC0755",
+            f"{len(found)} functions match, of which {MOST} can be traced at once",
+            help="narrow it: `-f 'main.*'`",
+        )
+    return [Name(text, by_glob) for text, by_glob in found.items()]
+
+
+def _method(pattern: str, known: set[str]) -> bool:
+    # `(*server).run`, `server.(*conn).run`: the end of a name, star and all.
+    return "(*" in pattern and any(
+        name.endswith(pattern) and name[-len(pattern) - 1] in "./" for name in known
+    )

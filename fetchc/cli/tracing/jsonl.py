@@ -1,0 +1,114 @@
+"""Hits as lines of JSON (docs/interface.md)."""
+
+from __future__ import annotations
+
+import json
+from json.encoder import encode_basestring_ascii as quoted
+
+from fetchc.tracer.kinds import CutList, CutText
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fetchc.cli.tracing.calls import Hit
+    from fetchc.cli.tracing.targets import Target
+    from fetchc.tracer.model import Value
+    from fetchc.tracer.stacks import Frame
+
+__all__ = ["JsonLines"]
+
+_encode = json.JSONEncoder(check_circular=False, allow_nan=False).encode
+_COMMS = 4096
+
+
+class JsonLines:
+    """One object a hit. ``timed``: with ``latency_us``, null where the beginning is not known.
+
+    ASCII only; bytes that are no UTF-8 are lone surrogates (``\\udc80`` for 0x80). What was only
+    read in part is in ``cut``, with its whole length where that is known.
+    """
+
+    def __init__(self, targets: Iterable[Target], timed: bool) -> None:
+        listed = list(targets)
+        self._heads = {each.plan.event: _head(each) for each in listed}
+        self._labels = {
+            each.plan.event: [(label, f"{quoted(label)}: ") for label in each.labels]
+            for each in listed
+        }
+        self._timed = timed
+        self._comms: dict[str, str] = {}
+
+    def line(self, hit: Hit, frames: Iterable[Frame] = ()) -> str:
+        """The object of the hit."""
+        event = hit.event
+        name = event.plan.event
+        comm = self._comms.get(event.comm)
+        if comm is None:
+            if len(self._comms) >= _COMMS:
+                self._comms.clear()
+            comm = self._comms[event.comm] = quoted(event.comm)
+        labels, args = self._labels[name], event.args
+        values = []
+        composed = False
+        for label, head in labels:
+            value = args[label]
+            kind = type(value)
+            if kind is int:
+                values.append(f"{head}{value}")
+            elif kind is str:
+                values.append(head + quoted(value))  # type: ignore[arg-type]
+            else:
+                composed = composed or kind not in (bool, float)
+                values.append(head + _encode(value))
+        line = (
+            f'{self._heads[name]}{event.pid}, "thread": {event.thread}, "comm": {comm}, '
+            f'"cpu": {event.cpu}, "timestamp": {event.timestamp!r}, "address": {event.address}, '
+            f'"args": {{{", ".join(values)}}}, "faults": {self._faults(hit)}'
+        )
+        if self._timed:
+            line += f', "latency_us": {"null" if hit.latency is None else hit.latency}'
+        if composed:
+            cut = {path: length for label, _ in labels for path, length in _cut(label, args[label])}
+            line += f', "cut": {_encode(cut)}' if cut else ""
+        listed = [_frame(frame) for frame in frames]
+        return f'{line}, "stack": {_encode(listed)}}}' if listed else line + "}"
+
+    def _faults(self, hit: Hit) -> str:
+        faults = hit.event.faults
+        if not faults:
+            return "[]"
+        # Those of values that only a filter or the pairing of calls wanted are not shown.
+        inside = tuple([label + mark for label in hit.target.labels for mark in ".["])
+        labels = hit.target.labels
+        return _encode([path for path in faults if path in labels or path.startswith(inside)])
+
+
+def _head(target: Target) -> str:
+    plan = target.plan
+    function = "null" if plan.function is None else quoted(plan.function)
+    return (
+        f'{{"event": {quoted(plan.event)}, "function": {function}, '
+        f'"kind": {quoted(plan.kind)}, "pid": '
+    )
+
+
+def _frame(frame: Frame) -> dict[str, object]:
+    return {
+        "function": frame.function,
+        "offset": frame.offset if frame.function is not None else None,
+        "file": frame.file,
+        "address": frame.address,
+    }
+
+
+def _cut(path: str, value: Value) -> Iterator[tuple[str, int | None]]:
+    """What in a value is only the beginning, by the way to it, with the whole length."""
+    if isinstance(value, CutText | CutList):
+        yield path, value.length
+    if isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from _cut(f"{path}[{number}]", one)
+    elif isinstance(value, dict):
+        for member, one in value.items():
+            yield from _cut(f"{path}.{member}", one)

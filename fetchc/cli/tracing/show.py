@@ -1,0 +1,118 @@
+"""Events to lines of the output, and to what is counted until the end."""
+
+from __future__ import annotations
+
+from fetchc.cli.tracing.calls import Hits
+from fetchc.cli.tracing.targets import CALLER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fetchc.cli.options import Options
+    from fetchc.cli.output import Output
+    from fetchc.cli.tracing.calls import Hit
+    from fetchc.cli.tracing.jsonl import JsonLines
+    from fetchc.cli.tracing.tally import HistogramTally, Summary
+    from fetchc.cli.tracing.targets import Target
+    from fetchc.cli.tracing.text import TextLines
+    from fetchc.tracer.model import Event
+    from fetchc.tracer.stacks import Frame, Stacks
+
+__all__ = ["Show"]
+
+
+class Show:
+    """Takes events in the order of time. ``lines``: whether each hit is printed.
+
+    ``waiting`` is the name of processes whose hits are not the traced program's yet.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        options: Options,
+        lines: bool,
+        output: Output,
+        waiting: str | None,
+    ) -> None:
+        self._hits = Hits(targets)
+        self._output = output
+        self._waiting = waiting
+        self._left = options.count
+        self._json = options.format == "jsonl"
+        timed = options.latency or options.since is not None
+        self._lines = _lines(targets, timed, self._json) if lines else None
+        self._stacks = _stacks() if options.stack else None
+        self._tallies: list[HistogramTally | Summary] = []
+        self._histogram: HistogramTally | None = None
+        if options.summary or options.histogram is not None:
+            from fetchc.cli.tracing.tally import HistogramTally, Summary
+
+            if options.histogram is not None:
+                self._histogram = HistogramTally(options.histogram, options.by)
+                self._tallies.append(self._histogram)
+            if options.summary:
+                self._tallies.append(Summary())
+
+    def take(self, events: Iterable[Event]) -> bool:
+        """Show the events; True when the number wanted was reached."""
+        lines: list[str] = []
+        try:
+            for event in events:
+                if event.comm == self._waiting:
+                    continue
+                hit = self._hits.hit(event)
+                if hit is None:
+                    continue
+                for tally in self._tallies:
+                    tally.add(hit)
+                if self._lines is not None:
+                    frames = () if self._stacks is None else self._frames(hit, self._stacks)
+                    lines.append(self._lines.line(hit, frames))
+                if self._left is not None:
+                    self._left -= 1
+                    if self._left == 0:
+                        return True
+        finally:
+            # At once: somebody looks on.
+            if lines:
+                self._output.line("\n".join(lines))
+                self._output.flush()
+        return False
+
+    def _frames(self, hit: Hit, stacks: Stacks) -> list[Frame]:
+        event = hit.event
+        addresses = event.stack or (event.address,)
+        caller = event.args.get(CALLER) if hit.target.caller else None
+        if isinstance(caller, int) and caller not in addresses[:2]:
+            addresses = (addresses[0], caller, *addresses[1:])
+        return stacks.frames(event, addresses)
+
+    def end(self) -> None:
+        """Print what was counted, and say what was left out of it."""
+        for tally in self._tallies:
+            for line in tally.json() if self._json else tally.text():
+                self._output.line(line)
+        self._output.flush()
+        if self._histogram is not None:
+            for remark in self._histogram.remarks():
+                self._output.say(f"note: {remark}")
+        if self._hits.forgotten:
+            self._output.say(f"note: {self._hits.forgotten} calls did not return in time to count")
+
+
+def _lines(targets: Sequence[Target], timed: bool, json: bool) -> TextLines | JsonLines:
+    if json:
+        from fetchc.cli.tracing.jsonl import JsonLines
+
+        return JsonLines(targets, timed)
+    from fetchc.cli.tracing.text import TextLines
+
+    return TextLines(targets, timed)
+
+
+def _stacks() -> Stacks:
+    from fetchc.tracer.stacks import Stacks
+
+    return Stacks()

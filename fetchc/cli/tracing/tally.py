@@ -1,0 +1,170 @@
+"""What is counted until the end: the histogram and the summary."""
+
+from __future__ import annotations
+
+import json
+
+from fetchc.cli.tracing.calls import value_of
+from fetchc.diag.render import printable
+from fetchc.tracer.histogram import Histograms, bucket_label, number
+from fetchc.tracer.printing import printed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fetchc.cli.tracing.calls import Hit
+    from fetchc.cli.tracing.targets import Target
+    from fetchc.tracer.histogram import Histogram
+    from fetchc.tracer.model import Value
+
+    ValueOf = Callable[[Hit], Value]
+
+__all__ = ["HistogramTally", "Summary"]
+
+_BAR = 52  # columns
+_encode = json.JSONEncoder(allow_nan=False).encode
+
+
+class HistogramTally:
+    """``--histogram EXPR [--by EXPR]``: counts by powers of two, of all hits or for each key."""
+
+    def __init__(self, measure: str, by: str | None) -> None:
+        self._measure = measure
+        self._by = by
+        self._histograms = Histograms()
+        self._sources: dict[str, tuple[ValueOf, ValueOf]] = {}
+        self._without = 0
+
+    def add(self, hit: Hit) -> None:
+        """Count a hit."""
+        target = hit.target
+        sources = self._sources.get(target.plan.event)
+        if sources is None:
+            sources = (value_of(target.measure), value_of(target.by))
+            self._sources[target.plan.event] = sources
+        value = number(sources[0](hit))
+        if value is None:
+            self._without += 1
+            return
+        self._histograms.add(None if self._by is None else _key(sources[1](hit)), value)
+
+    def text(self) -> Iterator[str]:
+        """The histograms as bpftrace draws them; the one with most values last."""
+        for key, histogram in self._histograms:
+            yield ""
+            yield self._title(key)
+            yield from _bars(histogram)
+
+    def _title(self, key: object) -> str:
+        unit = " (us)" if self._measure == "$latency" else ""
+        where = "" if self._by is None else f", {printable(self._by)} = {_printed(key)}"
+        return f"{printable(self._measure)}{unit}{where}:"
+
+    def json(self) -> Iterator[str]:
+        """An object for each histogram."""
+        for key, histogram in self._histograms:
+            yield _encode(
+                {
+                    "histogram": self._measure,
+                    "by": self._by,
+                    "key": _value(key),
+                    "count": histogram.total,
+                    "smallest": histogram.smallest,
+                    "largest": histogram.largest,
+                    "buckets": [list(bucket) for bucket in histogram.buckets()],
+                }
+            )
+
+    def remarks(self) -> Iterator[str]:
+        """What is not in the histograms."""
+        if self._without:
+            yield f"{self._without} hits without a number are not in the histogram"
+        if self._histograms.unkept:
+            yield f"{self._histograms.unkept} hits are in no histogram: there were too many keys"
+
+
+def _bars(histogram: Histogram) -> Iterator[str]:
+    buckets = list(histogram.buckets())
+    most = max(count for _, _, count in buckets)
+    for low, high, count in buckets:
+        bar = "@" * (count * _BAR // most)
+        yield f"{bucket_label(low, high):<16} {count:>9} |{bar:<{_BAR}}|"
+
+
+def _key(value: Value) -> object:
+    # Lists and structures are keys by what they hold.
+    return value if isinstance(value, str | int | float | None) else _Composed(value)
+
+
+class _Composed:
+    """A list or structure as a key."""
+
+    __slots__ = ("_text", "value")
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self._text = _encode(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Composed) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+def _value(key: object) -> Value:
+    return key.value if isinstance(key, _Composed) else key  # type: ignore[return-value]
+
+
+def _printed(key: object) -> str:
+    return "(fault)" if key is None else printed(_value(key))
+
+
+class Summary:
+    """``--summary``: hits of each function, with the times they took where those are known."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, list[float]] = {}  # count, known times, their sum, the longest
+
+    def add(self, hit: Hit) -> None:
+        """Count a hit."""
+        name = _function(hit.target)
+        counts = self._counts.get(name)
+        if counts is None:
+            counts = self._counts[name] = [0, 0, 0.0, 0.0]
+        counts[0] += 1
+        if hit.latency is not None:
+            counts[1] += 1
+            counts[2] += hit.latency
+            counts[3] = max(counts[3], hit.latency)
+
+    def _sorted(self) -> list[tuple[str, list[float]]]:
+        return sorted(self._counts.items(), key=lambda each: (each[1][0], each[0]))
+
+    def text(self) -> Iterator[str]:
+        """A table, the function with most hits last."""
+        rows = self._sorted()
+        timed = any(counts[1] for _, counts in rows)
+        yield ""
+        yield (
+            f"{'HITS':>10}  " + (f"{'MEAN us':>12}  {'MAX us':>12}  " if timed else "") + "FUNCTION"
+        )
+        for name, (count, known, total, longest) in rows:
+            times = ""
+            if timed:
+                times = f"{total / known:>12.3f}  {longest:>12.3f}  " if known else f"{'':28}"
+            yield f"{count:>10}  {times}{printable(name)}"
+
+    def json(self) -> Iterator[str]:
+        """An object for each function."""
+        for name, (count, known, total, longest) in self._sorted():
+            shown: dict[str, object] = {"summary": name, "hits": count}
+            if known:
+                mean = round(total / known, 3)
+                shown["latency_us"] = {"count": known, "mean": mean, "max": longest}
+            yield _encode(shown)
+
+
+def _function(target: Target) -> str:
+    return target.plan.function or f"{target.plan.address:#x}"

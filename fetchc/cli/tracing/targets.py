@@ -1,0 +1,276 @@
+"""The probes of a trace: each function with its plans and what each of them is for."""
+
+from __future__ import annotations
+
+from fetchc.cli.tracing.functions import named
+from fetchc.cli.tracing.request import BUILTINS, Refused
+from fetchc.diag.errors import CompileError
+from fetchc.diag.model import Diagnostic
+from fetchc.emit.names import event_name
+from fetchc.record import Record
+from fetchc.tracer.filters import unfit
+from fetchc.tracer.shape import Leaf
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.api import Probe, Program
+    from fetchc.cli.options import Options
+    from fetchc.cli.tracing.functions import Name
+    from fetchc.cli.tracing.request import Request
+    from fetchc.tracer.filters import Condition
+    from fetchc.tracer.model import Plan
+    from fetchc.tracer.planning import Asked
+    from fetchc.tracer.shape import Shape
+
+__all__ = ["CALLER", "FRAME", "GOROUTINE", "LeftOut", "Target", "Targets", "collect"]
+
+FRAME = "%sp"
+"""The argument that tells one call of a function from others, by where its frame is."""
+GOROUTINE = "$goid"
+"""The same for Go, whose stacks move."""
+CALLER = "*(unsigned long *)%sp"
+"""Where a function returns to: at its entry the walk of frame pointers leaves that out."""
+
+_NUMBERS = ("integer", "bool", "enum", "float", "pointer")
+
+
+class Target(Record):
+    """A plan and its part: ``hit`` is shown, ``enter`` waits for its ``leave``, which is
+        shown with both's values, ``start`` begins the time of ``--since``.
+
+        ``labels`` are the values to show, of an ``enter`` and its ``leave`` together. ``key`` is
+        the label of the argument that pairs them, ``pushed`` the bytes by which it is more at the
+    XX"""
+
+    role: str
+    plan: Plan
+    labels: tuple[str, ...]
+    conditions: tuple[tuple[str, Condition], ...] = ()
+    measure: str = ""
+    by: str = ""
+    key: str = ""
+    pushed: int = 0
+    caller: bool = False
+
+
+class LeftOut(Record):
+    """A function that is not probed; ``text`` is the expression that it does not compile."""
+
+    function: str
+    text: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class Targets(Record):
+    """``told`` are warnings about what is probed, each with its expression."""
+
+    chosen: tuple[Target, ...]
+    left_out: tuple[LeftOut, ...]
+    told: tuple[tuple[str, Diagnostic], ...]
+
+
+def collect(program: Program, options: Options, request: Request, group: str) -> Targets:
+    """Compile what is asked for at every function that is named.
+
+    A function that cannot be probed, or where an expression does not compile, is left out.
+    Raises CompileError for globs (FC0755) and for the function of ``--since``.
+    """
+    collecting = _Collecting(program, options, request, group)
+    for name in named(program, options.functions):
+        collecting.function(name)
+    if not options.functions:
+        collecting.points()  # named by the expressions themselves, or by --at
+    if options.since is not None and collecting.chosen:
+        collecting.start(options.since)
+    told = tuple(dict.fromkeys(collecting.told)) if len(collecting.chosen) < 3 else ()
+    return Targets(tuple(collecting.chosen), tuple(collecting.left_out), told)
+
+
+class _Collecting:
+    def __init__(self, program: Program, options: Options, request: Request, group: str) -> None:
+        self._program = program
+        self._options = options
+        self._request = request
+        self._group = group
+        self._events: set[str] = set()
+        self._addresses: set[tuple[str, int]] = set()
+        self.chosen: list[Target] = []
+        self.left_out: list[LeftOut] = []
+        self.told: list[tuple[str, Diagnostic]] = []
+
+    def function(self, name: Name) -> None:
+        """Probe the function of that name, or say why not."""
+        try:
+            self._probed(name.text, self._options.at)
+        except CompileError as refused:
+            if name.by_glob and refused.diagnostics[0].code == "FC0203":
+                for one in self._program.described(name.text):
+                    self._at_address(name.text, f"{one['address']:#x}")
+                return
+            self.left_out.append(LeftOut(name.text, "", refused.diagnostics))
+
+    def points(self) -> None:
+        """Probe what the expressions name themselves (``x @ main.f``), or the address given."""
+        if self._options.at is not None:
+            self._at_address("", self._options.at)
+            return
+        by_point: dict[tuple[str, int], tuple[Probe, list[str]]] = {}
+        for text in self._request.shown:
+            try:
+                probe, bare = self._program.point(text, self._options.returns)
+            except CompileError as refused:
+                self.left_out.append(LeftOut("", text, refused.diagnostics))
+                continue
+            by_point.setdefault((probe.kind, probe.address), (probe, []))[1].append(bare)
+        for probe, texts in by_point.values():
+            self._hits(probe, tuple(texts))
+
+    def start(self, function: str) -> None:
+        """Probe the function from which times count."""
+        probe = self._program.probe(function)
+        self.chosen.append(Target("start", probe.plan((), self._group, self._event(probe)), ()))
+
+    def _at_address(self, name: str, address: str) -> None:
+        try:
+            self._probed(None, address)
+        except CompileError as refused:
+            self.left_out.append(LeftOut(name, "", refused.diagnostics))
+
+    def _probed(self, name: str | None, at: str | None) -> None:
+        latency = self._options.latency
+        probe = self._program.probe(name, at, self._options.returns and not latency)
+        if (probe.kind, probe.address) in self._addresses:
+            return  # another name of the same code
+        self._addresses.add((probe.kind, probe.address))
+        if latency:
+            self._calls(probe, self._program.probe(name, at, True))
+        else:
+            self._hits(probe, self._request.shown)
+
+    def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
+        try:
+            shown = [_asked(probe, text) for text in texts]
+            wanted = [*shown, *self._further(probe, shown)]
+            caller = self._caller(probe)
+            plan = self._plan(probe, [*wanted, *caller])
+            reading = self._reading(wanted, (plan,))
+        except Refused as refused:
+            self._leave_out(probe, refused)
+            return
+        labels = tuple([each.label for each in shown])
+        self._tell(probe, shown)
+        self.chosen.append(Target("hit", plan, labels, *reading, caller=bool(caller)))
+
+    def _calls(self, entry: Probe, leave: Probe) -> None:
+        # What the entry has is taken there, and at the return with --return.
+        first, second = (leave, entry) if self._options.returns else (entry, leave)
+        try:
+            placed = [_placed(first, second, text) for text in self._request.shown]
+            shown = [one for _, one in placed]
+            known = [one.label for one in shown]
+            for text in self._request.further:
+                if text not in known:
+                    placed.append(_placed(first, second, text))
+            key = _key(leave)
+            both = [(probe, _asked(probe, key)) for probe in (entry, leave)]
+            plans = [
+                self._plan(probe, [one for at, one in [*placed, *both] if at is probe])
+                for probe in (entry, leave)
+            ]
+            reading = self._reading([one for _, one in placed], tuple(plans))
+        except Refused as refused:
+            self._leave_out(entry, refused)
+            return
+        labels = tuple(known)
+        self._tell(leave, shown)
+        pushed = leave.pushed_by_call if key == FRAME else 0
+        self.chosen.append(Target("enter", plans[0], labels, key=key))
+        self.chosen.append(Target("leave", plans[1], labels, *reading, key=key, pushed=pushed))
+
+    def _further(self, probe: Probe, shown: list[Asked]) -> list[Asked]:
+        known = {one.label for one in shown}
+        return [_asked(probe, text) for text in self._request.further if text not in known]
+
+    def _caller(self, probe: Probe) -> list[Asked]:
+        if not self._options.stack or probe.kind != "entry" or not probe.pushed_by_call:
+            return []
+        return [_asked(probe, CALLER)]
+
+    def _plan(self, probe: Probe, wanted: list[Asked]) -> Plan:
+        once = list({one.label: one for one in wanted}.values())
+        try:
+            return probe.plan(once, self._group, self._event(probe))
+        except CompileError as refused:
+            raise Refused("", refused.diagnostics) from None
+
+    def _event(self, probe: Probe) -> str:
+        name = f"at_{probe.address:x}" if probe.function is None else probe.function.name
+        event = event_name(name, self._events)
+        self._events.add(event)
+        return event
+
+    def _reading(
+        self, wanted: list[Asked], plans: tuple[Plan, ...]
+    ) -> tuple[tuple[tuple[str, Condition], ...], str, str]:
+        """The filter's conditions with their labels; labels of the histogram's value and key."""
+        shapes = {each.label: each.shape for plan in plans for each in plan.values}
+        labels = {one.text: one.label for one in wanted} | {one.label: one.label for one in wanted}
+        made = []
+        for condition in self._request.conditions:
+            label = labels.get(condition.expression, condition.expression)
+            problem = unfit(condition, _shape(label, shapes))
+            if problem is not None:
+                raise Refused(condition.text, (problem,))
+            made.append((label, condition))
+        measure, by = self._options.histogram or "", self._options.by or ""
+        measure, by = labels.get(measure, measure), labels.get(by, by)
+        if measure:
+            shape = _shape(measure, shapes)
+            if not isinstance(shape, Leaf) or shape.decode.kind not in _NUMBERS:
+                raise Refused("", (_no_number(measure),))
+        return tuple(made), measure, by
+
+    def _leave_out(self, probe: Probe, refused: Refused) -> None:
+        name = "" if probe.function is None else probe.function.name
+        self.left_out.append(LeftOut(name, refused.text, refused.diagnostics))
+
+    def _tell(self, probe: Probe, shown: list[Asked]) -> None:
+        self.told += [("", each) for each in probe.warnings]
+        self.told += [(one.text, each) for one in shown for each in one.warnings]
+
+
+def _asked(probe: Probe, text: str) -> Asked:
+    try:
+        return probe.asked(text)
+    except CompileError as refused:
+        raise Refused(text, refused.diagnostics) from None
+
+
+def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, Asked]:
+    """The argument at the first of two probes that has it."""
+    try:
+        return first, _asked(first, text)
+    except Refused as refused:
+        try:
+            return second, _asked(second, text)
+        except Refused as again:
+            # `$retval` is not for entries: then the return's reason is the one to tell.
+            only_later = refused.diagnostics[0].code == "FC0410"
+            raise (again if only_later else refused) from None
+
+
+def _key(leave: Probe) -> str:
+    return GOROUTINE if leave.kind == "return-site" else FRAME
+
+
+def _shape(label: str, shapes: dict[str, Shape]) -> Shape:
+    built_in = BUILTINS.get(label)
+    return shapes[label] if built_in is None else built_in.shape
+
+
+def _no_number(text: str) -> Diagnostic:
+    return Diagnostic(
+        "FC0756",
+        f"no histogram can be made of `{text}`: it is not a number",
+        help=f"take a number of it, or use it as the key: `--by '{text}'`",
+    )

@@ -1,0 +1,88 @@
+"""Hits as lines of text: time, process, function, values in columns that grow with them."""
+
+from __future__ import annotations
+
+from fetchc.diag.render import printable
+from fetchc.tracer.printing import printed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fetchc.cli.tracing.calls import Hit
+    from fetchc.cli.tracing.targets import Target
+    from fetchc.tracer.stacks import Frame
+
+__all__ = ["TextLines"]
+
+_PROCESS = 18  # columns: a comm of 10, a slash, a number of 7
+_FUNCTION = 40  # of functions in a column; longer ones push the rest to the right
+_VALUE = 32  # of a value in a column
+_COMMS = 4096
+
+
+class TextLines:
+    """One line a hit; ``timed``: with the time it took, between process and function.
+
+    Times are seconds since the first hit. Whatever the traced memory holds, a line is one line,
+    of printable characters only.
+    """
+
+    def __init__(self, targets: Iterable[Target], timed: bool) -> None:
+        listed = list(targets)
+        names = {each.plan.event: _name(each) for each in listed}
+        width = min(_FUNCTION, max((len(name) for name in names.values()), default=0))
+        self._names = {event: f"{name:<{width}}" for event, name in names.items()}
+        self._labels = {
+            each.plan.event: [(label, f"{printable(label)}=") for label in each.labels]
+            for each in listed
+        }
+        self._widths = {each.plan.event: [0] * len(each.labels) for each in listed}
+        self._timed = timed
+        self._start: float | None = None
+        self._processes: dict[tuple[str, int, int], str] = {}
+
+    def line(self, hit: Hit, frames: Iterable[Frame] = ()) -> str:
+        """The hit, and its stack in lines below it."""
+        event = hit.event
+        name = event.plan.event
+        if self._start is None:
+            self._start = event.timestamp
+        process = self._processes.get((event.comm, event.pid, event.thread))
+        if process is None:
+            process = self._process(event.comm, event.pid, event.thread)
+        args, widths = event.args, self._widths[name]
+        faults = event.faults
+        cells = []
+        for number, (label, head) in enumerate(self._labels[name]):
+            value = args[label]
+            if value is None and label in faults:
+                cell = head + "(fault)"
+            else:
+                cell = head + printed(value)
+            length = len(cell)
+            if length > widths[number] and length <= _VALUE + len(head):
+                widths[number] = length
+            cells.append(cell.ljust(widths[number]))
+        took = self._took(hit.latency) if self._timed else ""
+        time = event.timestamp - self._start
+        line = f"{time:>12.6f}  {process}  {took}{self._names[name]}  {'  '.join(cells)}".rstrip()
+        for frame in frames:
+            line += f"\n{'':>14}{printable(str(frame))}"
+        return line
+
+    def _process(self, comm: str, pid: int, thread: int) -> str:
+        # Threads other than the first are told by their number.
+        shown = f"{printable(comm)}/{pid}" + (f":{thread}" if thread != pid else "")
+        if len(self._processes) >= _COMMS:
+            self._processes.clear()
+        self._processes[comm, pid, thread] = shown = f"{shown:<{_PROCESS}}"
+        return shown
+
+    def _took(self, latency: float | None) -> str:
+        return f"{'?':>12} us  " if latency is None else f"{latency:>12.3f} us  "
+
+
+def _name(target: Target) -> str:
+    plan = target.plan
+    return printable(plan.function or f"{plan.address:#x}")
