@@ -76,11 +76,15 @@ class Row(Record):
 
 
 class Items(Record):
-    """A list whose elements are shapes of their own."""
+    """A list whose elements are shapes of their own.
+
+    ``text``: they are the characters of one, which ends at the first NUL or with them.
+    """
 
     items: tuple[Shape, ...]
     guards: tuple[Guard, ...] = ()
     total: int = 0
+    text: bool = False
 
 
 class Sequence(Record):

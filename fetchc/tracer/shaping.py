@@ -201,7 +201,7 @@ class Shaper:
 
     def _characters(self, node: Typed, found: Where, count: int, limits: Limits) -> Shape:
         if not isinstance(found, Memory):
-            return Items(self._items(node, count, limits).items, (), count)
+            return Items(self._items(node, count, limits).items, (), count, text=True)
         size = min(count, limits.row)
         start = load_word(self._checker.site, found, node.span)
         assert isinstance(start, Deref)

@@ -44,8 +44,8 @@ def reader(
 
     ``mapped(thread, address)`` says whether a program has memory at an address: a number that
     the kernel could not load from behind a plausible pointer is 0 in the record, as is one that
-    is 0 (see ``guards``); None where it cannot be known, and then 0 stands. ``symbol(thread, address)`` gives the
-    name of what is at an address, None for a plain number.
+    is 0 (see ``guards``); None where it cannot be known, and then 0 stands.
+    ``symbol(thread, address)`` gives the name of what is at an address, None for a plain number.
     """
     preparing = _Preparing(format, mapped, symbol)
     makers = [
@@ -194,6 +194,8 @@ class _Preparing:
         ]
         total = items.total
         cut = total > len(makers)
+        if items.text:
+            return _joined(makers)
 
         def make(data: bytes, faults: Faults) -> Value:
             values = [one(data, faults) for one in makers]
@@ -303,6 +305,15 @@ class _Preparing:
             return make(data, faults)
 
         return guarded
+
+
+def _joined(makers: list[Make]) -> Make:
+    # Characters in registers, each a value of its own: there is nothing that can fault.
+    def make(data: bytes, faults: Faults) -> Value:
+        text = "".join([str(one(data, faults)) for one in makers])
+        return decoded(text.partition("\0")[0].encode("utf-8", "surrogateescape"))
+
+    return make
 
 
 def _pointers(guards: tuple[Guard, ...]) -> Trusted:

@@ -13,13 +13,19 @@ __all__ = ["watched"]
 
 _SECONDS = 30  # a program that takes longer hangs
 # The program begins when its process is known to the session.
-_GATE = ["sh", "-c", 'read go; exec "$@" </dev/null', "gate"]
+_GATE = ["sh", "-c", 'read go; exec "$@"', "gate"]
 
 
 def watched(
-    make: Callable[[str], Sequence[Plan]], command: Sequence[str | os.PathLike[str]]
+    make: Callable[[str], Sequence[Plan]],
+    command: Sequence[str | os.PathLike[str]],
+    while_running: int = 0,
 ) -> tuple[str, list[Event]]:
-    """What ``command`` printed, and its hits of the plans that ``make`` makes for a group."""
+    """What ``command`` printed, and its hits of the plans that ``make`` makes for a group.
+
+    The program's standard input ends when so many events as ``while_running`` were read: one that
+    waits for this is there until then, and its memory can be looked at.
+    """
     with Session() as session:
         session.add(*make(session.group))
         with subprocess.Popen(
@@ -28,11 +34,20 @@ def watched(
             try:
                 session.only([child.pid])
                 session.start()
-                output, _ = child.communicate("go\n", timeout=_SECONDS)
+                assert child.stdin is not None
+                child.stdin.write("go\n")
+                child.stdin.flush()
+                events = []
+                if while_running:
+                    for event in session.events(timeout=_SECONDS):
+                        events.append(event)
+                        if len(events) == while_running:
+                            break
+                output, _ = child.communicate(timeout=_SECONDS)
             finally:
                 child.kill()
         session.stop()
-        events = list(session.events())
+        events += session.events()
         assert child.returncode == 0
         assert session.lost == 0
     return output, events
