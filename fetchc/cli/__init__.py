@@ -44,7 +44,7 @@ def _run(argv: Sequence[str] | None) -> int:
         output.diagnostics((unreadable.diagnostic,), "")
         return 3
     except TracerError as refused:
-        output.diagnostics(refused.diagnostics, "")
+        output.diagnostics(refused.diagnostics, refused.text)
         return 4
     except BrokenPipeError:
         return _quiet_end()

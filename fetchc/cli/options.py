@@ -65,6 +65,12 @@ class Options:
         self.format = "text"
         self.long = False
         self.color = "auto"
+        # Of `add` and `remove`.
+        self.group: str | None = None
+        self.event: str | None = None
+        self.enable = False
+        self.all = False
+        self.stale = False
         # Of `trace` alone.
         self.functions: list[str] = []
         self.pids: list[int] = []
@@ -107,6 +113,20 @@ COMMANDS = {
             "binary", "functions", "at", "return", "expr", "pid", "filter", "count", "timeout",
             "latency", "since", "histogram", "by", "summary", "stack", "traced", "color",
         ), True,
+    ),
+    "add": Command(
+        "add", "install a definition that stays", ("operands", "EXPR"), 0, None,
+        (
+            "binary", "function", "at", "return", "expr", "group", "event", "enable", "listed",
+            "color",
+        ),
+    ),
+    "list": Command(
+        "list", "show the installed definitions", ("operands", "GLOB"), 0, 1, ("listed", "color")
+    ),
+    "remove": Command(
+        "remove", "remove what was added", ("operands", "NAME"), 0, None,
+        ("all", "stale", "listed", "color"),
     ),
     "explain": Command(
         "explain", "explain a diagnostic code", ("operands", "CODE"), 1, 1, ("color",)
@@ -153,6 +173,11 @@ OPTIONS = {
     "summary": Option("summary", ("--summary",), None, "the hits of each function at the end"),
     "stack": Option("stack", ("--stack",), None, "the callers of each hit"),
     "traced": Option("format", ("--format",), "F", "text or jsonl", ("text", "jsonl")),
+    "group": Option("group", ("--group",), "GROUP", "the group of the event; default: the file's"),
+    "event": Option("event", ("--event",), "EVENT", "its name; default: the function's"),
+    "enable": Option("enable", ("--enable",), None, "switch it on"),
+    "all": Option("all", ("--all",), None, "everything that was added"),
+    "stale": Option("stale", ("--stale",), None, "what sessions left that were killed"),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
     "color": Option(
         "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",

@@ -58,12 +58,14 @@ class DebugInfoError(Error):
 class TracerError(Error):
     """The kernel, or a permission, refused; ``diagnostics`` says what and what helps.
 
-    Their codes are of the FC07 family.
+    Their codes are of the FC07 family. ``text`` is what their places are in: the definition that
+    was refused, or empty.
     """
 
-    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+    def __init__(self, diagnostics: tuple[Diagnostic, ...], text: str = "") -> None:
         super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
+        self.text = text
 
 
 def reject(

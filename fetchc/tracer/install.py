@@ -41,7 +41,7 @@ def listed(tracefs: Tracefs) -> list[str]:
 def install(tracefs: Tracefs, lines: Sequence[str]) -> None:
     """Append the definitions ``lines``, all of one group; where one is refused, none stays.
 
-    Raises RefusedDefinition for the first that the kernel does not take.
+    Raises TracerError (FC0705, FC0706) for the first that the kernel does not take.
     """
     group = head(lines[0])[0]
     for start in range(0, len(lines), _CHUNK):
@@ -78,6 +78,8 @@ def uninstall(tracefs: Tracefs, events: Sequence[tuple[str, str]]) -> None:
     Raises TracerError (FC0710) where one stays in use for two seconds; the others are gone then.
     """
     left = list(events)
+    if not left:
+        return
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE)

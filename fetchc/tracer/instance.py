@@ -11,13 +11,12 @@ import time
 
 from fetchc.tracer.refusals import refused_filter
 from fetchc.tracer.tasks import check_namespace, threads_of
-from fetchc.tracer.tracefs import refused
+from fetchc.tracer.tracefs import refused, refused_setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fetchc.diag.errors import TracerError
     from fetchc.tracer.tracefs import Tracefs
 
 __all__ = ["Instance", "remove_instance"]
@@ -47,7 +46,7 @@ class Instance:
         try:
             os.mkdir(self.path)
         except OSError as error:
-            raise _refused_setting("instances", error) from error
+            raise refused_setting("instances", error) from error
         self.write("mono", "trace_clock")
         self.write("0", "options/overwrite")
         self.write("1", "options/record-tgid")
@@ -66,14 +65,14 @@ class Instance:
         try:
             return self._tracefs.read("instances", self.name, file)
         except OSError as error:
-            raise _refused_setting(file, error) from error
+            raise refused_setting(file, error) from error
 
     def write(self, text: str, file: str) -> None:
         """Append to one of its files; raises TracerError (FC0709)."""
         try:
             self._tracefs.write(text, "instances", self.name, file)
         except OSError as error:
-            raise _refused_setting(f"`{text}` for {file}", error) from error
+            raise refused_setting(f"`{text}` for {file}", error) from error
 
     def switch(self, group: str, event: str | None, on: bool) -> None:
         """Enable or disable an event, or all of a group at once."""
@@ -121,11 +120,6 @@ class Instance:
                 if what in ("overrun", "dropped events"):
                     counted += int(number)
         return counted
-
-
-def _refused_setting(what: str, error: OSError) -> TracerError:
-    help = "ask for smaller buffers" if error.errno == errno.ENOMEM else None
-    return refused("FC0709", f"the kernel refused {what}", notes=(str(error),), help=help)
 
 
 def remove_instance(tracefs: Tracefs, name: str) -> bool:

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["RefusedDefinition", "refused_definition", "refused_filter"]
+__all__ = ["refused_definition", "refused_filter"]
 
 _ENTRY = re.compile(
     r"^\[[ \d.]+\] \w+: error: (?P<said>.*)\n  Command: (?P<command>.*)\n(?P<caret> *\^)\n?",
@@ -42,18 +42,7 @@ _MEANING = {
 }
 
 
-class RefusedDefinition(TracerError):
-    """A definition that the kernel did not take; ``line`` is the definition.
-
-    The places of the diagnostics are in ``line``.
-    """
-
-    def __init__(self, line: str, diagnostic: Diagnostic) -> None:
-        super().__init__((diagnostic,))
-        self.line = line
-
-
-def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> RefusedDefinition:
+def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> TracerError:
     """The kernel's refusal of ``line``, with its place in it.
 
     The place is of the line with one blank between its words, as the kernel quotes it.
@@ -73,7 +62,8 @@ def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> RefusedDe
     help = None
     if code == "FC0706":
         help = "see `fetchc list`, or give another name with --event"
-    return RefusedDefinition(quoted, Diagnostic(code, message, primary, notes=notes, help=help))
+    diagnostic = Diagnostic(code, message, primary, notes=notes, help=help)
+    return TracerError((diagnostic,), quoted)
 
 
 def refused_filter(text: str, shown: str, error: OSError) -> TracerError:

@@ -94,8 +94,8 @@ class Session:
         """Take plans, made for :attr:`group`; the kernel gets them at :meth:`start`.
 
         In a running session it gets them now, all of one call in few writes, and they are
-        switched on. Raises RefusedDefinition where it does not take one: then none of them is
-        there.
+        switched on. Raises TracerError (FC0705, FC0706) where it does not take one: then none of
+        them is there.
         """
         for plan in plans:
             if any(head(line) != (self.group, plan.event) for line in plan.definitions):

@@ -13,7 +13,7 @@ import os
 from fetchc.diag.errors import TracerError
 from fetchc.diag.model import Diagnostic
 
-__all__ = ["Tracefs", "find_tracefs", "refused"]
+__all__ = ["Tracefs", "find_tracefs", "refused", "refused_setting"]
 
 _USUAL = "/sys/kernel/tracing"
 _MOUNTING = f"mount it: `mount -t tracefs nodev {_USUAL}`"
@@ -24,6 +24,12 @@ def refused(
 ) -> TracerError:
     """An exception with one diagnostic, for ``raise refused(...)``."""
     return TracerError((Diagnostic(code, message, notes=notes, help=help),))
+
+
+def refused_setting(what: str, error: OSError) -> TracerError:
+    """The kernel's refusal of ``what``, a file of tracefs and what was to be in it."""
+    help = "ask for smaller buffers" if error.errno == errno.ENOMEM else None
+    return refused("FC0709", f"the kernel refused {what}", notes=(str(error),), help=help)
 
 
 class Tracefs:
