@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from _thread import RLock  # threading itself is dear to import
 
-from fetchc.debuginfo.program import open_program
+from fetchc.debuginfo.open import open_binary
 from fetchc.diag.errors import CompileError, reject
 from fetchc.driver.compile import Compiled, compile_argument
 from fetchc.driver.sites import find_site
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fetchc.driver.naming import Named
     from fetchc.driver.sites import Found
     from fetchc.driver.variables import Shown
-    from fetchc.emit.formats import Event, Written
     from fetchc.emit.formats import Event, Written
     from fetchc.ir.decode import Decode
     from fetchc.program import protocol
@@ -61,8 +60,15 @@ class Program:
     """One file: an executable or a shared library, with or without debug information."""
 
     def __init__(self, path: str) -> None:
-        self._program: protocol.Program = open_program(path)
+        self._program: protocol.Program = open_binary(path)
         self._lock = RLock()
+        self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
+
+    def _rules(self, version: str | None) -> Kernel:
+        wanted = version or running_version()
+        if wanted not in self._kernels:
+            self._kernels[wanted] = kernel_rules(wanted)
+        return self._kernels[wanted]
 
     @property
     def path(self) -> str:
@@ -121,19 +127,20 @@ class Program:
         ``kernel`` is the version whose rules hold: the running one's by default. Raises
         CompileError where the point cannot be found or probed.
         """
-        rules = kernel_rules(kernel or running_version())
+        rules = self._rules(kernel)
         point = None if at is None else parse_point(at)
         with self._lock:
             found = find_site(self._program, function, point, returns)
         return Probe(self._program, self._lock, found, rules)
 
-    def point(self, text: str, returns: bool = False) -> Probe:
-        """The probe point that an argument names itself: ``x @ main.f``."""
-        rules = kernel_rules(running_version())
-        point = parse_argument(text).point
+    def point(self, text: str, returns: bool = False) -> tuple[Probe, str]:
+        """The probe that an argument names itself (``x @ main.f``), and the argument without it."""
+        tree = parse_argument(text)
+        rules = self._rules(None)
         with self._lock:
-            found = find_site(self._program, None, point, returns)
-        return Probe(self._program, self._lock, found, rules)
+            found = find_site(self._program, None, tree.point, returns)
+        end = (tree.format or tree.expression).span.end
+        return Probe(self._program, self._lock, found, rules), text[:end]
 
     def argument(
         self,
@@ -146,7 +153,7 @@ class Program:
         if probe is not None:
             return probe.compile(text)
         tree = parse_argument(text)
-        rules = kernel_rules(kernel or running_version())
+        rules = self._rules(kernel)
         with self._lock:
             found = find_site(self._program, None, tree.point, returns)
         return Argument(Probe(self._program, self._lock, found, rules), text, tree)
@@ -182,6 +189,11 @@ class Probe:
     def offset(self) -> int:
         """Offset of the probed instruction in the file: what a definition needs."""
         return self._program.file_offset(self._found.site.address)
+
+    @property
+    def pushed_by_call(self) -> int:
+        """Bytes by which the stack pointer is less at a function's entry than at its return."""
+        return self._found.site.architecture.entry_stack_bytes
 
     @property
     def source(self) -> str | None:
@@ -284,34 +296,6 @@ class Probe:
             raise CompileError(problems)
         bodies = [(each.name, each.part.body) for each in listed]
         return definition(kind, group, event, path, offset, bodies)
-
-    def events(
-        self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
-    ) -> tuple[Event, ...]:
-        """What an output format is written from, an event an address."""
-        from fetchc.driver.backends import event as event_at
-
-        result = []
-        for probe, made in self.each(arguments):
-            names = probe.named(made)
-            one = event_at(probe._program, probe._found, names, probe._kernel, group, event)
-            result.append(one)
-        return tuple(result)
-
-    def written(
-        self,
-        format: str,
-        arguments: Sequence[Argument],
-        group: str | None = None,
-        event: str | None = None,
-    ) -> Written:
-        """What the tool ``perf`` or ``bpftrace`` takes to fetch ``arguments``; warnings about it.
-
-        Raises CompileError for what the tool cannot carry.
-        """
-        from fetchc.emit.formats import written
-
-        return written(format, self.events(arguments, group, event))
 
     def events(
         self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None

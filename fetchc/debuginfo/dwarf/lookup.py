@@ -49,6 +49,8 @@ _SCOPES = frozenset(
 # Above this many places of a string, walking all entries (80 MB/s) is cheaper than searching
 # .debug_info for each (1.7 GB/s).
 _MANY_STRINGS = 20
+# Walks of a unit in search of single functions, before a table of all is made in one.
+_WALKS = 4
 
 
 def _code_bytes(code: int) -> bytes:
@@ -74,12 +76,36 @@ def function_at(unit: Unit, address: Address) -> Die | None:
     found = _function_by_bytes(unit, address)
     if found is not None:
         return found
+    unit.walks += 1
+    if unit.walks > _WALKS:
+        if unit.functions is None:
+            unit.functions = _functions(unit)
+        start = unit.functions.get(address)
+        return None if start is None else Die(unit, start)
     # First without looking into functions, where nearly none are; then everywhere.
     for into in (_SCOPES, None):
         found = _function_by_walk(unit, address, into)
         if found is not None:
             return found
     return None
+
+
+def _functions(unit: Unit) -> dict[int, int]:
+    """The subprogram at each address where one starts, by its place in the unit."""
+    found: dict[int, int] = {}
+    for into in (_SCOPES, None):
+        for start, declaration, _ in walk.entries(unit, into):
+            if declaration.tag != c.DW_TAG_subprogram:
+                continue
+            ranged = declaration.form(c.DW_AT_ranges) is not None or declaration.has_indirect
+            if ranged or declaration.form(c.DW_AT_low_pc) is not None:
+                die = Die(unit, start)
+                low = die.address(c.DW_AT_low_pc)
+                if low is not None:
+                    found.setdefault(low, start)
+                for begin, _ in ranges(die) if ranged else ():
+                    found.setdefault(begin, start)
+    return found
 
 
 def _function_by_bytes(unit: Unit, address: Address) -> Die | None:

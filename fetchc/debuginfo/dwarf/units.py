@@ -45,6 +45,7 @@ class Unit:
         "die_offset",
         "encoding",
         "end",
+        "functions",
         "info",
         "kind",
         "little",
@@ -55,6 +56,7 @@ class Unit:
         "signature",
         "type_offset",
         "version",
+        "walks",
     )
 
     def __init__(
@@ -87,6 +89,8 @@ class Unit:
         self.type_offset = None if type_offset is None else DieOffset(base + start + type_offset)
         # Positions known to start an entry, in order; see walk.py.
         self.checkpoints = [first - start]
+        self.walks = 0  # of all entries, in search of functions
+        self.functions: dict[int, int] | None = None  # by address; see lookup.py
         self.recent = first - start  # the last one that a search asked for
         self._data: bytes | None = None
         self._table: AbbrevTable | None = None

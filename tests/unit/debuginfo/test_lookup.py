@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.api import Program
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.die import Die
 from fetchc.debuginfo.dwarf.info import DebugInfo
+from fetchc.debuginfo.dwarf.lookup import function_at
 from fetchc.debuginfo.elf import Elf
 from fetchc.units import Address
 from tests.support.dwarfwriter import (
@@ -20,6 +22,7 @@ from tests.support.dwarfwriter import (
     program,
     subprogram_die,
 )
+from tests.support.programs import fixture
 
 AT = 0x3E00  # an attribute that means nothing
 WIDTHS = list(product((4, 8), (True, False)))
@@ -258,3 +261,21 @@ def test_unit_of_an_address_by_aranges(tmp_path: Path, little: bool) -> None:
         assert found is not None
         assert found.name == name
     assert info.unit_of_address(Address(0x88)) is None
+
+
+@pytest.mark.parametrize("name", ["go/dnsforward/go1.27", "c/layouts/gcc-O2-dwarf5"])
+def test_many_functions_of_a_unit_are_found_by_a_table(name: str) -> None:
+    # What is found is what a walk for each finds, whichever of them it was.
+    program_ = Program(str(fixture(name)))
+    addresses = [program_.probe(each, "+0").address for each in list(program_.functions())[:300:7]]
+    info = DebugInfo(Elf(str(fixture(name))))
+    tabled = 0
+    for unit in info.units():
+        for address in [*addresses, 0x10]:
+            unit.walks = 0
+            walked = function_at(unit, Address(address))
+            unit.walks = 100
+            found = function_at(unit, Address(address))
+            assert (found and found.offset) == (walked and walked.offset)
+            tabled += found is not None and unit.functions is not None
+    assert tabled > 1 or "go" not in name
