@@ -41,6 +41,7 @@ class Symbol(Record):
     kind: int
     binding: int
     section: int
+    other: int = 0  # st_other
 
 
 class SymbolTable:
@@ -94,10 +95,10 @@ class SymbolTable:
     def _at(self, offset: int, name: str) -> Symbol:
         fields = self._entry.unpack(self._symbols.bytes_between(offset, offset + self._entry.size))
         if self._wide:
-            _, info, _, section, value, size = fields
+            _, info, other, section, value, size = fields
         else:
-            _, value, size, info, _, section = fields
-        return Symbol(name, Address(value), ByteSize(size), info & 15, info >> 4, section)
+            _, value, size, info, other, section = fields
+        return Symbol(name, Address(value), ByteSize(size), info & 15, info >> 4, section, other)
 
     def functions(self) -> Iterator[Symbol]:
         """Defined function symbols in the order of the table."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
+    from fetchc.target.model import Architecture
 
 __all__ = ["Found", "find_function", "find_site"]
 
@@ -57,7 +58,7 @@ def find_site(program: Program, name: str | None, point: Point | None, returns: 
     function, warnings = _function(program, name, point)
     machine = architecture(program.architecture)
     rules = language(function.language if function is not None else "c")
-    where, entry = _address(program, function, point, returns)
+    where, entry = _address(program, machine, function, point, returns)
     if returns:
         if function is None or not entry:
             raise reject("FC0206", "a return probe is of a whole function, not of an address in it")
@@ -65,7 +66,7 @@ def find_site(program: Program, name: str | None, point: Point | None, returns: 
 
         if must_not_be_returned_from(program, function):
             return _return_sites(program, rules, function, warnings)
-        where, entry = function.address, False
+        entry = False
     site = Site(program, machine, rules, function, where, entry, returns)
     kind = "return" if returns else "entry" if entry else "offset"
     if function is None:
@@ -139,6 +140,7 @@ def _function(
 
 def _address(
     program: Program,
+    machine: Architecture,
     function: Function | None,
     point: Point | None,
     returns: bool,
@@ -148,9 +150,10 @@ def _address(
         assert point is not None
         assert point.address is not None
         return Address(point.address), False
-    behind = _behind_stack_check(program, function)
+    first = program.local_entry(function) if machine.local_entries else 0
+    behind = first or _behind_stack_check(program, function)
     if point is None or (point.offset is None and point.address is None):
-        return Address(function.address + (0 if returns else behind)), True
+        return Address(function.address + (first if returns else behind)), True
     if point.address is not None:
         offset = point.address - function.address
     else:

@@ -72,6 +72,7 @@ def architecture(name: str) -> Architecture:
         entry_stack_bytes=ByteSize(raw["call"]["frame_bytes"]),
         result=raw["result"]["register"],
         on_wide_kernel=frozenset(raw["wide_kernel"]["registers"] if "wide_kernel" in raw else ()),
+        local_entries=raw["call"].get("local_entries", False),
     )
 
 

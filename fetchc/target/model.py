@@ -38,7 +38,8 @@ class Architecture(Record):
     "because ...". At a function's first instruction the CFA is the stack pointer plus
     ``entry_stack_bytes``. ``result`` is the register behind ``$retval``.
     ``on_wide_kernel``, of a 32-bit machine, are the names that a 64-bit kernel knows
-    when it runs such a program; none where it takes no probes of them.
+    when it runs such a program; none where it takes no probes of them. ``local_entries``:
+    a function can have two entries, and symbols say where the second is.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Architecture(Record):
     entry_stack_bytes: ByteSize
     result: str
     on_wide_kernel: frozenset[str] = frozenset()
+    local_entries: bool = False
 
     def __hash__(self) -> int:
         return hash(self.name)  # mappings have no hash; a name has one architecture
