@@ -80,6 +80,10 @@ class BtfProgram:
         """False: kernels have no IFUNC."""
         return False
 
+    def local_entry(self, function: Function) -> int:
+        """0: the kernel finds it by itself."""
+        return 0
+
     def is_only_inlined(self, name: str) -> bool:
         """False: what BTF lists has code of its own."""
         return False
@@ -202,6 +206,10 @@ class BtfProgram:
             if whole not in seen:
                 seen.add(whole)
                 yield whole
+
+    def runtime_types(self) -> None:
+        """None: the kernel has no types of Go."""
+        return
 
     def main_language(self) -> str:
         """C."""
