@@ -9,7 +9,7 @@ from fetchc.cli.output import exit_status
 from fetchc.cli.tracing.request import Refused, Usage, request
 from fetchc.cli.tracing.show import Show
 from fetchc.cli.tracing.targets import collect
-from fetchc.cli.tracing.watch import Asked, watch
+from fetchc.cli.tracing.watch import Ending, watch
 from fetchc.diag.codes import TITLES
 from fetchc.tracer.command import WAITING, Command
 from fetchc.tracer.kernelfilter import kernel_filter
@@ -46,6 +46,7 @@ def run(options: Options, output: Output) -> int:
     if not targets.chosen:
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
     with terminable(), session:
+        output.diagnostics(session.warnings(), "")  # what others left behind
         session.add(*[target.plan for target in targets.chosen])
         _kernel_filters(session, targets)
         if options.stack:
@@ -56,6 +57,7 @@ def run(options: Options, output: Output) -> int:
         else:
             status = _started(session, command, options, show, output)
         lost = session.lost
+        output.diagnostics(session.warnings(), "")
     if lost:
         output.say(f"warning: {lost} events were lost: the buffers were full")
     return status
@@ -75,14 +77,14 @@ def _traced(
     session: Session, targets: Targets, options: Options, show: Show, output: Output
 ) -> int:
     """Watch processes that run, or all of them."""
-    with Asked() as asked:
+    with Ending() as ending:
         if options.pids:
             session.only(options.pids)
         session.start()
         number = len({target.plan.function for target in targets.chosen})
         functions = "1 function" if number == 1 else f"{number} functions"
         output.say(f"tracing {functions} of {options.binary}; Ctrl-C ends it")
-        gone = watch(session, show.take, asked, None, options.pids, options.timeout)
+        gone = watch(session, show.take, ending, None, options.pids, options.timeout)
     for pid in gone:
         output.say(f"process {pid} has ended")
     show.end()
@@ -93,13 +95,14 @@ def _started(
     session: Session, command: Command, options: Options, show: Show, output: Output
 ) -> int:
     """Start the program when all is ready, and watch it; its exit status where it ends itself."""
-    with Asked() as asked:
+    with Ending() as ending:
         try:
             session.only([command.prepare()])
             session.start()
             command.go()
-            watch(session, show.take, asked, command, (), options.timeout)
-            status = command.exit_status if command.ended() and not asked.to_end else 0
+            show.learn(command.pid)
+            watch(session, show.take, ending, command, (), options.timeout)
+            status = command.exit_status if command.ended() and not ending.asked else 0
         finally:
             if not command.close():
                 output.say(f"`{command.words[0]}` goes on as process {command.pid}")

@@ -9,6 +9,7 @@ itself says where it was mapped.
 from __future__ import annotations
 
 import os
+import time
 from bisect import bisect_right
 
 from fetchc.record import Record
@@ -24,6 +25,7 @@ __all__ = ["Frame", "Stacks", "parse_maps"]
 
 _KEPT = 1 << 16  # frames remembered, of all processes
 _PROCESSES = 1024
+_FRESH = 1.0  # seconds that the maps of a process are believed without a hit that confirms them
 _RENEWALS = 16  # of a process's maps, for addresses that they do not have
 _EXECUTABLE = 1  # PF_X
 _UPROBES = "[uprobes]"  # where the kernel lets a function return to that has a return probe
@@ -76,9 +78,23 @@ class Stacks:
             frames.append(frame)
         return frames
 
-    def function_at(self, event: Event, address: int) -> str | None:
-        """The name of the function at ``address``, with the distance where it is inside of it."""
-        frame = self.frames(event, (address,))[0]
+    def learn(self, pid: int) -> None:
+        """Read the maps of a process now."""
+        self._keep(pid, _Maps(self._read(pid)))
+
+    def name(self, thread: int, address: int) -> str | None:
+        """The function at an address of a thread's program; with the distance, where inside.
+
+        For values, which are made before their event: nothing says that the maps still hold, so
+        those of a process that lives are read anew after a while.
+        """
+        maps = self._maps.get(thread)
+        if maps is None or time.monotonic() - maps.read_at > _FRESH:
+            fresh = self._read(thread)
+            if maps is None or fresh:
+                maps = _Maps(fresh)
+                self._keep(thread, maps)
+        frame = self._frames.get((thread, address)) or self._frame(maps, thread, address)
         if frame.function is None:
             return None
         return f"{frame.function}+{frame.offset:#x}" if frame.offset else frame.function
@@ -86,14 +102,17 @@ class Stacks:
     def _maps_of(self, event: Event) -> _Maps:
         maps = self._maps.get(event.pid)
         if maps is None or not maps.explains(event, self._real(event.plan.path)):
-            self._forget(event.pid)
             maps = _Maps(self._read(event.pid))
             if not maps.explains(event, self._real(event.plan.path)):
                 maps = _Maps(self._by_hit(event))
-            if len(self._maps) >= _PROCESSES:
-                self._forget(next(iter(self._maps)))
-            self._maps[event.pid] = maps
+            self._keep(event.pid, maps)
         return maps
+
+    def _keep(self, pid: int, maps: _Maps) -> None:
+        self._forget(pid)
+        if len(self._maps) >= _PROCESSES:
+            self._forget(next(iter(self._maps)))
+        self._maps[pid] = maps
 
     def _real(self, path: str) -> str:
         if path not in self._paths:
@@ -172,11 +191,12 @@ class Stacks:
 class _Maps:
     """The mappings of a process, in order."""
 
-    __slots__ = ("_mappings", "_starts", "renewals")
+    __slots__ = ("_mappings", "_starts", "read_at", "renewals")
 
     def __init__(self, mappings: list[Mapping]) -> None:
         self._mappings = mappings
         self._starts = [mapping.start for mapping in mappings]
+        self.read_at = time.monotonic()
         self.renewals = 0
 
     def renew(self, mappings: list[Mapping]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.calls import Hits
 from fetchc.cli.tracing.targets import CALLER
+from fetchc.tracer.stacks import Stacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from fetchc.cli.tracing.targets import Target
     from fetchc.cli.tracing.text import TextLines
     from fetchc.tracer.model import Event
-    from fetchc.tracer.stacks import Frame, Stacks
+    from fetchc.tracer.stacks import Frame
 
 __all__ = ["Show"]
 
@@ -43,7 +44,8 @@ class Show:
         self._json = options.format == "jsonl"
         timed = options.latency or options.since is not None
         self._lines = _lines(targets, timed, self._json) if lines else None
-        self._stacks = _stacks() if options.stack else None
+        self._stacks = Stacks()
+        self._with_stack = options.stack
         self._tallies: list[HistogramTally | Summary] = []
         self._histogram: HistogramTally | None = None
         if options.summary or options.histogram is not None:
@@ -68,7 +70,7 @@ class Show:
                 for tally in self._tallies:
                     tally.add(hit)
                 if self._lines is not None:
-                    frames = () if self._stacks is None else self._frames(hit, self._stacks)
+                    frames = self._frames(hit) if self._with_stack else ()
                     lines.append(self._lines.line(hit, frames))
                 if self._left is not None:
                     self._left -= 1
@@ -81,13 +83,21 @@ class Show:
                 self._output.flush()
         return False
 
-    def _frames(self, hit: Hit, stacks: Stacks) -> list[Frame]:
+    def learn(self, pid: int) -> None:
+        """Look at the memory maps of a process that has just begun: it may end soon."""
+        self._stacks.learn(pid)
+
+    def symbol(self, thread: int, address: int) -> str | None:
+        """What a function pointer of a thread's program leads to."""
+        return self._stacks.name(thread, address)
+
+    def _frames(self, hit: Hit) -> list[Frame]:
         event = hit.event
         addresses = event.stack or (event.address,)
         caller = event.args.get(CALLER) if hit.target.caller else None
         if isinstance(caller, int) and caller not in addresses[:2]:
             addresses = (addresses[0], caller, *addresses[1:])
-        return stacks.frames(event, addresses)
+        return self._stacks.frames(event, addresses)
 
     def end(self) -> None:
         """Print what was counted, and say what was left out of it."""
@@ -110,9 +120,3 @@ def _lines(targets: Sequence[Target], timed: bool, json: bool) -> TextLines | Js
     from fetchc.cli.tracing.text import TextLines
 
     return TextLines(targets, timed)
-
-
-def _stacks() -> Stacks:
-    from fetchc.tracer.stacks import Stacks
-
-    return Stacks()

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     # Takes a batch of events; True: that was the last one wanted.
     Sink = Callable[[Iterable[Event]], bool]
 
-__all__ = ["Asked", "watch"]
+__all__ = ["Ending", "watch"]
 
 _TURN = 0.05  # seconds after which the ends are looked at
 
 
-class Asked:
+class Ending:
     """A context manager: SIGINT, SIGTERM and SIGHUP ask for an end, and interrupt nothing.
 
     So that what was recorded is still shown. The second one ends at once, as it would without
@@ -33,10 +33,10 @@ class Asked:
     """
 
     def __init__(self) -> None:
-        self.to_end = False
+        self.asked = False
         self._before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
 
-    def __enter__(self) -> Asked:
+    def __enter__(self) -> Ending:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             before = signal.getsignal(number)
             if before is not signal.SIG_IGN:
@@ -53,7 +53,7 @@ class Asked:
         self._restore()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.to_end = True
+        self.asked = True
         self._restore()
 
     def _restore(self) -> None:
@@ -65,14 +65,14 @@ class Asked:
 def watch(
     session: Session,
     sink: Sink,
-    asked: Asked,
+    ending: Ending,
     command: Command | None,
     pids: Iterable[int],
     timeout: float | None,
 ) -> list[int]:
     """Run a started session to its end, and show all that was recorded until then.
 
-    It ends when ``asked``, after ``timeout`` seconds, with the program or the last of the
+    It ends when it is asked to, after ``timeout`` seconds, with the program or the last of the
     processes it watches, when the sink has enough, or when nobody reads standard output.
     Returns the processes that ended meanwhile.
     """
@@ -82,7 +82,7 @@ def watch(
     enough = False
     while not enough:
         # Looked at first: what the program did before its end is then in the buffers.
-        over = asked.to_end or (command is not None and command.ended()) or reader.left()
+        over = ending.asked or (command is not None and command.ended()) or reader.left()
         gone += [pid for pid in waiting if not _lives(pid)]
         waiting = [pid for pid in waiting if pid not in gone]
         if over or (gone and not waiting):

@@ -68,9 +68,34 @@ def test_frames_by_the_maps(tmp_path: Path, code: dict[str, int]) -> None:
         "[unknown] 0x7f0000004010",
         "[unknown] 0x10",
     ]
-    assert stacks.function_at(event(code["visit"]), code["chain"] + SHIFT) == "chain"
-    assert stacks.function_at(event(code["visit"]), code["chain"] + 1 + SHIFT) == "chain+0x1"
-    assert stacks.function_at(event(code["visit"]), 0x10) is None
+    assert stacks.name(PID, code["chain"] + SHIFT) == "chain"
+    assert stacks.name(PID, code["chain"] + 1 + SHIFT) == "chain+0x1"
+    assert stacks.name(PID, 0x10) is None
+
+
+def test_names_of_a_process_that_ended_soon(tmp_path: Path, code: dict[str, int]) -> None:
+    folder = tmp_path / str(PID)
+    folder.mkdir()
+    (folder / "maps").write_text(maps_of(str(BINARY)))
+    stacks = Stacks(str(tmp_path))
+    stacks.learn(PID)
+    (folder / "maps").unlink()
+    assert stacks.name(PID, code["chain"] + SHIFT) == "chain"
+    assert stacks.name(PID + 1, code["chain"] + SHIFT) is None
+
+
+def test_maps_are_read_again_after_a_while(
+    tmp_path: Path, code: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / str(PID)
+    folder.mkdir()
+    (folder / "maps").write_text(maps_of(str(BINARY)))
+    stacks = Stacks(str(tmp_path))
+    assert stacks.name(PID, code["chain"] + SHIFT) == "chain"
+    (folder / "maps").write_text(maps_of("/no/such/program"))
+    assert stacks.name(PID, code["chain"] + SHIFT) == "chain"
+    monkeypatch.setattr("fetchc.tracer.stacks._FRESH", -1.0)
+    assert stacks.name(PID, code["chain"] + SHIFT) is None
 
 
 def test_a_process_that_has_ended_still_shows_the_probed_file(
