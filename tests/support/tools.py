@@ -1,0 +1,189 @@
+"""The tracers that fetchc writes for, run on one program: what each printed of every hit.
+
+All record only the program that they start, on one processor, so that hits come in the order of
+calls; what they put into the kernel has a group or name of fetchc's and is taken out again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.tracefs import unavailable
+
+__all__ = ["Told", "missing", "run_bpftrace", "run_perf", "run_uprobe"]
+
+Told = dict[str, list[dict[str, str]]]
+"""What a tool printed: for each event its hits, the printed values by name."""
+
+_SECONDS = 60
+_NAME = r"\w+(?:\[\d+:\d+\])?"
+_VALUE = re.compile(
+    rf' ({_NAME})=("[^\0]*?"(?=$| {_NAME}=)|\{{[^\0]*?\}}(?=$| {_NAME}=)|[^\s"{{]+)', re.DOTALL
+)
+
+
+def missing(tool: str) -> str | None:
+    """Why ``tool`` cannot run here, None where it can."""
+    return unavailable() or (None if shutil.which(tool) else f"no {tool}: .ci/setup installs it")
+
+
+def run_bpftrace(text: str, binary: Path, folder: Path) -> tuple[Told, str]:
+    """Run a program as its first line says, on ``binary``: the hits, what the binary printed."""
+    program, output = folder / "program.bt", folder / "output"
+    program.write_text(text + "\n")
+    program.chmod(0o755)
+    command: list[str | os.PathLike[str]] = [program, "-o", output, "-c", str(binary)]
+    printed = _run(command).rstrip("\n")  # it ends with a line of its own
+    told: Told = defaultdict(list)
+    first, *lines = output.read_text().split("\n")
+    assert first.startswith("Attaching "), first
+    for line in lines:
+        if line.startswith("Lost "):
+            raise AssertionError(f"bpftrace lost events: {line}")
+        if line:
+            _line(told, line)
+    _joined(told)
+    return told, printed
+
+
+def _line(told: Told, line: str) -> None:
+    matched = re.fullmatch(r".*?-\d+ (\w+):(.*)", line)
+    if matched is None:
+        raise AssertionError(f"not a line of an event: {line!r}")
+    found = dict(_values(matched[2], line))
+    hits = told[matched[1]]
+    if not hits or any(name in hits[-1] for name in found):
+        hits.append({})
+    hits[-1].update(found)
+
+
+def _values(text: str, line: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    for match in _VALUE.finditer(text):
+        if match.start() != position:
+            break
+        yield match[1], match[2]
+        position = match.end()
+    if position != len(text):
+        raise AssertionError(f"not values: {text[position:]!r} in {line!r}")
+
+
+def _joined(told: Told) -> None:
+    # Ranges of a list, a[0:40]= and a[40:64]=, are the list.
+    for hits in told.values():
+        for hit in hits:
+            for name in [name for name in hit if name.endswith("]")]:
+                whole = name.partition("[")[0]
+                inside = hit.pop(name)[1:-1]
+                hit[whole] = f"{{{hit[whole][1:-1]},{inside}}}" if whole in hit else f"{{{inside}}}"
+
+
+def run_perf(commands: str, group: str, binary: Path, folder: Path) -> tuple[Told, str]:
+    """Run command lines of ``perf probe``, record ``binary``, and read the record back."""
+    data = folder / "perf.data"
+    with _perf_probes(commands, group):
+        record: list[str | os.PathLike[str]] = [
+            "perf",
+            "record",
+            "-q",
+            "-e",
+            f"{group}:*",
+            "-o",
+            data,
+            "--",
+            binary,
+        ]
+        printed = _run(record)
+    shown = _run(["perf", "script", "-i", data, "-F", "event,trace"])
+    told: Told = defaultdict(list)
+    for line in shown.splitlines():
+        match = re.fullmatch(rf"\s*{group}:(\w+): +\([0-9a-f <-]+\)(.*)", line)
+        if match is None:
+            raise AssertionError(f"not a line of an event: {line!r}")
+        told[match[1]].append(dict(_values(match[2], line)))
+    return told, printed
+
+
+@contextmanager
+def _perf_probes(commands: str, group: str) -> Iterator[None]:
+    try:
+        for command in commands.splitlines():
+            assert shlex.split(command)[:2] == ["perf", "probe"], command
+            _run(["sh", "-c", command])
+        yield
+    finally:
+        subprocess.run(
+            ["perf", "probe", "-q", "-d", f"{group}:*"], capture_output=True, timeout=_SECONDS
+        )
+
+
+def run_uprobe(definition: str, binary: Path) -> list[str]:
+    """Run perf-tools' ``uprobe`` on a definition while ``binary`` runs: the lines it printed.
+
+    The tool looks for tracefs below debugfs: a mount namespace of its own shows it there. Its
+    own group is ``uprobes``; it takes its event out again when it is interrupted.
+    """
+    event = definition.split()[0].partition(":")[2]
+    script = """
+        mount -t tmpfs nodev /sys/kernel/debug && mkdir /sys/kernel/debug/tracing &&
+        mount --bind /sys/kernel/tracing /sys/kernel/debug/tracing && exec uprobe-perf "$1"
+    """
+    tool = subprocess.Popen(
+        ["unshare", "--mount", "bash", "-c", script, "bash", definition],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        encoding="utf-8",
+    )
+    shown: list[str] = []
+    try:
+        _until(Path(f"/sys/kernel/tracing/events/uprobes/{event}/enable"), tool)
+        _run([binary])
+        assert tool.stdout is not None
+        while len(shown) < 3:
+            line = tool.stdout.readline()
+            assert line, shown
+            shown.append(line.rstrip("\n"))
+    finally:
+        os.killpg(tool.pid, signal.SIGINT)
+        rest, _ = tool.communicate(timeout=_SECONDS)
+    return [*shown, *rest.splitlines()]
+
+
+def _until(switch: Path, tool: subprocess.Popen[str]) -> None:
+    for _ in range(100):
+        if switch.exists() and switch.read_text().strip() == "1":
+            return
+        if tool.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise AssertionError(f"{switch} was not switched on")
+
+
+def _run(command: Sequence[str | os.PathLike[str]]) -> str:
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_SECONDS,
+        encoding="utf-8",
+        preexec_fn=_one_processor,
+    )
+    if done.returncode:
+        raise AssertionError(f"{command[0]} ends with {done.returncode}:\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def _one_processor() -> None:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
