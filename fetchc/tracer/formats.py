@@ -36,7 +36,8 @@ def _field(line: str) -> Field:
     whole = int(matched["size"])
     text = matched["type"].startswith(_TEXT)
     size = 4 if text else whole
-    array = matched["array"] is not None or matched["type"] == _TEXT + "[]"
+    # `char[][2] s` where the kernel fetches two texts.
+    array = matched["array"] is not None or (text and matched["type"] != _TEXT)
     if array and not text:
         size = _element(matched["type"], matched["array"], whole)
     if array and (size == 0 or whole % size):

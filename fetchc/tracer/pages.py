@@ -56,6 +56,8 @@ def samples(page: bytes, layout: Layout, cpu: int) -> list[Sample]:
 
     Raises ValueError where a record reaches out of the page's data.
     """
+    if len(page) < layout.data or len(page) % 4:
+        raise ValueError(f"a page of {len(page)} bytes")
     words = memoryview(page).cast("I")
     at = layout.stamp // 4
     now = words[at] | words[at + 1] << 32
@@ -64,6 +66,18 @@ def samples(page: bytes, layout: Layout, cpu: int) -> list[Sample]:
     if end > len(words):
         raise ValueError(f"a page of {len(page)} bytes says that it holds more")
     found: list[Sample] = []
+    try:
+        _read(page, words[:end], start, now, cpu, found)
+    except IndexError:
+        raise ValueError("a record reaches out of its page") from None
+    return found
+
+
+def _read(
+    page: bytes, words: memoryview, start: int, now: int, cpu: int, found: list[Sample]
+) -> None:
+    # Raises IndexError where a record is longer than `words`, the page up to its data's end.
+    end = len(words)
     append = found.append
     while start < end:
         head = words[start]
@@ -74,10 +88,10 @@ def samples(page: bytes, layout: Layout, cpu: int) -> list[Sample]:
                 first, after = start + 1, start + 1 + kind
             else:  # the next word has the length, its own 4 bytes counted
                 first, after = start + 2, start + 1 + (words[start + 1] + 3) // 4
-            if after > end or after < first + 2:
-                raise ValueError(f"a record at {start * 4} reaches out of its page")
-            data = page[first * 4 : after * 4]
-            append(Sample(words[first] & 0xFFFF, cpu, now, words[first + 1], data))
+            if after > end:
+                raise IndexError
+            event, thread = words[first] & 0xFFFF, words[first + 1]
+            append(Sample(event, cpu, now, thread, page[first * 4 : after * 4]))
             start = after
         elif kind == _TIME_EXTEND:
             now += (words[start + 1] << 27) + (head >> 5)
@@ -92,4 +106,3 @@ def samples(page: bytes, layout: Layout, cpu: int) -> list[Sample]:
                 break
             now += delta if delta > 1 else 0  # a dropped record; 1 stands for 0 there
             start += 1 + (words[start + 1] + 3) // 4
-    return found

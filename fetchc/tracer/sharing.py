@@ -57,7 +57,7 @@ def shared(plans: Sequence[Plan], filters: Mapping[str, str], kernel: Kernel) ->
         signature = _signature(plan.definitions[0])
         letter = plan.definitions[0][0]
         key = (letter, signature, filters.get(plan.event))
-        room = all(_fits(line, signature, kernel) for line in plan.definitions)
+        room = _fits(plan, signature, kernel)
         alike.setdefault(key if room else number, []).append(plan)
     return [_event(group) for group in alike.values()]
 
@@ -84,10 +84,13 @@ def _which(number: int) -> str:
     return f"{WHICH}=\\{number}:u32"
 
 
-def _fits(line: str, signature: Signature, kernel: Kernel) -> bool:
+def _fits(plan: Plan, signature: Signature, kernel: Kernel) -> bool:
     if not kernel.has("several_probes_in_event") or len(signature) >= kernel.arguments:
         return False
-    if len(os.fsencode(line)) + 1 + len(_which(_MOST)) > kernel.line_bytes:
+    longest = max(len(os.fsencode(line)) for line in plan.definitions)
+    # The event is called as one of the others, which may have a longer name.
+    longest += kernel.event_name_bytes - len(plan.event)
+    if longest + 1 + len(_which(_MOST)) > kernel.line_bytes:
         return False
     if kernel.event_bytes is None:
         return True

@@ -1,0 +1,151 @@
+"""Pages of the ring buffer, built word by word."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.tracer.pages import Layout, parse_layout, samples
+
+PAGE = """\
+\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
+\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;
+\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;
+\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;
+"""
+EVENT = """\
+# compressed entry header
+\ttype_len    :    5 bits
+\ttime_delta  :   27 bits
+\tarray       :   32 bits
+
+\tpadding     : type == 29
+\ttime_extend : type == 30
+\ttime_stamp  : type == 31
+\tdata max type_len  == 28
+"""
+LAYOUT = Layout(0, 8, 16, 4096)
+START = 5_000_000_000
+
+
+def word(kind: int, delta: int) -> bytes:
+    return struct.pack("<I", kind | delta << 5)
+
+
+def record(event: int, thread: int, values: bytes = b"", delta: int = 1) -> bytes:
+    body = struct.pack("<HBBi", event, 0, 0, thread) + values
+    assert len(body) % 4 == 0
+    return word(len(body) // 4, delta) + body
+
+
+def long_record(event: int, thread: int, values: bytes, delta: int) -> bytes:
+    body = struct.pack("<HBBi", event, 0, 0, thread) + values
+    padded = body + bytes(-len(body) % 4)
+    return word(0, delta) + struct.pack("<I", len(body) + 4) + padded
+
+
+def page(*parts: bytes, flags: int = 0, length: int | None = None) -> bytes:
+    data = b"".join(parts)
+    commit = (len(data) if length is None else length) | flags
+    return (struct.pack("<QQ", START, commit) + data).ljust(4096, b"\xff")
+
+
+def test_the_layout_of_the_running_kernels() -> None:
+    assert parse_layout(PAGE, EVENT) == LAYOUT
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("offset:16", "offset:18"),
+        ("timestamp", "stamp"),
+        ("size:8;\tsigned:0", "size:4;\tsigned:0"),
+    ],
+)
+def test_other_pages_are_not_read(text: str, other: str) -> None:
+    with pytest.raises(ValueError, match="unknown layout"):
+        parse_layout(PAGE.replace(text, other), EVENT)
+
+
+@pytest.mark.parametrize(("text", "other"), [("27 bits", "28 bits"), ("== 29", "== 28")])
+def test_other_records_are_not_read(text: str, other: str) -> None:
+    with pytest.raises(ValueError, match="unknown layout"):
+        parse_layout(PAGE, EVENT.replace(text, other))
+
+
+def test_records_bear_event_thread_and_time() -> None:
+    found = samples(page(record(7, 100, b"abcd", 3), record(8, 101, b"", 4)), LAYOUT, 1)
+    assert [(s.event, s.cpu, s.nanoseconds, s.thread) for s in found] == [
+        (7, 1, START + 3, 100),
+        (8, 1, START + 7, 101),
+    ]
+    assert found[0].data == struct.pack("<HBBi", 7, 0, 0, 100) + b"abcd"
+    assert found[0].stack == ()
+
+
+def test_a_record_of_more_than_28_words_has_its_length_in_front() -> None:
+    found = samples(page(long_record(9, 5, b"x" * 301, 2), record(7, 6)), LAYOUT, 0)
+    assert found[0].data[8 : 8 + 301] == b"x" * 301
+    assert len(found[0].data) == 312
+    assert found[1].thread == 6
+
+
+def test_long_waits_and_absolute_times() -> None:
+    extend = word(30, 5) + struct.pack("<I", 3)
+    stamp = word(31, 9) + struct.pack("<I", 64)
+    found = samples(page(extend, record(7, 1, delta=1), stamp, record(7, 1, delta=2)), LAYOUT, 0)
+    assert [s.nanoseconds for s in found] == [START + (3 << 27) + 6, (64 << 27) + 11]
+
+
+def test_an_absolute_time_lacks_the_upper_bits_of_a_late_page() -> None:
+    late = struct.pack("<QQ", 3 << 59, 20) + word(31, 9) + struct.pack("<I", 64) + record(7, 1)
+    (found,) = samples(late, LAYOUT, 0)
+    assert found.nanoseconds == (3 << 59) + (64 << 27) + 10
+
+
+def test_dropped_records_leave_their_time() -> None:
+    gone = word(29, 40) + struct.pack("<I", 8) + b"gone"
+    free = word(29, 1) + struct.pack("<I", 8) + b"gone"
+    found = samples(page(gone, free, record(7, 1, delta=2)), LAYOUT, 0)
+    assert [s.nanoseconds for s in found] == [START + 42]
+
+
+def test_padding_ends_the_page() -> None:
+    assert len(samples(page(record(7, 1), word(29, 0), record(7, 2)), LAYOUT, 0)) == 1
+
+
+def test_flags_of_missed_events_are_no_length() -> None:
+    for flags in (1 << 31, 1 << 30, 3 << 30):
+        assert len(samples(page(record(7, 1), flags=flags), LAYOUT, 0)) == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        page(record(7, 1), length=4084),
+        page(record(7, 1), length=8),
+        page(word(0, 1)),
+        page(word(30, 1)),
+        page(word(29, 5)),
+        page(word(1, 1) + b"abcd"),
+        b"",
+        bytes(15),
+        bytes(18),
+    ],
+)
+def test_what_reaches_out_of_its_page_is_refused(broken: bytes) -> None:
+    with pytest.raises(ValueError, match="page"):
+        samples(broken, LAYOUT, 0)
+
+
+@given(st.binary(max_size=400), st.integers(0, 1 << 32))
+def test_any_bytes_are_read_or_refused(data: bytes, commit: int) -> None:
+    whole = struct.pack("<QQ", START, commit) + data + bytes(-len(data) % 4)
+    try:
+        found = samples(whole, LAYOUT, 0)
+    except ValueError:
+        return
+    assert sum(len(each.data) + 4 for each in found) <= len(data) + 3
