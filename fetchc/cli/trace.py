@@ -52,6 +52,7 @@ def run(options: Options, output: Output) -> int:
         if options.stack:
             session.stacks()
         show = Show(targets.chosen, options, wanted.lines, output, WAITING if command else None)
+        session.symbol = show.symbol
         if command is None:
             status = _traced(session, targets, options, show, output)
         else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.calls import Hits
 from fetchc.cli.tracing.targets import CALLER
+from fetchc.tracer.kinds import Hexadecimal, SymbolName
+from fetchc.tracer.shape import Leaf
 from fetchc.tracer.stacks import Stacks
 
 TYPE_CHECKING = False
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from fetchc.cli.tracing.targets import Target
     from fetchc.cli.tracing.text import TextLines
     from fetchc.tracer.model import Event
+    from fetchc.tracer.shape import Shape
     from fetchc.tracer.stacks import Frame
 
 __all__ = ["Show"]
@@ -46,6 +49,10 @@ class Show:
         self._lines = _lines(targets, timed, self._json) if lines else None
         self._stacks = Stacks()
         self._with_stack = options.stack
+        self._pointers = {
+            each.plan.event: [one.label for one in each.plan.values if _is_function(one.shape)]
+            for each in targets
+        }
         self._tallies: list[HistogramTally | Summary] = []
         self._histogram: HistogramTally | None = None
         if options.summary or options.histogram is not None:
@@ -64,6 +71,8 @@ class Show:
             for event in events:
                 if event.comm == self._waiting:
                     continue
+                for label in self._pointers[event.plan.event]:
+                    self._name_pointer(event, label)
                 hit = self._hits.hit(event)
                 if hit is None:
                     continue
@@ -91,6 +100,14 @@ class Show:
         """What a function pointer of a thread's program leads to."""
         return self._stacks.name(thread, address)
 
+    def _name_pointer(self, event: Event, label: str) -> None:
+        # Of a process that ended before it was looked at, the hit tells where its code was.
+        value = event.args.get(label)
+        if isinstance(value, Hexadecimal) and value:
+            (frame,) = self._stacks.frames(event, (value,))
+            if frame.function is not None and not frame.offset:
+                event.args[label] = SymbolName(frame.function)
+
     def _frames(self, hit: Hit) -> list[Frame]:
         event = hit.event
         addresses = event.stack or (event.address,)
@@ -110,6 +127,10 @@ class Show:
                 self._output.say(f"note: {remark}")
         if self._hits.forgotten:
             self._output.say(f"note: {self._hits.forgotten} calls did not return in time to count")
+
+
+def _is_function(shape: Shape) -> bool:
+    return isinstance(shape, Leaf) and shape.decode.kind == "symbol"
 
 
 def _lines(targets: Sequence[Target], timed: bool, json: bool) -> TextLines | JsonLines:

@@ -52,14 +52,10 @@ class TextLines:
         if process is None:
             process = self._process(event.comm, event.pid, event.thread)
         args, widths = event.args, self._widths[name]
-        faults = event.faults
         cells = []
         for number, (label, head) in enumerate(self._labels[name]):
             value = args[label]
-            if value is None and label in faults:
-                cell = head + "(fault)"
-            else:
-                cell = head + printed(value)
+            cell = f"{head}{value}" if type(value) is int else head + printed(value)
             length = len(cell)
             if length > widths[number] and length <= _VALUE + len(head):
                 widths[number] = length
