@@ -65,6 +65,9 @@ def _one(value: Value, store: Store) -> str:
 
 def decoded(shown: str, decode: Decode) -> list[Value]:
     """The values of what the event shows, as ``decode`` says."""
+    if decode.kind == "text" and shown.startswith("{0x"):  # a counted text, in words
+        numbers = [int(word, 0) for word in shown.strip("{}").split(",")]
+        return [b"".join([number.to_bytes(8, "little") for number in numbers])]
     if decode.kind == "text":
         if decode.count is None:
             found = [shown]

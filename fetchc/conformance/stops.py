@@ -1,7 +1,7 @@
 """Registers and stack of a program at chosen addresses, by ptrace; x86-64 only.
 
 Each address is stopped at once. The program must come by on its first thread, and must
-not be position-independent.
+not be position-independent. No privilege is needed: the program is a child that asks for it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from fetchc.conformance.errors import refused
+from fetchc.record import Record
 
 __all__ = ["Stop", "run_with_stops", "unavailable"]
 
@@ -28,6 +31,7 @@ _BY_DWARF = {
     **{8: 9, 9: 8, 10: 7, 11: 6, 12: 3, 13: 2, 14: 1, 15: 0},
 }
 _STACK_BYTES = 4096
+_SECONDS = 60
 
 _LAUNCHER = """
 import ctypes, os, sys
@@ -37,8 +41,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-@dataclass
-class Stop:
+class Stop(Record):
     """Registers by DWARF number (16 bytes each, vectors too) and the stack from its pointer."""
 
     registers: dict[int, bytes]
@@ -53,19 +56,60 @@ def unavailable() -> str | None:
     return None
 
 
-def run_with_stops(binary: Path, addresses: Iterable[int]) -> tuple[str, dict[int, Stop]]:
-    """Run the program to its end: what it printed, and the stop at each address it came by."""
+def run_with_stops(
+    binary: Path, addresses: Iterable[int], seconds: float = _SECONDS
+) -> tuple[str, dict[int, Stop]]:
+    """Run the program to its end: what it printed, and the stop at each address it came by.
+
+    Raises ConformanceError where it takes longer than ``seconds`` (FC0803), does not end well
+    (FC0805), or cannot be traced (FC0806).
+    """
     output = binary.with_suffix(".out")
     with output.open("wb") as stream:
         child = subprocess.Popen([sys.executable, "-c", _LAUNCHER, str(binary)], stdout=stream)
+    late = threading.Timer(seconds, child.kill)
+    late.start()
     try:
         stops = _follow(child.pid, addresses)
+    except _Ended as ended:
+        if late.finished.is_set():
+            raise refused(
+                "FC0803",
+                f"`{binary.name}` did not end within {seconds:g} s under ptrace",
+                "run it by hand to see what it waits for",
+            ) from None
+        raise _explained(binary, ended.status) from None
     finally:
+        late.cancel()
         child.poll()
         if child.returncode is None:
             child.kill()
         child.wait()
     return output.read_text(), stops
+
+
+class _Ended(Exception):
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
+def _explained(binary: Path, status: int) -> Exception:
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 99:
+        return refused(
+            "FC0806",
+            "ptrace is not permitted here",
+            "allow it: `sysctl kernel.yama.ptrace_scope=1`, in a container CAP_SYS_PTRACE",
+        )
+    how = (
+        f"ended with status {os.WEXITSTATUS(status)}"
+        if os.WIFEXITED(status)
+        else f"was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    )
+    return refused(
+        "FC0805",
+        f"`{binary.name}` {how} under ptrace",
+        "run a program of this toolchain by hand: it may be built for another machine",
+    )
 
 
 def _follow(pid: int, addresses: Iterable[int]) -> dict[int, Stop]:
@@ -80,7 +124,8 @@ def _follow(pid: int, addresses: Iterable[int]) -> dict[int, Stop]:
     stops: dict[int, Stop] = {}
     replaced: dict[int, bytes] = {}
     _, status = os.waitpid(pid, _WALL)
-    assert os.WIFSTOPPED(status), "the launcher could not be traced"
+    if not os.WIFSTOPPED(status):
+        raise _Ended(status)
     request(_SET_OPTIONS, ctypes.c_void_p(_EXIT_KILL))
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
         for address in set(addresses):
@@ -91,8 +136,8 @@ def _follow(pid: int, addresses: Iterable[int]) -> dict[int, Stop]:
             request(_CONTINUE, ctypes.c_void_p(passed))
             _, status = os.waitpid(pid, _WALL)
             if not os.WIFSTOPPED(status):
-                assert os.WIFEXITED(status), f"ended by signal {os.WTERMSIG(status)}"
-                assert os.WEXITSTATUS(status) == 0, f"exit status {os.WEXITSTATUS(status)}"
+                if status:
+                    raise _Ended(status)
                 return stops
             passed = os.WSTOPSIG(status)
             if passed != signal.SIGTRAP:

@@ -14,6 +14,7 @@ from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.abi.signature import dictionary_position, passed
 from fetchc.code.instructions import instruction_starts
 from fetchc.code.stack_check import after_stack_check
+from fetchc.conformance.go.run import build_go
 from fetchc.conformance.stops import Stop, run_with_stops, unavailable
 from fetchc.debuginfo.program import open_program
 from fetchc.program.model import Function, Variable
@@ -23,7 +24,7 @@ from fetchc.program.types import ArrayType, ComplexType, NamedType, QualifiedTyp
 from fetchc.target.model import Convention, GoRules
 from fetchc.units import Address, TypeId
 from tests.support.go_signatures import GoSignatures
-from tests.support.toolchains import GO_VERSIONS, build_go, require
+from tests.support.toolchains import GO_VERSIONS, go_build, require
 
 FUNCTIONS = 60
 
@@ -38,7 +39,7 @@ class Traced:
 
     def __init__(self, seed: int, version: str, folder: Path) -> None:
         self.signatures = GoSignatures(seed, FUNCTIONS, generics=version != "1.15")
-        binary = build_go(self.signatures.source(), version, folder)
+        binary = build_go(self.signatures.source(), go_build(version, folder), folder)
         self.program = open_program(str(binary))
         self.functions = [spied(self.program, name) for name in self.signatures.names]
         self.convention = convention_for(self.program, self.functions[0])

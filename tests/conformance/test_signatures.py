@@ -1,5 +1,8 @@
 """Calling conventions against compilers: random signatures, and a spy that is called.
 
+Two looks at each: places below the fetch-args, vector registers and pieces among them, and every
+part of parameters and results as an expression.
+
 Seeds are printed with what fails; ``FETCHC_SEEDS=1000-1040`` runs others.
 """
 
@@ -7,11 +10,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from fetchc.abi import convention_for, parameter_places, result_place
+from fetchc.conformance.c.ask import signatures as drawn
+from fetchc.conformance.c.check import check
+from fetchc.conformance.c.reduce import reduced, reproducer
+from fetchc.conformance.c.run import Build
 from fetchc.debuginfo.program import open_program
+from fetchc.ir.decode import Decode
 from fetchc.program.protocol import Program
 from fetchc.target.load import convention
 from fetchc.target.model import Convention, EightbyteRules
@@ -26,6 +35,15 @@ RUNS = [
     ("gcc", True, ("-O1", "-gdwarf-4")),
     ("clang", False, ("-O1",)),
     ("clang", True, ("-O1", "-gdwarf-4")),
+]
+
+BUILDS = [
+    Build("gcc", ("-O0", "-gdwarf-4")),
+    Build("gcc", ("-O2", "-gdwarf-5", "-no-pie")),
+    Build("clang", ("-O0", "-gdwarf-5")),
+    Build("clang", ("-O2", "-gdwarf-4")),
+    Build("g++", ("-O2", "-gdwarf-5"), plus=True),
+    Build("clang++", ("-O0", "-gdwarf-4"), plus=True),
 ]
 
 
@@ -113,3 +131,32 @@ def test_a_wrong_convention_is_noticed(fault: str, tmp_path: Path) -> None:
         rules=used.rules,
     )
     assert compared(program, changed, signatures, dump)[1]
+
+
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("build", BUILDS, ids=str)
+def test_every_part_is_there(seed: int, build: Build, tmp_path: Path) -> None:
+    require(build.compiler)
+    random = Random(f"{seed} {build}")
+    families = [drawn(random, 0, FUNCTIONS, plus=build.plus)]
+    tally, failures = check(families, build, tmp_path)
+    print(f"seed {seed}, {build}: {tally}")
+    if failures:
+        small = reproducer(*reduced(failures[0], build, tmp_path))
+        pytest.fail(f"{len(failures)} wrong, the first:\n{small}")
+    assert tally.expressions > 10 * FUNCTIONS
+    assert tally.compared > 0.6 * tally.expressions
+
+
+def test_swapped_registers_are_noticed_in_the_parts(
+    tmp_path: Path,
+) -> None:
+    require("gcc")
+    build = Build("gcc", ("-O0", "-gdwarf-4"))
+
+    def swapped(text: str, decode: Decode) -> tuple[str, Decode]:
+        return text.replace("%si", "%dx"), decode
+
+    _, failures = check([drawn(Random(1), 0, 10)], build, tmp_path, swapped)
+    assert failures
+    assert all("%dx" in str(failure.fetcharg) for failure in failures)

@@ -7,11 +7,8 @@ methods, which take a hidden dictionary, are made from 1.18 on.
 from __future__ import annotations
 
 import random
-import subprocess
-from collections.abc import Mapping
-from pathlib import Path
 
-__all__ = ["GoSignatures", "build_go"]
+__all__ = ["GoSignatures"]
 
 NUMBERS = [
     *("int8", "int16", "int32", "int64", "int", "uint8", "uint16", "uint32", "uint64"),
@@ -159,18 +156,3 @@ class GoSignatures:
             count, _, element = name[1:].partition("]")
             return f"{name}{{{', '.join(self._value(element) for _ in range(int(count)))}}}"
         return self._values[name]
-
-
-def build_go(source: str, go: str, environment: Mapping[str, str], folder: Path) -> Path:
-    """Build the program in ``folder`` with the command ``go``, optimised."""
-    file = folder / "main.go"
-    file.write_text(source)
-    binary = folder / "program"
-    subprocess.run(
-        [go, "build", "-trimpath", "-o", str(binary), str(file)],
-        env=environment,
-        cwd=folder,
-        check=True,
-        timeout=240,
-    )
-    return binary

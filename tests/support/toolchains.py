@@ -10,8 +10,12 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["GO_VERSIONS", "ROOT", "build_go", "go_environment", "go_root", "missing", "require"]
+if TYPE_CHECKING:
+    from fetchc.conformance.go.run import GoBuild
+
+__all__ = ["GO_VERSIONS", "ROOT", "go_build", "go_environment", "go_root", "missing", "require"]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLCHAINS = ROOT / ".toolchains"
@@ -32,12 +36,14 @@ def go_root(version: str) -> Path:
     return _GO_ROOTS[version]
 
 
-def build_go(source: str, version: str, folder: Path) -> Path:
-    """Build a Go program in ``folder`` with one toolchain."""
-    from tests.support.go_signatures import build_go as build
+def go_build(version: str, folder: Path, *options: str) -> GoBuild:
+    """How the toolchain of ``.toolchains`` builds a program in ``folder``."""
+    from fetchc.conformance.go.run import GoBuild
 
+    major, minor = version.split(".")
     command = str(go_root(version) / "bin/go")
-    return build(source, command, go_environment(version, folder), folder)
+    environment = go_environment(version, folder)
+    return GoBuild(command, (int(major), int(minor)), options, environment)
 
 
 def missing(*names: str) -> str | None:

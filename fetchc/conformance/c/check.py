@@ -140,7 +140,7 @@ class _Asked:
         # clang 14 says of some structures too little to tell how they lie on the stack.
         unsaid = first.code == "FC0401" and "unsaid" in first.message
         # g++ does not tell which classes are passed by reference.
-        if self._classes and expression.root.held:
+        if self._classes:
             unsaid |= first.code == "FC0401" and "does not say" in first.message
             unsaid |= first.code == "FC0312" and bool(expression.members)
         if first.code not in self._allowed(expression) and not unsaid:

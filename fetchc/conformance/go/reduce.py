@@ -1,0 +1,118 @@
+"""From a Go program with a wrong value to a small one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fetchc.conformance.go.check import GoFailure, check
+from fetchc.conformance.go.program import go_source
+from fetchc.conformance.go.run import GoBuild
+from fetchc.conformance.go.types import GoProbe, GoTypes
+from fetchc.conformance.process import written
+from fetchc.conformance.reading import Change, as_it_is
+from fetchc.conformance.results import Reproducer
+from fetchc.diag.errors import Error
+
+__all__ = ["reduced", "reproducer"]
+
+_BUILDS = 80
+_FILLS = 2
+
+
+def reduced(
+    failure: GoFailure, build: GoBuild, folder: Path, changed: Change = as_it_is
+) -> tuple[GoFailure, int]:
+    """The failure in the smallest program found, and what that was filled with.
+
+    It is the same failure where no smaller program shows one. Its types are changed.
+    """
+    search = _Search(build, folder, changed)
+    probe = failure.probe
+    alone = GoProbe(probe.tag, probe.form, list(probe.parameters))
+    alone.expressions.append(failure.expression)
+    best = search.fails(failure.types, alone)
+    if best is None:
+        return failure, 0
+    for undo in _smaller(best):
+        found = search.fails(best.types, best.probe)
+        if found is None:
+            undo()
+        else:
+            best = found
+    return best, search.salt
+
+
+class _Search:
+    def __init__(self, build: GoBuild, folder: Path, changed: Change) -> None:
+        self.salt = 0
+        self._build, self._folder, self._changed = build, folder, changed
+        self._builds = 0
+
+    def fails(self, types: GoTypes, probe: GoProbe) -> GoFailure | None:
+        """The failure of the only expression; None where it is right or nothing is built."""
+        for salt in range(_FILLS):
+            self._builds += 1
+            if self._builds > _BUILDS:
+                return None
+            try:
+                _, failures = check(types, [probe], self._build, self._folder, self._changed, salt)
+            except Error:
+                return None
+            if failures:
+                self.salt = salt
+                return failures[0]
+        return None
+
+
+def _smaller(failure: GoFailure) -> Iterator[Callable[[], None]]:
+    yield from _without(failure.probe.parameters)
+    # Whole structures first: what only they reach goes with their fields.
+    reached = failure.types.reached(made for _, made in failure.probe.parameters)
+    named = [name for name in reached if name not in failure.types.generic]
+    for name in named:
+        yield _emptied(failure.types, name)
+    for name in named:
+        yield from _without(failure.types.structs[name])
+
+
+def _without(items: list[Any]) -> Iterator[Callable[[], None]]:
+    for index in range(len(items) - 1, -1, -1):
+        yield partial(items.insert, index, items.pop(index))
+
+
+def _emptied(types: GoTypes, name: str) -> Callable[[], None]:
+    fields = types.structs[name]
+    before = list(fields)
+    fields.clear()
+
+    def undo() -> None:
+        fields[:] = before
+
+    return undo
+
+
+def reproducer(failure: GoFailure, build: GoBuild, salt: int) -> Reproducer:
+    """All that it takes to see the failure; the source without what fills and prints."""
+    probe, types = failure.probe, failure.types
+    lines = []
+    for name in types.reached(made for _, made in probe.parameters):
+        if name not in types.generic:
+            fields = types.structs[name]
+            listed = "; ".join(it.type if it.embedded else f"{it.name} {it.type}" for it in fields)
+            lines.append(f"type {name} struct {{ {listed} }}")
+    taken = ", ".join(f"{name} {made}" for name, made in probe.parameters)
+    lines.append(f"func {probe.function.removeprefix('main.')}({taken})")
+    return Reproducer(
+        command=written(build.line("reproducer.go", "reproducer")),
+        source="\n".join(lines),
+        whole=go_source(types, [probe], salt),
+        function=probe.function,
+        stage="entry",
+        expression=failure.expression.text,
+        fetcharg=failure.fetcharg,
+        fetched=str(failure.got),
+        program=str(failure.told),
+    )
