@@ -68,7 +68,9 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
             return binary(checker, operator, check(checker, left), check(checker, right), span)
         case tree.Call() | tree.SizeOf() | tree.OffsetOf() | tree.ContainerOf():
             return _builtin(checker, node)
-        case tree.MethodCall() | tree.Assertion():
+        case tree.Assertion(base=base, type=wanted, span=span):
+            return _assertion(checker, base, wanted, span)
+        case tree.MethodCall():
             return _later(checker, node)
         case _:
             assert_never(node)
@@ -230,15 +232,14 @@ def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> Type
         return type_named(checker, wanted)
 
 
-def _later(checker: Checker, node: tree.MethodCall | tree.Assertion) -> Typed:
-    if isinstance(node, tree.Assertion):
-        raise reject(
-            "FC0103",
-            "the dynamic type of an interface is read in a later release",
-            node.span,
-            "type assertion",
-            help="cast the data word, if you know the type: `(*T)(e.data)`",
-        )
+def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, span: Span) -> Typed:
+    from fetchc.check.assertions import assertion
+    from fetchc.check.typenames import type_named
+
+    return assertion(checker, check(checker, base), type_named(checker, wanted), span)
+
+
+def _later(checker: Checker, node: tree.MethodCall) -> Typed:
     from fetchc.syntax.parse import as_type
 
     wanted = as_type(tree.Member(node.base, node.name, False, node.name_span, node.span))

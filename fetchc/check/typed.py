@@ -8,6 +8,7 @@ the checker. Every node has the type of its value and the span that it came from
 
 from __future__ import annotations
 
+from fetchc.program.model import RuntimeType
 from fetchc.program.places import Place
 from fetchc.program.types import BitField
 from fetchc.record import Record
@@ -16,6 +17,7 @@ from fetchc.units import ByteOffset, TypeId
 
 __all__ = [
     "Address",
+    "Asserted",
     "Constant",
     "Convert",
     "Follow",
@@ -95,6 +97,19 @@ class Convert(Record):
 
     base: Typed
     type: TypeId
+    span: Span
+
+
+class Asserted(Record):
+    """What a type assertion takes for granted, for the reader to see to.
+
+    ``word`` is the interface's dynamic type, ``start`` the address that the run-time counts its
+    types from: the word has to be ``wanted.offset`` bytes behind it.
+    """
+
+    word: Typed
+    start: Typed
+    wanted: RuntimeType
     span: Span
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.die import Die
     from fetchc.program.model import Extent, Function, Variable
     from fetchc.program.places import Place
-    from fetchc.program.protocol import Program
+    from fetchc.program.protocol import Program, RuntimeTypes
     from fetchc.program.types import Type
     from fetchc.units import FileOffset, TypeId
 
@@ -62,6 +62,7 @@ class DwarfProgram:
         "_info",
         "_language",
         "_parameters",
+        "_runtime_types",
         "_types",
         "_visible",
         "architecture",
@@ -88,6 +89,7 @@ class DwarfProgram:
         self._visible: dict[tuple[DieOffset, Address], tuple[Variable, ...]] = {}
         self._definitions: dict[TypeId, TypeId] = {}
         self._language: str | None = None
+        self._runtime_types: RuntimeTypes | None = None
         self.path: str = path
         self.architecture: str = _architecture(elf)
         self.word_bytes: int = elf.word_bytes
@@ -124,6 +126,15 @@ class DwarfProgram:
         """Whether the symbol is an IFUNC: its code chooses the function that is called."""
         known = self._elf.symbols_named(function.symbol)
         return any(s.kind == STT_GNU_IFUNC and s.address == function.address for s in known)
+
+    def local_entry(self, function: Function) -> int:
+        """Bytes of the function that callers of its own module pass over.
+
+        Source: 64-Bit ELF V2 ABI for Power, 3.4.1 Symbol Values, st_other.
+        """
+        known = self._elf.symbols_named(function.symbol)
+        others = {s.other >> 5 for s in known if s.address == function.address}
+        return max([(1 << other) >> 2 << 2 for other in others if other < 7], default=0)
 
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""
@@ -268,6 +279,14 @@ class DwarfProgram:
 
         self._require()
         return names.type_names(self._types)
+
+    def runtime_types(self) -> RuntimeTypes | None:
+        """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
+        if self._runtime_types is None:
+            from fetchc.debuginfo.go.types import descriptor_table
+
+            self._runtime_types = descriptor_table(self._elf, self._info, self._types)
+        return self._runtime_types
 
     def main_language(self) -> str:
         """Language key of the program's own code: Go where Go linked it, else the first unit's."""

@@ -63,6 +63,13 @@ def compile_argument(
     checker = Checker(found.site)
     node = check(checker, argument.expression)
     lowered = lower(checker, node, argument.format, whole)
+    if checker.assertions:
+        from fetchc.lower.assertions import companions, unchecked
+
+        if whole:
+            lowered += companions(checker)
+        else:
+            checker.warnings += [unchecked(one) for one in checker.assertions]
     span = argument.expression.span
     if any(isinstance(one.fetch.store, Bits) and one.decode.signed for one in lowered):
         checker.warnings.append(_unsigned(span))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
-__all__ = ["Extent", "Function", "Variable"]
+__all__ = ["Extent", "Function", "RuntimeType", "Variable"]
 
 
 class Function(Record):
@@ -48,6 +48,19 @@ class Variable(Record):
     die: DieOffset
     line: int
     artificial: bool = False
+
+
+class RuntimeType(Record):
+    """A type as Go's run time knows it, by the descriptor that interfaces point to.
+
+    ``name`` is what ``%T`` prints (``*dns.Msg``), ``offset`` where the descriptor is, in bytes
+    from the beginning of all of them. ``direct``: an interface has the value itself in its data
+    word, not the address of a copy.
+    """
+
+    name: str
+    offset: int
+    direct: bool
 
 
 class Extent(Record):

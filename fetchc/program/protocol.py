@@ -14,14 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from fetchc.program.model import Extent, Function, Variable
+    from fetchc.program.model import Extent, Function, RuntimeType, Variable
     from fetchc.program.places import Place
     from fetchc.program.types import Type
     from fetchc.units import Address, FileOffset, TypeId
 else:
     Protocol = object
 
-__all__ = ["Program"]
+__all__ = ["Program", "RuntimeTypes"]
+
+
+class RuntimeTypes(Protocol):
+    """The types that Go's run time has descriptors of."""
+
+    def of(self, type_id: TypeId) -> RuntimeType | None:
+        """The descriptor of a type; None where the program has none of it."""
+
+    def at(self, offset: int) -> RuntimeType | None:
+        """The descriptor ``offset`` bytes from the beginning of all of them, None if none."""
 
 
 class Program(Protocol):
@@ -49,6 +59,9 @@ class Program(Protocol):
 
     def is_indirect(self, function: Function) -> bool:
         """Whether the symbol is an IFUNC: its code chooses the function that is called."""
+
+    def local_entry(self, function: Function) -> int:
+        """Bytes of the function that callers of its own module pass over (``local_entries``)."""
 
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""
@@ -111,6 +124,9 @@ class Program(Protocol):
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that are defined outside functions; walks all units."""
+
+    def runtime_types(self) -> RuntimeTypes | None:
+        """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
 
     def main_language(self) -> str:
         """Language key of the program's own code: Go where any unit is Go, else the first's."""
