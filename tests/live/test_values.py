@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -87,3 +88,53 @@ def test_every_value_is_what_the_program_printed(name: str) -> None:
             wrong += _differences(function, hit, printed)
     assert not wrong, "\n".join(wrong)
     assert compared >= sum(counts(name.rpartition("/")[0]).values()) // 2
+
+
+WHOLES = [
+    ("c/layouts/gcc-O2-dwarf5", "visit", ("*r",)),
+    ("c/layouts/clang-O0-dwarf4", "visit", ("*r",)),
+    ("c/layouts/gcc-O0-dwarf5", "flags", ("*b", "*p")),
+    ("c/layouts/gcc-O2-dwarf4", "by_value", ("p", "q", "s", "o")),
+    ("go/dnsforward/go1.15", "main.(*server).handleRequest", ("*s", "*r")),
+    ("go/dnsforward/go1.27", "main.(*server).handleRequest", ("*s", "*r")),
+    ("go/dnsforward/go1.27", "main.bulky", ("p",)),
+]
+_STEP = re.compile(r"(?:\.|->)(\w+)|\[(\d+)\]")
+
+
+def _inside(wholes: dict[str, Value], expression: str) -> tuple[bool, Value]:
+    """What a whole value has for an expression that names a part of it, if it has that."""
+    name = re.match(r"\w+", expression)
+    if name is None:
+        return False, None
+    whole = wholes.get(name[0], wholes.get("*" + name[0]))
+    at = name.end()
+    while whole is not None and at < len(expression):
+        step = _STEP.match(expression, at)
+        if step is None:
+            return False, None
+        at = step.end()
+        if isinstance(whole, dict) and step[1] in whole:
+            whole = whole[step[1]]
+        elif isinstance(whole, list) and step[2] and int(step[2]) < len(whole):
+            whole = whole[int(step[2])]
+        else:
+            return False, None
+    return whole is not None, whole
+
+
+@pytest.mark.parametrize(("name", "function", "wanted"), WHOLES)
+def test_whole_objects_are_their_members(name: str, function: str, wanted: tuple[str, ...]) -> None:
+    require_uprobes()
+    probe = fetchc.open(str(fixture(name))).probe(function)
+    output, events = watched(lambda group: [probe.plan(wanted, group)], [fixture(name)])
+    told = [call.values for call in calls(output) if call.function == function]
+    compared = 0
+    for event, printed in zip(events, told, strict=True):
+        assert event.faults == ()
+        for expression, expected in printed.items():
+            there, value = _inside(event.args, expression)
+            if there and not isinstance(value, dict):
+                assert _as_printed(value, expected) == expected, expression
+                compared += 1
+    assert compared >= 2 * len(events)

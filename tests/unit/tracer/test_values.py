@@ -1,0 +1,352 @@
+"""Bytes in, values out."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.ir.decode import Decode
+from fetchc.tracer.kinds import CutList, CutText, Hexadecimal, SymbolName
+from fetchc.tracer.model import Plan, Wanted
+from fetchc.tracer.printing import printed
+from fetchc.tracer.shape import Bytes, Guard, Items, Leaf, Members, Row, Sequence, Shape
+from fetchc.tracer.values import reader
+from tests.support.records import COMM, NEAR, THREAD, format_of, read
+
+INT = Decode("integer", 32, True)
+WORD = Decode("integer", 64, True)
+COLOUR = Decode("enum", 32, False, None, (("RED", 0), ("GREEN", 5), ("ALSO_RED", 0)))
+
+
+@pytest.mark.parametrize(
+    ("decode", "code", "raw", "value"),
+    [
+        (INT, "i", -5, -5),
+        (Decode("integer", 64), "Q", 2**64 - 1, 2**64 - 1),
+        (Decode("integer", 8, True), "B", 0xFF, -1),
+        (Decode("integer", 5, True), "I", 0b10000, -16),  # bits, which the kernel gives unsigned
+        (Decode("integer", 5), "I", 0b10000, 16),
+        (Decode("integer", 33, True), "Q", 2**33 - 1, -1),
+        (Decode("integer", 16, True), "Q", 0xFFFF_8000, -32768),  # the rest of a register
+        (Decode("bool", 8), "B", 1, True),
+        (Decode("bool", 1), "B", 0, False),
+        (Decode("char", 8, True), "B", 0x41, "A"),
+        (Decode("char", 8, True), "B", 0xC3, "\udcc3"),
+        (Decode("char", 8), "B", 0, "\0"),
+        (COLOUR, "I", 5, {"name": "GREEN", "value": 5}),
+        (COLOUR, "I", 0, {"name": "RED", "value": 0}),
+        (COLOUR, "I", 7, {"name": None, "value": 7}),
+        (Decode("enum", 3, True, None, (("LEFT", -2),)), "B", 6, {"name": "LEFT", "value": -2}),
+        (Decode("pointer", 64), "Q", NEAR, NEAR),
+        (Decode("float", 64), "Q", struct.unpack("=Q", struct.pack("=d", -0.1))[0], -0.1),
+        (Decode("float", 32), "I", struct.unpack("=I", struct.pack("=f", 0.5))[0], 0.5),
+        (Decode("float", 32), "Q", 0x1234_0000_3F00_0000, 0.5),  # half a register
+        (Decode("float", 64), "Q", 0x7FF0 << 48, "Infinity"),
+        (Decode("float", 64), "Q", 0xFFF0 << 48, "-Infinity"),
+        (Decode("float", 32), "I", 0x7FC00000, "NaN"),
+    ],
+)
+def test_numbers(decode: Decode, code: str, raw: int, value: object) -> None:
+    got, faults = read(Leaf("v", decode), [("v", code)], [raw])
+    assert got == value
+    assert type(got) is type(value) or not isinstance(value, bool)
+    assert faults == ()
+    json.dumps(got, allow_nan=False)
+
+
+def test_bits_out_of_the_middle_of_bytes() -> None:
+    leaf = Leaf("v", Decode("integer", 5, True), offset=2, size=2, shift=3)
+    data = bytes([0xFF, 0xFF, *(0b1_0000 << 3).to_bytes(2, "little")])
+    assert read(leaf, [("v", "4s")], [data]) == (-16, ())
+
+
+GUARDED = Leaf("v", INT, guards=(Guard("p", 0, 8), Guard("q", 0, 16)))
+GUARD_FIELDS = [("v", "i"), ("p", "Q"), ("q", "Q")]
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "there"),
+    [
+        (NEAR, NEAR, True),
+        (0, NEAR, False),  # then q is stale, however good it looks
+        (NEAR, 0, False),
+        (NEAR, 0xFF0, False),
+        (NEAR, 0x4141_4141_4141_4141, False),
+        (NEAR, 0xFFFF_8880_0000_0000, False),
+        (NEAR, 2**64 - 8, False),
+        (0xFFF, NEAR, False),
+        (0x1000, 0x1000, True),
+    ],
+)
+def test_a_pointer_that_leads_nowhere_is_a_fault(p: int, q: int, there: bool) -> None:
+    got, faults = read(GUARDED, GUARD_FIELDS, [99, p, q])
+    assert (got, faults) == ((99, ()) if there else (None, ("v",)))
+
+
+@pytest.mark.parametrize(
+    ("raw", "mapped", "value"),
+    [(0, True, 0), (0, False, None), (0, None, 0), (7, False, 7)],
+)
+def test_a_zero_is_looked_up(raw: int, mapped: bool | None, value: int | None) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def look(thread: int, address: int) -> bool | None:
+        asked.append((thread, address))
+        return mapped
+
+    got, faults = read(GUARDED, GUARD_FIELDS, [raw, NEAR, NEAR + 0x100], look)
+    assert (got, faults) == (value, () if value is not None else ("v",))
+    assert asked == ([(THREAD, NEAR + 0x110)] if raw == 0 else [])
+
+
+def test_null_has_no_entries() -> None:
+    leaf = Leaf("v", WORD, guards=(Guard("p", empty=True),))
+    assert read(leaf, [("v", "q"), ("p", "Q")], [5, 0]) == (0, ())
+    assert read(leaf, [("v", "q"), ("p", "Q")], [5, 16]) == (None, ("v",))
+
+
+def test_a_null_that_was_asked_for_is_a_value() -> None:
+    got, faults = read(Leaf("v", Decode("pointer", 64)), [("v", "Q")], [0])
+    assert (got, faults) == (0, ())
+    assert isinstance(got, Hexadecimal)
+
+
+def test_functions_by_name() -> None:
+    leaf = Leaf("v", Decode("symbol", 64))
+
+    def name(thread: int, address: int) -> str | None:
+        assert thread == THREAD
+        return "visit+0x4" if address == NEAR else None
+
+    assert read(leaf, [("v", "Q")], [NEAR], None, name) == ("visit+0x4", ())
+    assert isinstance(read(leaf, [("v", "Q")], [NEAR], None, name)[0], SymbolName)
+    assert read(leaf, [("v", "Q")], [NEAR + 1], None, name) == (NEAR + 1, ())
+    assert read(leaf, [("v", "Q")], [0], None, name) == (0, ())
+
+
+# Counted texts: bytes, a pointer to them, their length.
+TEXT_FIELDS = [("v", "16s"), ("p", "Q"), ("n", "q")]
+COUNTED = Bytes("v", 16, length=Leaf("n", WORD), guards=(Guard("p"),))
+
+
+@pytest.mark.parametrize(
+    ("data", "p", "n", "value"),
+    [
+        (b"hello, world", NEAR, 5, "hello"),
+        (b"a\0b\nc", NEAR, 5, "a\0b\nc"),
+        (b"", 0, 0, ""),
+        (b"stale", NEAR, 0, ""),
+        (b"\xff\xc3", NEAR, 2, "\udcff\udcc3"),
+        (b"x" * 16, NEAR, 16, "x" * 16),
+        (b"stale", 0, 5, None),
+        (b"stale", 0x4141_4141_4141_4141, 5, None),
+        (b"stale", NEAR, -1, None),
+        (b"stale", NEAR, 2**60, None),
+    ],
+)
+def test_counted_texts(data: bytes, p: int, n: int, value: str | None) -> None:
+    got, faults = read(COUNTED, TEXT_FIELDS, [data, p, n])
+    assert (got, faults) == (value, () if value is not None else ("v",))
+    assert not isinstance(got, CutText)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b"x" * 16, "x" * 16),
+        (b"x" * 14 + "ü".encode(), "x" * 14 + "ü"),
+        (b"x" * 15 + "ü".encode()[:1], "x" * 15),  # half a character says nothing
+        (b"x" * 13 + "😀".encode()[:3], "x" * 13),
+        (b"x" * 13 + "€".encode(), "x" * 13 + "€"),
+        (b"x" * 15 + b"\xbf", "x" * 15 + "\udcbf"),
+    ],
+)
+def test_a_long_text_is_cut_between_characters(data: bytes, value: str) -> None:
+    got, faults = read(COUNTED, TEXT_FIELDS, [data, NEAR, 1000])
+    assert (got, faults) == (value, ())
+    assert isinstance(got, CutText)
+    assert got.length == 1000
+    assert printed(got).endswith('"…')
+
+
+def test_a_text_of_zeros_is_looked_up() -> None:
+    assert read(COUNTED, TEXT_FIELDS, [b"", NEAR, 3], lambda *_: True) == ("\0\0\0", ())
+    assert read(COUNTED, TEXT_FIELDS, [b"", NEAR, 3], lambda *_: False) == (None, ("v",))
+
+
+def test_utf_16_is_counted_in_units() -> None:
+    shape = Bytes("v", 16, "utf-16", length=Leaf("n", WORD), guards=(Guard("p"),))
+    data = "aü😀".encode("utf-16-le") + b"rest"
+    assert read(shape, TEXT_FIELDS, [data, NEAR, 4]) == ("aü😀", ())
+    lone = b"\x3d\xd8x\0"
+    assert read(shape, TEXT_FIELDS, [lone, NEAR, 2]) == ("\ud83dx", ())
+    long, _ = read(shape, TEXT_FIELDS, [b"x\0" * 8, NEAR, 9])
+    assert isinstance(long, CutText)
+    assert (long, long.length) == ("x" * 8, 9)
+
+
+@pytest.mark.parametrize(
+    ("limit", "data", "value", "cut"),
+    [
+        (16, b"short\0junk", "short", False),
+        (16, b"x" * 16, "x" * 16, False),  # a full array has no NUL
+        (4096, b"short\0junk", "short", False),
+        (4096, b"x" * 16, "x" * 16, True),
+    ],
+)
+def test_bounded_texts(limit: int, data: bytes, value: str, cut: bool) -> None:
+    got, faults = read(Bytes("v", 16, limit=limit), [("v", "16s")], [data])
+    assert (got, faults, isinstance(got, CutText)) == (value, (), cut)
+
+
+KERNEL_TEXT = Leaf("v", Decode("text"))
+
+
+def test_texts_of_the_kernel() -> None:
+    fields = [("v", "text"), (COMM, "text")]
+    assert read(KERNEL_TEXT, fields, [b"some\n\xff", b"sh"]) == ("some\n\udcff", ())
+    assert read(KERNEL_TEXT, fields, [b"", b"sh"]) == ("", ())
+    assert read(KERNEL_TEXT, fields, [None, b"sh"]) == (None, ("v",))
+    limited = Leaf("v", Decode("text", limit=3))
+    assert read(limited, fields, [b"abcdef", b"sh"]) == ("abc", ())
+
+
+def test_a_text_that_is_the_next_one_was_not_read() -> None:
+    fields = [("v", "text"), ("w", "text"), (COMM, "text")]
+    plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (Wanted("v", KERNEL_TEXT),))
+    make = reader(plan, format_of(fields))
+    fixed = struct.pack("=HBBiQ", 1, 0, 0, THREAD, 0)
+    # Both begin where the area does; the first has the room that was left for both.
+    words = struct.pack("=3I", 7 << 16 | 28, 4 << 16 | 28, 3 << 16 | 32)
+    assert make(fixed + words + b"one\0sh\0") == ({"v": None}, ("v",))
+
+
+def test_lists_of_texts() -> None:
+    fields = [("v", "text3"), (COMM, "text")]
+    leaf = Leaf("v", Decode("text", count=3), total=3)
+    assert read(leaf, fields, [[b"a", None, b"c"], b"sh"]) == (["a", None, "c"], ("v[1]",))
+    more = Leaf("v", Decode("text", count=3), total=9)
+    got, _ = read(more, fields, [[b"a", b"b", b"c"], b"sh"])
+    assert isinstance(got, CutList)
+    assert (got, got.length) == (["a", "b", "c"], 9)
+
+
+ROW = Row("v", INT, 3, 4, total=3)
+
+
+def test_rows() -> None:
+    data = struct.pack("=3i", 1, -2, 3)
+    assert read(ROW, [("v", "12s")], [data]) == ([1, -2, 3], ())
+    got, _ = read(Row("v", INT, 3, 4, total=1000), [("v", "12s")], [data])
+    assert isinstance(got, CutList)
+    assert got.length == 1000
+    colours = Row("v", COLOUR, 3, 4)
+    names = [one["name"] for one in read(colours, [("v", "12s")], [struct.pack("=3I", 0, 5, 6)])[0]]  # type: ignore[attr-defined]
+    assert names == ["RED", "GREEN", None]
+
+
+@pytest.mark.parametrize(
+    ("p", "n", "value", "cut"),
+    [
+        (NEAR, 2, [1, -2], False),
+        (NEAR, 3, [1, -2, 3], False),
+        (NEAR, 4, [1, -2, 3], True),
+        (0, 0, [], False),
+        (0, 1, None, False),
+        (NEAR, -1, None, False),
+    ],
+)
+def test_slices(p: int, n: int, value: object, cut: bool) -> None:
+    inner = Row("v", INT, 3, 4, guards=(Guard("p"),))
+    fields = [("v", "12s"), ("p", "Q"), ("n", "q")]
+    got, faults = read(
+        Sequence(Leaf("n", WORD), inner), fields, [struct.pack("=3i", 1, -2, 3), p, n]
+    )
+    assert (got, isinstance(got, CutList)) == (value, cut)
+    assert faults == (() if value is not None else ("v",))
+
+
+def test_slices_of_texts() -> None:
+    texts = tuple(
+        [
+            Bytes(f"t{i}", 8, length=Leaf("h", WORD, 16 * i + 8, 8), guards=(Guard("h", 16 * i),))
+            for i in range(2)
+        ]
+    )
+    shape = Sequence(Leaf("n", WORD), Items(texts, guards=(Guard("p"),)))
+    fields = [("h", "32s"), ("t0", "8s"), ("t1", "8s"), ("p", "Q"), ("n", "q")]
+    header = struct.pack("=4Q", NEAR, 2, NEAR, 9)
+    got, faults = read(shape, fields, [header, b"ab", b"abcdefgh", NEAR, 2])
+    assert (got, faults) == (["ab", "abcdefgh"], ())
+    header = struct.pack("=4Q", NEAR, 2, 0, 9)
+    assert read(shape, fields, [header, b"ab", b"", NEAR, 2]) == (["ab", None], ("v[1]",))
+    # What is behind the last element is nobody's business.
+    assert read(shape, fields, [header, b"ab", b"", NEAR, 1]) == (["ab"], ())
+
+
+def test_structures() -> None:
+    shape = Members(
+        (
+            ("x", Leaf("v", INT, 0, 4, guards=(Guard("p"),))),
+            ("in", Members((("c", Leaf("v", Decode("char", 8), 4, 1)),))),
+            ("s", Bytes("t", 4, length=Leaf("n", WORD), guards=(Guard("q"),))),
+        ),
+        (Guard("p"),),
+    )
+    fields = [("v", "8s"), ("p", "Q"), ("t", "4s"), ("n", "q"), ("q", "Q")]
+    data = struct.pack("=ic3x", 7, b"c")
+    value = {"x": 7, "in": {"c": "c"}, "s": "te"}
+    assert read(shape, fields, [data, NEAR, b"text", 2, NEAR]) == (value, ())
+    value = {"x": 7, "in": {"c": "c"}, "s": None}
+    assert read(shape, fields, [data, NEAR, b"text", 2, 0]) == (value, ("v.s",))
+    assert read(shape, fields, [data, 0, b"text", 2, 0]) == (None, ("v",))
+
+
+def test_a_structure_of_faults_is_one() -> None:
+    a, b = (Leaf("v", INT, at, 4, guards=(Guard("p"),)) for at in (0, 4))
+    shape = Members((("a", a), ("b", b)), (Guard("p"),))
+    got = read(shape, [("v", "8s"), ("p", "Q")], [b"", NEAR], lambda *_: False)
+    assert got == (None, ("v",))
+
+
+def test_characters_in_registers_are_one_text() -> None:
+    one = [Leaf(name, Decode("char", 8)) for name in "abc"]
+    fields = [(name, "Q") for name in "abc"]
+    shape = Items(tuple(one), text=True)
+    assert read(shape, fields, [0x61, 0xC3, 0xBC]) == ("aü", ())
+    assert read(shape, fields, [0x61, 0, 0x62]) == ("a", ())
+
+
+EVERYTHING: list[Shape] = [
+    Leaf("a", Decode("char", 8), 3, 1),
+    Leaf("a", COLOUR, 4, 4, guards=(Guard("p", 0, 4),)),
+    Leaf("a", Decode("float", 32), 8, 4),
+    Leaf("a", Decode("float", 64), 8, 8),
+    Leaf("a", Decode("integer", 7, True), 0, 4, 11),
+    Bytes("a", 32, length=Leaf("n", WORD), guards=(Guard("p"),)),
+    Bytes("a", 32, "utf-16", length=Leaf("n", WORD), guards=(Guard("p"),)),
+    Bytes("a", 32, limit=64),
+    Row("a", Decode("bool", 8), 8, 1),
+    Sequence(Leaf("n", WORD), Row("a", INT, 8, 4, guards=(Guard("p"),))),
+    Leaf("t", Decode("text")),
+    Leaf("u", Decode("text", count=2)),
+]
+EVERY_FIELD = [("a", "32s"), ("p", "Q"), ("n", "q"), ("t", "text"), ("u", "text2"), (COMM, "text")]
+FIXED = struct.calcsize("=16x32sQq4I")
+
+
+@given(st.binary(min_size=FIXED, max_size=FIXED + 40), st.sampled_from([True, False, None]))
+def test_any_bytes_are_some_value(data: bytes, mapped: bool | None) -> None:
+    values = tuple([Wanted(f"v{i}", shape) for i, shape in enumerate(EVERYTHING)])
+    plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), values)
+    args, faults = reader(plan, format_of(EVERY_FIELD), lambda *_: mapped)(data)
+    assert {label.partition("[")[0] for label in faults} >= {
+        label for label, value in args.items() if value is None
+    }
+    json.dumps(args, allow_nan=False)
+    for value in args.values():
+        assert printed(value).isprintable()
