@@ -66,7 +66,7 @@ TITLES = {
     "FC0603": "the function is also inlined, where the probe does not see it",
     "FC0604": "a character array may have no NUL at its end",
     "FC0605": "members of a whole structure were left out",
-    "FC0606": "nothing is known of the code at the probed address",
+    "FC0606": "nothing is known of what is at the probed place",
     "FC0607": "an executable may hold the live copy of a library's variable",
     "FC0608": "a signed number of a few bits is printed unsigned",
     "FC0609": "some calls end without passing the probed return instructions",

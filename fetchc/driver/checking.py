@@ -1,13 +1,14 @@
 """``fetchc check``: definitions that somebody wrote against the rules of every kernel.
 
-A definition is a whole line of ``uprobe_events`` or one fetch-arg. The rules are those that
+A definition is a whole line of ``uprobe_events``, ``kprobe_events`` or ``dynamic_events``, or one
+fetch-arg of a uprobe. The rules are those that
 ``compile`` holds its own output to (:mod:`fetchc.ir.verify`, :mod:`fetchc.emit.definition`).
 """
 
 from __future__ import annotations
 
 from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.fetching import ReadFetch
 from fetchc.driver.lines import ReadLine
 from fetchc.ir.nodes import ReturnValue
@@ -31,7 +32,8 @@ _MACHINE = "x86_64"  # whose registers a definition can name: the one machine wi
 class Checked(Record):
     """The verdict on one definition.
 
-    ``kind`` is uprobe or uretprobe, of a lone fetch-arg the one that takes it. ``problems``
+    ``kind`` is uprobe, uretprobe, kprobe, kretprobe, fprobe, fexit, tprobe or eprobe, of a lone
+    fetch-arg the one of the first two that takes it. ``problems``
     are the chosen kernel's, ``ranges`` the versions that accept the definition, first and
     last, None where the newest known one does.
     """
@@ -43,13 +45,15 @@ class Checked(Record):
     ranges: tuple[tuple[str, str | None], ...]
 
 
-def check_definition(text: str, rules: Kernel) -> Checked:
+def check_definition(text: str, rules: Kernel, machine: str = _MACHINE) -> Checked:
     """The verdict of ``rules`` on ``text``, and the versions that accept it.
+
+    ``machine`` is the architecture whose registers it can name.
 
     The file of a whole line is looked at where it is there: a warning says what is not known
     of the probed address. What is certain to break the program is a problem.
     """
-    registers = architecture(_MACHINE).named
+    registers = architecture(machine).named
     try:
         if is_definition(text):
             line = ReadLine(text)
@@ -61,11 +65,25 @@ def check_definition(text: str, rules: Kernel) -> Checked:
     accepted = [not line.problems_for(kernel(dotted(turn)), registers) for turn in turns()]
     ranges = _ranges(accepted)
     if line.path is None or line.offset is None:
-        return Checked(text, line.kind, problems, (), ranges)
+        kind = line.kind.removesuffix("_inside")
+        return Checked(text, kind, problems, () if problems else _unknown(line), ranges)
     from fetchc.driver.spots import look
 
     broken, warnings = look(line.path, line.offset, line.path_place, line.place)
     return Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
+
+
+def _unknown(line: ReadLine) -> tuple[Diagnostic, ...]:
+    if not line.unknown:
+        return ()
+    return (
+        Diagnostic(
+            "FC0606",
+            "only the kernel itself knows what this names",
+            Label(line.place, "not checked"),
+            notes=(f"not checked: {', '.join(dict.fromkeys(line.unknown))}",),
+        ),
+    )
 
 
 def _fetch(text: str, rules: Kernel, registers: Container[str]) -> Checked:

@@ -9,20 +9,16 @@ of those is refused here; tests/live/test_kernel_verdicts.py lists them.
 from __future__ import annotations
 
 from fetchc.diag.model import Diagnostic, Label
+from fetchc.driver.bases import Depends, not_a_number, read_base
 from fetchc.driver.stores import problem_at, read_element
 from fetchc.emit.definition import argument_problem
 from fetchc.ir.nodes import (
-    Absolute,
     Array,
     Char,
     Comm,
     Deref,
     Fetch,
-    Image,
-    Immediate,
-    Register,
-    ReturnValue,
-    StackEntry,
+    KernelValue,
     StackPointer,
     Symbol,
     Text,
@@ -42,6 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadFetch"]
 
+# The name of a directory entry and of a file: loads, and characters of what the kernel puts in
+# their place, `+0x0(+0xNN(` and `)):string`; the offsets are of two digits in all its versions.
+_DENTRIES = {"%pd": (2, 20), "%pD": (3, 27)}
 _COUNTS = 1 << 32  # an array's count is read as an unsigned int
 
 
@@ -55,23 +54,29 @@ class ReadFetch:
     __slots__ = (
         "_count",
         "_counted",
+        "_depends",
+        "_family",
+        "_longer",
         "_places",
         "_read",
         "_tree",
         "_whole",
         "base",
         "problems",
-        "upper",
+        "unknown",
     )
 
-    def __init__(self, tree: FetchText) -> None:
+    def __init__(self, tree: FetchText, family: str = "program") -> None:
         self._tree = tree
+        self._family = family
         self._places: dict[int, Span] = {}
         self._count: Span | None = None  # of an array
         self._counted: int | None = None
         self.problems: list[Diagnostic] = []
+        self.unknown: list[str] = []
+        self._depends: list[Depends] = []  # what younger kernels know
         self._whole = True
-        self.upper: Span | None = None  # of $COMM, which younger kernels know
+        self._longer = 0  # bytes that the kernel's own spelling of a type adds
         self.base: Value | None = None
         # A half that means nothing has a substitute, so that what is wrong with the other one
         # is told as well: the stack pointer or a load for the value, a character for the type.
@@ -80,12 +85,18 @@ class ReadFetch:
         if store is None:
             self._whole = False
             store = self._any_store()
-        self._read = Fetch(value, store)
+        self._alone()
+        self._read = Fetch(self._followed(value), store)
 
     @property
     def fetch(self) -> Fetch | None:
         """The fetch, None where the text means none."""
         return self._read if self._whole else None
+
+    @property
+    def loads(self) -> bool:
+        """Whether a load is written."""
+        return isinstance(self._tree.fetch, Load)
 
     @property
     def body(self) -> Span:
@@ -109,7 +120,7 @@ class ReadFetch:
         """All that is wrong in a probe of ``kind`` (uprobe, uretprobe)."""
         problems = list(self.problems)
         body = self._tree.body
-        length = body.end - body.start
+        length = body.end - body.start + self._longer
         for found, part in findings(self._read, kernel, kind, registers, True, length):
             counted = found.code == "FC0505" and self._count is not None
             if self._whole or counted or id(part) in self._places:
@@ -118,10 +129,9 @@ class ReadFetch:
             note = f"Linux {kernel.name} takes {kernel.body_bytes} bytes"
             what = f"the fetch-arg takes {length} bytes"
             problems.append(problem_at("FC0501", what, body, "too long", note))
-        if self.upper is not None and not kernel.has("upper_comm"):
-            note = f"Linux {kernel.first('upper_comm')} was the first; `$comm` is the same"
-            what = f"Linux {kernel.name} does not know `$COMM`"
-            problems.append(problem_at("FC0506", what, self.upper, "not known", note))
+        for each in self._depends:
+            found_here = each.problem_for(kernel)
+            problems += [] if found_here is None else [found_here]
         return problems
 
     def _place(self, found: Diagnostic, part: Value | Store | None) -> Span:
@@ -159,8 +169,10 @@ class ReadFetch:
                 what = f"the kernel ignores `{load.tail.text}`"
                 note = "it reads up to the last bracket that closes, and drops the rest"
                 self._reject("FC0101", what, load.tail.span, "ignored", note)
-            if isinstance(value, Comm):
-                what = "`$comm` is a text, there is nothing to dereference"
+            text = isinstance(value, KernelValue) and value.rule == "immediate_text"
+            if isinstance(value, Comm) or text:
+                whose = "a string" if text else "`$comm`"
+                what = f"{whose} is a text, there is nothing to dereference"
                 self._reject("FC0507", what, self._places[id(value)], "a text")
                 self._whole, value = False, StackPointer()
             user = load.opening.text[1:2] == "u"
@@ -195,108 +207,45 @@ class ReadFetch:
         # `+` is skipped, so that `+-8` is -8; `-` is part of the number.
         offset = kernel_number(digits) if sign == "+" else kernel_number("-" + digits)
         if offset is None:
-            self._not_a_number("offset", digits, opening.span)
+            self.problems.append(not_a_number("offset", digits, opening.span))
         return offset
 
-    def _not_a_number(self, what: str, digits: str, span: Span) -> None:
-        message = f"`{digits}` is not a number" if digits else f"the {what} is missing"
-        note = "numbers are decimal, `0x` hexadecimal, or octal with a leading 0"
-        self._reject("FC0101", message, span, "not a number", note)
-
     def _leaf(self, leaf: Leaf) -> Value | None:
-        value: Value | None = None
-        match leaf.kind:
-            case "register":
-                value = Register(leaf.text[1:])
-            case "variable":
-                value = self._variable(leaf)
-            case "at":
-                value = self._at(leaf)
-            case "immediate":
-                value = self._immediate(leaf)
-            case "unopened":
-                what = "a dereference needs a bracket"
-                note = "offsets are written `+8(%di)`; the kernel adds nothing else"
-                self._reject("FC0101", what, leaf.span, "no `(` behind it", note)
-            case _:
-                self._other(leaf)
-        if value is not None:
+        read = read_base(leaf, self._family)
+        if read.problem is not None:
+            self.problems.append(read.problem)
+        if read.depends is not None:
+            self._depends.append(read.depends)
+        if read.unknown:
+            self.unknown.append(read.unknown)
+        if read.value is not None:
+            self._mark(read.value, leaf.span)
+        value = read.value
+        alone = self._tree.fetch is leaf and self._tree.name is None
+        if alone and isinstance(value, KernelValue) and value.rule == "argument":
+            value = KernelValue("argument_alone", value.text)
             self._mark(value, leaf.span)
         return value
 
-    def _variable(self, leaf: Leaf) -> Value | None:
-        name = leaf.text[1:]
-        if name in ("comm", "COMM"):
-            self.upper = leaf.span if name == "COMM" else None
-            return Comm()
-        if name == "stack":
-            return StackPointer()
-        if name.startswith("stack") and name[5:].isascii() and name[5:].isdecimal():
-            return StackEntry(int(name[5:]))
-        if name == "retval":
-            return ReturnValue()
-        if name.startswith("retval"):
-            span = Span(leaf.span.start + len("$retval"), leaf.span.end)
-            self._reject("FC0101", f"the kernel ignores `{name[6:]}`", span, "ignored")
-            return ReturnValue()
-        if name.startswith("arg") and (name[3:].isdecimal() or name == "arg*"):
-            what = f"`{leaf.text}` does not work in a uprobe"
-            note = "the kernel knows arguments of its own functions only"
-            self._reject("FC0507", what, leaf.span, "for kernel probes", note)
-        else:
-            note = "there are `$stack`, `$stackN`, `$retval` and `$comm`"
-            what = f"the kernel knows no `{leaf.text}`"
-            self._reject("FC0201", what, leaf.span, "not known", note)
-        return None
-
-    def _at(self, leaf: Leaf) -> Value | None:
-        text = leaf.text[1:]
-        if text.startswith("+"):
-            offset = kernel_number(text[1:])
-            if offset is None:
-                self._not_a_number("offset", text[1:], leaf.span)
-                return None
-            return Deref(Image(offset), 0)
-        if not (text[:1].isascii() and text[:1].isdecimal()):
-            what = f"`{leaf.text}` names a symbol of the kernel, which no uprobe can read"
-            note = "`@0x4000` is an address of the process, `@+0x4000` one of the file"
-            self._reject("FC0507", what, leaf.span, "for kernel probes", note)
-            return None
-        address = kernel_number(text)
-        if address is None:
-            self._not_a_number("address", text, leaf.span)
-            return None
-        return Deref(Absolute(address), 0)
-
-    def _immediate(self, leaf: Leaf) -> Value | None:
-        text = leaf.text[1:]
-        if text.startswith('"'):
-            if len(text) < 2 or not text.endswith('"'):
-                span = Span(leaf.span.end, leaf.span.end)
-                self._reject("FC0101", "the string is not closed", span, '`"` is missing')
-                return None
-            what = "an immediate string prints as `(fault)` in every uprobe"
-            note = "the kernel takes it, and reads its own memory as the program's"
-            self._reject("FC0507", what, leaf.span, "for kernel probes", note)
-            return None
-        constant = kernel_number(text[1:] if text.startswith("+") else text)
-        if constant is None:
-            span = Span(leaf.span.start + 1, leaf.span.end)
-            self._not_a_number("immediate", text, span)
-            return None
-        return Immediate(constant)
-
-    def _other(self, leaf: Leaf) -> None:
-        first = leaf.text[0]
-        if first == "(" or first == "_" or (first.isascii() and first.isalpha()):
-            what = f"`{leaf.text}` names nothing that a uprobe knows"
-            note = (
-                "the kernel looks for names in its own types; `fetchc compile` does in a program's"
-            )
-            self._reject("FC0201", what, leaf.span, "for kernel probes", note)
+    def _alone(self) -> None:
+        base = self.base
+        if not (isinstance(base, KernelValue) and base.rule == "all_arguments"):
             return
-        note = "it begins with `%`, `$`, `@`, `+`, `-` or a backslash"
-        self._reject("FC0101", f"`{leaf.text}` is not a fetch-arg", leaf.span, "not one", note)
+        tree = self._tree
+        if tree.name is not None or tree.type is not None or isinstance(tree.fetch, Load):
+            what = "`$arg*` stands alone: it has neither name nor type"
+            self._reject("FC0507", what, self._places[id(base)], "not alone")
+            self._whole = False
+
+    def _followed(self, value: Value) -> Value:
+        # The kernel writes the types of directory entries and files out as loads.
+        written = self._tree.type
+        if not self._longer or written is None:
+            return value
+        for _ in range(_DENTRIES[written.text][0]):
+            value = Deref(value, 0)
+            self._mark(value, written.span)
+        return value
 
     # The type.
 
@@ -306,7 +255,8 @@ class ReadFetch:
     def _store(self, value: Value) -> Store | None:
         written = self._tree.type
         if written is None:
-            return Text() if isinstance(value, Comm) else Word()
+            text = isinstance(value, KernelValue) and value.rule == "immediate_text"
+            return Text() if text or isinstance(value, Comm) else Word()
         name, bracket, rest = written.text.partition("[")
         at = written.span.start
         span = Span(at, at + len(name))
@@ -317,7 +267,11 @@ class ReadFetch:
             if bracket:
                 self._array_count(rest, Span(span.end + 1, written.span.end))
             return None
-        read = read_element(name, span)
+        if self._family == "function" and written.text in _DENTRIES:
+            self._depends.append(Depends("dentry_text", f"`{name}`", span))
+            self._longer = _DENTRIES[written.text][1] - len(":" + name)
+            return Text()
+        read = read_element(name, span, self._family)
         element = None if isinstance(read, Diagnostic) else read
         if isinstance(read, Diagnostic):
             self.problems.append(read)

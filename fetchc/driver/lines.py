@@ -1,8 +1,8 @@
-"""A line of ``uprobe_events`` that somebody wrote: what is wrong with it, and where.
+"""The definition of a probe that somebody wrote: what is wrong with it, and where.
 
-Reads as ``__trace_uprobe_create`` does (kernel/trace/trace_uprobe.c). Stricter than that: digits
-behind the letter, for which the kernel drops the names, and ``#``, from which on it drops the
-line.
+Reads as ``__trace_uprobe_create`` does (kernel/trace/trace_uprobe.c); probes of the kernel itself
+as :mod:`fetchc.driver.kernel_places` says. Stricter than that: digits behind the letter, for which
+the kernel drops the names, and ``#``, from which on it drops the line.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import os
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.fetching import ReadFetch
+from fetchc.driver.kernel_places import read_kernel_place
+from fetchc.driver.stores import problem_at
 from fetchc.emit.definition import (
     argument_problem,
     event_problem,
@@ -20,6 +22,7 @@ from fetchc.emit.definition import (
     number_problem,
     size_problem,
 )
+from fetchc.ir.nodes import KernelValue
 from fetchc.source import Span
 from fetchc.syntax.definition import read_definition
 from fetchc.syntax.fetcharg import kernel_number, read_fetch
@@ -35,28 +38,30 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadLine"]
 
-_LATER = {"f": "function entry", "t": "tracepoint", "e": "event"}
 _ADDRESSES = 1 << 64  # an offset is read as an unsigned long
 
 
 class ReadLine:
     """A line as read; raises CompileError where it is none.
 
-    ``kind`` is uprobe or uretprobe; ``problems`` are those of the text alone.
-    ``path`` and ``offset`` are None where the line does not say them; ``path_place`` and
-    ``place`` are where.
+    ``kind`` is that of ``targets/kernel``: uprobe, uretprobe, kprobe and so on. ``problems``
+    are those of the text alone, ``unknown`` what only the kernel can tell. ``path`` and
+    ``offset`` are None where the line does not say them; ``path_place`` and ``place`` are where.
     """
 
     __slots__ = (
+        "_active",
         "_arguments",
         "_text",
         "_tree",
+        "_used",
         "kind",
         "offset",
         "path",
         "path_place",
         "place",
         "problems",
+        "unknown",
     )
 
     def __init__(self, text: str) -> None:
@@ -69,15 +74,21 @@ class ReadLine:
         self.offset: int | None = None
         self.place = self.path_place = Span(len(text.rstrip()), len(text.rstrip()))
         self.kind = "uretprobe" if tree.letter.text[:1] == "r" else "uprobe"
+        self.unknown: list[str] = []
         self._arguments: list[tuple[Piece, ReadFetch]] = []
+        self._used: list[tuple[str, str, Span]] = []
+        self._active: tuple[int, Span] | None = None
         if comment is not None:
             what = "the kernel ignores the line from `#` on"
             self._reject("FC0101", what, comment, "a comment")
         if self._letter():
             self._names()
-            self._place(tree.place)
-            for piece in tree.arguments:
-                self._argument(piece)
+            if self._of_kernel():
+                self._kernel_place()
+            else:
+                self._place(tree.place)
+                for piece in tree.arguments:
+                    self._argument(piece, "program")
 
     def _reject(self, code: str, what: str, span: Span, label: str, note: str = "") -> None:
         notes = (note,) if note else ()
@@ -86,23 +97,48 @@ class ReadLine:
     def _letter(self) -> bool:
         letter = self._tree.letter
         first, digits = letter.text[:1], letter.text[1:]
-        if first in _LATER and not digits.strip("0123456789"):
-            what = f"{_LATER[first]} probes belong to a later release"
-            self._reject("FC0103", what, letter.span, "not a uprobe")
-            return False
         if first == "-":
             what = "this line removes a probe: there is nothing to check"
             self._reject("FC0101", what, letter.span, "removes")
             return False
-        if first not in ("p", "r") or digits.strip("0123456789"):
-            what = f"a definition begins with `p` or `r`, not `{letter.text}`"
-            self._reject("FC0101", what, letter.span, "neither")
+        number = first == "r" and digits[:1].isdecimal() and self._of_kernel()
+        if first not in "prfte" or (digits.strip("0123456789") and not number):
+            what = f"a definition begins with `p`, `r`, `f`, `t` or `e`, not `{letter.text}`"
+            self._reject("FC0101", what, letter.span, "none of them")
             return False
-        if digits:
+        if digits and not self._of_kernel():
             note = "the kernel ignores the name behind it: the event would have another"
             span = Span(letter.span.start + 1, letter.span.end)
             self._reject("FC0101", "a uprobe takes no number here", span, "for kernel probes", note)
         return True
+
+    def _of_kernel(self) -> bool:
+        # As the kernel tells them apart: a path has a slash, and an offset behind a colon.
+        tree = self._tree
+        if tree.letter.text[:1] in "fte":
+            return True
+        if tree.word is None or tree.place is None or "/" in tree.word.text:
+            return False
+        offset = tree.place.offset
+        return offset is None or not offset.text[:1].isdecimal()
+
+    def _kernel_place(self) -> None:
+        tree = self._tree
+        if tree.word is None:
+            what = "the line does not say what to probe"
+            self._reject("FC0206", what, self.place, "nothing here")
+            return
+        read = read_kernel_place(tree.letter, tree.word, tree.arguments)
+        self.kind, self.place = read.kind, tree.word.span
+        self.problems += read.problems
+        self.unknown += read.unknown
+        self._used += read.used
+        self._active = read.active
+        for piece in read.arguments:
+            self._argument(piece, "event" if read.kind == "eprobe" else "function")
+        whole = [piece for piece in read.arguments if piece.text == "$arg*"]
+        for piece in whole[1:]:
+            self._reject("FC0507", "`$arg*` stands there already", piece.span, "one too many")
 
     def _names(self) -> None:
         tree = self._tree
@@ -123,11 +159,6 @@ class ReadLine:
         offset = place.offset
         digit = offset is not None and offset.text[:1].isascii() and offset.text[:1].isdecimal()
         if offset is None or not digit:
-            if "/" not in place.path.text:
-                what = "kernel probes belong to a later release"
-                note = "a uprobe is at `PATH:OFFSET`"
-                self._reject("FC0103", what, start, "not a path", note)
-                return
             where = start if offset is None else offset.span
             what = "the offset in the file is missing"
             note = "`fetchc functions --long -x PATH` shows addresses by name"
@@ -165,9 +196,11 @@ class ReadLine:
                 what = f"`{place.reference.text}` is not an offset in a file"
                 self._reject("FC0206", what, place.reference.span, "not a number of 64 bits")
 
-    def _argument(self, piece: Piece) -> None:
+    def _argument(self, piece: Piece, family: str) -> None:
         try:
-            self._arguments.append((piece, ReadFetch(read_fetch(piece.text, piece.span.start))))
+            read = ReadFetch(read_fetch(piece.text, piece.span.start), family)
+            self._arguments.append((piece, read))
+            self.unknown += read.unknown
         except CompileError as refused:
             self.problems += refused.diagnostics
 
@@ -180,7 +213,7 @@ class ReadLine:
         seen: set[str] = set()
         fetches: list[Fetch] = []
         for position, (piece, read) in enumerate(self._arguments, 1):
-            name = f"arg{position}" if read.name is None else read.name.text
+            name = _default(read, position, kernel) if read.name is None else read.name.text
             found = argument_problem(name, position, seen, kernel)
             if found is not None:
                 span = piece.span if read.name is None else read.name.span
@@ -222,11 +255,11 @@ class ReadLine:
 
     def _features(self, kernel: Kernel) -> list[Diagnostic]:
         # What the line makes use of and an older kernel does not know.
-        tree, used = self._tree, []
+        tree, used = self._tree, list(self._used)
         if tree.group is not None and tree.event is not None and not tree.event.text:
             used.append(("group_alone", "a group without an event", tree.group.span))
         place = tree.place
-        if place is not None:
+        if place is not None and not self._of_kernel():
             if place.suffix is not None:
                 used.append(("percent_return", "`%return`", place.suffix.span))
             if place.reference is not None:
@@ -234,13 +267,28 @@ class ReadLine:
             if ":" in place.path.text:
                 used.append(("colon_in_path", "`:` in a path", place.path.span))
         problems = []
+        if self._active is not None and self._active[0] > kernel.returns_at_once:
+            what = f"{self._active[0]} calls are more than the kernel watches"
+            note = f"it takes numbers up to {kernel.returns_at_once}"
+            problems.append(problem_at("FC0504", what, self._active[1], "too many", note))
         for feature, what, span in used:
             if not kernel.has(feature):
                 note = f"Linux {kernel.first(feature)} was the first"
+                last = kernel.last(feature)
+                note += f", {last} the last" if last else ""
                 said = f"Linux {kernel.name} does not know {what}"
                 label = Label(span, "not known")
                 problems.append(Diagnostic("FC0506", said, label, notes=(note,)))
         return problems
+
+
+def _default(read: ReadFetch, position: int, kernel: Kernel) -> str:
+    # What the kernel calls an argument that has no name.
+    base = read.base
+    first = kernel.base("name").first
+    if isinstance(base, KernelValue) and base.rule == "name" and not read.loads:
+        return base.text if kernel.version >= first else f"arg{position}"
+    return f"arg{position}"
 
 
 def _at(found: Diagnostic, span: Span, label: str) -> Diagnostic:

@@ -23,8 +23,10 @@ def problem_at(code: str, what: str, span: Span, label: str, note: str = "") -> 
     return Diagnostic(code, what, Label(span, label), notes=(note,) if note else ())
 
 
-def read_element(name: str, span: Span) -> Element | Diagnostic:
+def read_element(name: str, span: Span, family: str = "program") -> Element | Diagnostic:
     """What the kernel stores for the type ``name``, or what is wrong with it (FC0507).
+
+    ``family`` is that of the probe: program, function or event.
 
     Source: find_fetch_type, kernel/trace/trace_probe.c.
     """
@@ -34,14 +36,19 @@ def read_element(name: str, span: Span) -> Element | Diagnostic:
         return Char()
     if name in ("string", "ustring"):
         return Text(name == "ustring")
-    if name == "symbol":
-        return Symbol()
+    if name == "symbol" or (name == "symstr" and family != "program"):
+        return Symbol(name == "symstr")
     if name[:1] == "b" and "/" in name:
         return _bits(name, span)
     what = f"the kernel has no type `{name}`" if name else "the type is missing"
     note = "types are u8 to u64, s8 to s64, x8 to x64, char, string, bW@O/C"
     if name in _KERNEL_ONLY:
         what, note = f"`{name}` does not work in a uprobe", "it is for kernel probes"
+        if family != "program":
+            what, note = (
+                f"`{name}` does not work here",
+                "it is for probes of functions, without count",
+            )
     return problem_at("FC0507", what, span, "no type", note)
 
 

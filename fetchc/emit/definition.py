@@ -39,7 +39,12 @@ _LETTERS = {"uprobe": "p", "uretprobe": "r"}
 _HYPHENATED = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*\Z")
 # Blanks of the C locale split words, the kernel ends at a NUL, and # starts a comment.
 _UNWRITABLE = re.compile(r"[\t\n\v\f\r \0#]")
-_HEADER_BYTES = {"uprobe": 16, "uretprobe": 24}  # common fields and the probe's addresses
+# Common fields and the probe's addresses, by kind; an event probe has none.
+_HEADER_BYTES = {
+    **dict.fromkeys(["uprobe", "kprobe", "kprobe_inside", "fprobe", "tprobe"], 16),
+    **dict.fromkeys(["uretprobe", "kretprobe", "fexit"], 24),
+    "eprobe": 8,
+}
 
 
 def definition(

@@ -20,6 +20,7 @@ from fetchc.ir.nodes import (
     Fetch,
     Image,
     Immediate,
+    KernelValue,
     Register,
     ReturnValue,
     Scalar,
@@ -43,11 +44,24 @@ if TYPE_CHECKING:
     # What is wrong, and the part of the fetch that it is about: None is all of it.
     Finding = tuple[Diagnostic, Value | Store | None]
 
-__all__ = ["findings", "fixed_bytes", "instructions", "verify"]
+__all__ = ["PROBES", "findings", "fixed_bytes", "instructions", "verify"]
 
 _WIDTHS = (8, 16, 32, 64)
 _WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
-_PROBES = {"uprobe": "an entry probe", "uretprobe": "a return probe"}
+# What a probe of each kind is called.
+PROBES = {
+    "uprobe": "an entry probe of a program",
+    "uretprobe": "a return probe of a program",
+    "kprobe": "an entry probe of the kernel",
+    "kprobe_inside": "a probe inside a function of the kernel",
+    "kretprobe": "a return probe of the kernel",
+    "fprobe": "a function entry probe",
+    "fexit": "a function exit probe",
+    "tprobe": "a tracepoint probe",
+    "eprobe": "an event probe",
+}
+_OF_PROGRAMS = ("uprobe", "uretprobe")
+_AT_RETURN = ("kretprobe", "fexit")  # of the kernel: arguments are kept since the entry
 
 
 def verify(
@@ -85,6 +99,7 @@ def findings(
         return problems  # no text, and no sense in counting
     problems = _register(chain[-1], registers)
     problems += _numbers(chain, kernel)
+    problems += [] if kind in _OF_PROGRAMS else _kernel_numbers(chain[-1], kernel)
     problems += _store(fetch.store, kernel)
     problems += _legal(fetch, chain, kernel, kind, tolerant)
     whole = _depth(fetch, chain, kernel) or _length(fetch, kernel, written)
@@ -94,8 +109,10 @@ def findings(
 def instructions(fetch: Fetch, kernel: Kernel) -> int:
     """Instructions the kernel needs for ``fetch``, its closing one not counted."""
     costs = kernel.costs
-    count = costs.base + costs.dereference * (len(_chain(fetch.value)) - 1)
-    if not isinstance(fetch.value, Deref):
+    chain = _chain(fetch.value)
+    own = chain[-1].loads if isinstance(chain[-1], KernelValue) else 0
+    count = costs.base + costs.dereference * (len(chain) - 1 + own)
+    if not isinstance(fetch.value, Deref) and not own:
         count += costs.raw_store  # the last load of a chain becomes the store itself
     store = fetch.store
     if isinstance(store, Array):
@@ -111,6 +128,8 @@ def instructions(fetch: Fetch, kernel: Kernel) -> int:
 def fixed_bytes(store: Store) -> int:
     """Bytes of ``store`` in the event's fixed part; a text is a 4-byte reference there."""
     match store:
+        case Text() | Symbol(True):
+            return 4
         case Word() | Symbol():
             return _WORD_BYTES
         case Scalar(_, bits):
@@ -119,8 +138,6 @@ def fixed_bytes(store: Store) -> int:
             return 1
         case Bits(_, _, container):
             return container // 8
-        case Text():
-            return 4
         case Array(element, count):
             return fixed_bytes(element) * count
         case _:
@@ -148,6 +165,20 @@ def _shape(chain: list[Value]) -> list[Finding]:
     if isinstance(base, Comm) and len(chain) > 1:
         what = "`$comm` is a text, there is nothing to dereference"
         return [(Diagnostic("FC0507", what), base)]
+    return []
+
+
+def _kernel_numbers(base: Value, kernel: Kernel) -> list[Finding]:
+    # The kernel bounds by its own stack what it takes as the number of a word or an argument.
+    most = kernel.stack_words
+    if isinstance(base, StackEntry) and base.index > most:
+        what = f"`$stack{base.index}` is beyond the kernel's stack"
+        return [(Diagnostic("FC0507", what, notes=(f"it takes numbers up to {most}",)), base)]
+    if isinstance(base, KernelValue) and base.rule.startswith("argument"):
+        if 1 <= int(base.text.removeprefix("$arg")) <= most:
+            return []
+        note = f"arguments have the numbers from 1 on, {most} at most"
+        return [(Diagnostic("FC0507", f"there is no `{base.text}`", notes=(note,)), base)]
     return []
 
 
@@ -186,6 +217,8 @@ def _numbers(chain: list[Value], kernel: Kernel) -> list[Finding]:
             case Immediate(constant):
                 found = _range("constant", constant, -(1 << 63), (1 << 64) - 1)
             case Register() | StackPointer() | ReturnValue() | Comm() | Absolute() | Image():
+                pass
+            case KernelValue():
                 pass
             case _:
                 assert_never(value)
@@ -249,16 +282,28 @@ def _legal(
     for rule, part in rules + [(rule, fetch.store) for rule in stores]:
         if kind not in rule.kinds and not (tolerant and _tolerated(rule, kind, kernel)):
             problems.append((_wrong_probe(rule, kind), part))
-        elif kernel.version < rule.first:
-            problems.append((_too_new(rule, kernel), part))
+        elif kernel.version < rule.begins(kind):
+            problems.append((_too_new(rule, kernel, kind), part))
     outermost = rules[0][0]
-    if outermost.name in ("absolute", "image"):
+    own = chain[0].loads if isinstance(chain[0], KernelValue) else 0
+    if own or outermost.name in ("absolute", "image"):
         outermost = kernel.base("dereference")
     for rule in stores:
-        if outermost.name not in rule.on:
+        if kind in _AT_RETURN and outermost.name in rule.not_at_return:
             problems.append((_wrong_base(rule, outermost), fetch.store))
-            break  # an array and its elements would say the same
+            break
+        typed = kind not in _OF_PROGRAMS and _by_type(rule, outermost, kernel)
+        if outermost.name in rule.on or typed:
+            continue
+        problems.append((_wrong_base(rule, outermost), fetch.store))
+        break  # an array and its elements would say the same
     return problems
+
+
+def _by_type(rule: Rule, base: Rule, kernel: Kernel) -> bool:
+    # The kernel's own types say whether the store fits the value.
+    since = rule.by_type
+    return base.name in rule.typed and since is not None and kernel.version >= since
 
 
 def _tolerated(rule: Rule, kind: str, kernel: Kernel) -> bool:
@@ -279,6 +324,8 @@ def _base_name(value: Value) -> str:
             return "comm"
         case Immediate():
             return "immediate"
+        case KernelValue(rule):
+            return rule
         case Absolute() | Deref(Absolute()):
             return "absolute"
         case Image() | Deref(Image()):
@@ -301,8 +348,8 @@ def _store_names(store: Store) -> tuple[str, ...]:
             return ("bit_field",)
         case Text(user):
             return ("user_text" if user else "text",)
-        case Symbol():
-            return ("symbol",)
+        case Symbol(text):
+            return ("symbol_text" if text else "symbol",)
         case Array(Text() as element, _):
             return ("text_array", *_store_names(element))
         case Array(element, _):
@@ -312,18 +359,23 @@ def _store_names(store: Store) -> tuple[str, ...]:
 
 
 def _wrong_probe(rule: Rule, kind: str) -> Diagnostic:
-    others = [_PROBES[other] for other in rule.kinds]
-    note = f"it belongs to {' and '.join(others)}" if others else "it names kernel addresses"
-    return Diagnostic(
-        "FC0507", f"`{rule.written}` does not work in {_PROBES[kind]} of a program", notes=(note,)
-    )
+    program = kind in _OF_PROGRAMS
+    others = [PROBES[other] for other in rule.kinds if (other in _OF_PROGRAMS) == program]
+    if others:
+        plain = [each.replace(" of a program", "").replace(" of the kernel", "") for each in others]
+        note = f"it belongs to {' or '.join(plain)}"
+    else:
+        note = "it names kernel addresses" if program else "it belongs to probes of programs"
+    what = f"`{rule.written}` does not work in {PROBES[kind]}"
+    return Diagnostic("FC0507", what, notes=(note,))
 
 
-def _too_new(rule: Rule, kernel: Kernel) -> Diagnostic:
+def _too_new(rule: Rule, kernel: Kernel, kind: str) -> Diagnostic:
+    where = "a uprobe" if kind in _OF_PROGRAMS else PROBES[kind]
     return Diagnostic(
         "FC0506",
-        f"Linux {kernel.name} does not know `{rule.written}` in a uprobe",
-        notes=(f"Linux {dotted(rule.first)} was the first",),
+        f"Linux {kernel.name} does not know `{rule.written}` in {where}",
+        notes=(f"Linux {dotted(rule.begins(kind))} was the first",),
     )
 
 

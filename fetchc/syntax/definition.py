@@ -1,4 +1,4 @@
-"""Read a line of ``uprobe_events``: grammar/definition.lark, and the path's end.
+"""Read the definition of a probe: grammar/definition.lark, and the path's end.
 
 As :mod:`fetchc.syntax.fetcharg` does, it keeps every piece as text with its place.
 """
@@ -41,7 +41,8 @@ class DefinitionText(Record):
     """A line. ``letter`` may hold digits; ``names`` is GROUP/EVENT, or what stands there.
 
     ``group`` is None where there is no separator, ``event`` where there are no names at all;
-    ``separator`` is ``/`` or ``.``. ``place`` is None where the line ends before it.
+    ``separator`` is ``/`` or ``.``. ``word`` is what is probed, ``place`` the same as a file
+    and an offset; both are None where the line ends before them.
     """
 
     letter: Piece
@@ -49,6 +50,7 @@ class DefinitionText(Record):
     separator: str
     group: Piece | None
     event: Piece | None
+    word: Piece | None
     place: PlaceText | None
     arguments: tuple[Piece, ...]
 
@@ -56,16 +58,17 @@ class DefinitionText(Record):
 def is_definition(text: str) -> bool:
     """Whether ``text`` is meant as a whole line and not as one fetch-arg.
 
-    A line begins with a letter, maybe digits, and a colon or a blank.
+    A line begins with a letter, maybe a number, and a colon or a blank.
     """
-    first = text.split(maxsplit=1)[:1]
-    word = first[0] if first else ""
+    words = text.split(maxsplit=1)
+    word = words[0] if words else ""
     letter = word[:1]
     if not (letter == "-" or (letter.isascii() and letter.isalpha())):
         return False
-    digits = len(word[1:]) - len(word[1:].lstrip("0123456789"))
-    end = word[1 + digits : 2 + digits]
-    return end == ":" or (not end and len(text.split(maxsplit=1)) > 1)
+    number = word[1:].partition(":")[0]
+    if number.strip("0123456789"):  # a bad number, or something else
+        return letter in "pr" and number[0].isdecimal() and len(words) > 1 and "=" not in word
+    return ":" in word or (len(words) > 1 and "=" not in word)
 
 
 def read_definition(text: str) -> DefinitionText:
@@ -112,14 +115,14 @@ class _Builder:
         """A probe without arguments."""
         head, word = parts
         assert isinstance(head, list)
-        return _definition(head, _place(_piece(word)), ())
+        return _definition(head, _piece(word), ())
 
     def full(self, parts: list[object], span: Span) -> DefinitionText:
         """A probe with arguments."""
         head, word, arguments = parts
         assert isinstance(head, list)
         assert isinstance(arguments, list)
-        return _definition(head, _place(_piece(word)), tuple(arguments))
+        return _definition(head, _piece(word), tuple(arguments))
 
     def list_start(self, parts: list[Token], span: Span) -> list[Piece]:
         """The first argument."""
@@ -147,20 +150,21 @@ def _part(piece: Piece, start: int, end: int | None = None) -> Piece:
 
 
 def _definition(
-    head: list[Piece], place: PlaceText | None, arguments: tuple[Piece, ...]
+    head: list[Piece], word: Piece | None, arguments: tuple[Piece, ...]
 ) -> DefinitionText:
     letter = head[0]
+    place = None if word is None else _place(word)
     if len(head) == 1:
-        return DefinitionText(letter, None, "", None, None, place, arguments)
+        return DefinitionText(letter, None, "", None, None, word, place, arguments)
     names = head[1]
     # The first slash; a dot only where there is none (traceprobe_parse_event_name).
     at = names.text.find("/")
     if at < 0:
         at = names.text.find(".")
     if at < 0:
-        return DefinitionText(letter, names, "", None, names, place, arguments)
+        return DefinitionText(letter, names, "", None, names, word, place, arguments)
     group, event = _part(names, 0, at), _part(names, at + 1)
-    return DefinitionText(letter, names, names.text[at], group, event, place, arguments)
+    return DefinitionText(letter, names, names.text[at], group, event, word, place, arguments)
 
 
 def _place(word: Piece) -> PlaceText:

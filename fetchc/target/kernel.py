@@ -15,6 +15,7 @@ from fetchc.target.load import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     Version = tuple[int, int]
@@ -39,9 +40,12 @@ class Rule(Record):
     """One thing a fetch-arg or a definition can use.
 
     ``written`` is its form in the kernel's notation, ``first`` the first kernel that has
-    it, ``kinds`` the probes that take it (``uprobe``, ``uretprobe``), ``on`` the bases a
-    store can take its value from. ``tolerated`` are probes that take it in versions before
-    ``until`` (None: in all) though nothing comes of it there: not to be emitted.
+    it, ``kinds`` the probes that take it (``uprobe``, ``kretprobe``, ...), ``firsts`` the first
+    kernels for kinds that differ, ``on`` the bases a store can take its value from,
+    ``not_at_return`` those of them that it cannot in a kernel's return probe, ``typed``
+    those it can take it from since ``by_type`` where the kernel's own types say so.
+    ``tolerated`` are probes that take it in versions before ``until`` (None: in all) though
+    nothing comes of it there: not to be emitted. A feature ends with ``until``.
     """
 
     name: str
@@ -51,6 +55,14 @@ class Rule(Record):
     on: tuple[str, ...] = ()
     tolerated: tuple[str, ...] = ()
     until: Version | None = None
+    firsts: tuple[tuple[str, Version], ...] = ()
+    not_at_return: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
+    by_type: Version | None = None
+
+    def begins(self, kind: str) -> Version:
+        """The first kernel that has it in a probe of ``kind``, one of ``kinds``."""
+        return dict(self.firsts).get(kind, self.first)
 
 
 class Kernel(Record):
@@ -58,7 +70,9 @@ class Kernel(Record):
 
     ``body_bytes`` bounds the text after ``NAME=``, ``event_bytes`` the sum of the
     arguments' fixed parts, ``record_bytes`` a whole event with its header, ``line_bytes``
-    a definition without its newline, ``text_bytes`` a string without its NUL.
+    a definition without its newline, ``text_bytes`` a string without its NUL. ``stack_words``
+    bounds the number of a stack word or an argument in probes of the kernel itself,
+    ``returns_at_once`` that of a return probe's calls that are watched at a time.
     ``bases``, ``stores`` and ``features`` hold every rule, also those the version lacks.
     """
 
@@ -71,6 +85,8 @@ class Kernel(Record):
     line_bytes: int
     text_bytes: int
     offset_bits: int
+    stack_words: int
+    returns_at_once: int
     instructions: int | None
     nesting: int | None
     array_elements: int | None
@@ -97,7 +113,13 @@ class Kernel(Record):
 
     def has(self, feature: str) -> bool:
         """Whether this version has ``feature``, one of ``features``."""
-        return self.version >= _named(self.features, feature).first
+        rule = _named(self.features, feature)
+        return rule.first <= self.version and (rule.until is None or self.version < rule.until)
+
+    def last(self, feature: str) -> str | None:
+        """The last version that has ``feature``, None where the newest known one does."""
+        until = _named(self.features, feature).until
+        return None if until is None else dotted(previous(until))
 
     def first(self, feature: str) -> str:
         """The first version that has ``feature``."""
@@ -139,9 +161,9 @@ def kernel(version: str) -> Kernel:
     return Kernel(
         version=wanted,
         costs=Costs(**facts["costs"]),
-        bases=_rules(facts["bases"]),
-        stores=_rules(facts["stores"]),
-        features=_rules(facts["features"]),
+        bases=_rules(facts, "bases"),
+        stores=_rules(facts, "stores"),
+        features=_rules(facts, "features"),
         reserved_names=tuple(facts["names"]["reserved"]),
         confusing_names=tuple(facts["names"]["confusing"]),
         **limits,
@@ -158,10 +180,9 @@ def turns() -> tuple[Version, ...]:
     for limit in facts["limits"].values():
         found.update([_parse(first) for first, _ in limit["steps"]])
     for group in ("bases", "stores", "features"):
-        for rule in _rules(facts[group]):
-            found.add(rule.first)
-            if rule.until is not None:
-                found.add(rule.until)
+        for rule in _rules(facts, group):
+            found.update([rule.first, *[first for _, first in rule.firsts]])
+            found.update([turn for turn in (rule.until, rule.by_type) if turn is not None])
     return tuple(sorted(found))
 
 
@@ -199,19 +220,28 @@ def _step(steps: list[tuple[str, int]], version: Version) -> Any:
     return value
 
 
-def _rules(table: dict[str, Any]) -> tuple[Rule, ...]:
+def _rules(facts: Mapping[str, Any], group: str) -> tuple[Rule, ...]:
+    families = facts["kinds"]
+
+    def kinds(rule: dict[str, Any], key: str) -> tuple[str, ...]:
+        return tuple([kind for name in rule.get(key, ()) for kind in families.get(name, [name])])
+
     return tuple(
         [
             Rule(
                 name,
                 rule.get("written", name),
                 _parse(rule["first"]),
-                tuple(rule.get("kinds", ())),
+                kinds(rule, "kinds"),
                 tuple(rule.get("on", ())),
-                tuple(rule.get("tolerated", ())),
+                kinds(rule, "tolerated"),
                 _parse(rule["until"]) if "until" in rule else None,
+                tuple([(kind, _parse(first)) for kind, first in rule.get("firsts", {}).items()]),
+                tuple(rule.get("not_at_return", ())),
+                tuple(rule.get("typed", ())),
+                _parse(rule["by_type"]) if "by_type" in rule else None,
             )
-            for name, rule in table.items()
+            for name, rule in facts[group].items()
         ]
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.errors import CompileError
+from fetchc.ir.verify import PROBES
 from fetchc.resources import data_path
 from fetchc.target.kernel import kernel, running_version
 
@@ -78,10 +79,14 @@ def test_every_fact_has_its_source() -> None:
 
 
 def test_tables_agree_with_themselves() -> None:
+    families = {name: kinds for name, kinds in LINUX["kinds"].items() if name != "source"}
+    kinds = {kind for family in families.values() for kind in family}
+    assert kinds == set(PROBES)
     for limit in LINUX["limits"].values():
         versions = [tuple(map(int, first.split("."))) for first, _ in limit["steps"]]
         assert versions == sorted(set(versions))
     for store in LINUX["stores"].values():
         assert set(store["on"]) <= set(LINUX["bases"])
     for rule in (*LINUX["bases"].values(), *LINUX["stores"].values()):
-        assert set(rule["kinds"]) <= {"uprobe", "uretprobe"}
+        assert set(rule["kinds"]) <= {*families, *kinds}
+        assert set(rule.get("firsts", {})) <= kinds
