@@ -23,6 +23,11 @@ ELSEWHERE = {
     "FC0512": "tests/unit/ir/test_verify.py::test_registers_of_the_machine",
     "FC0513": "tests/unit/lower/test_containers.py::test_a_field_in_nine_bytes_is_refused",
     "FC0607": "tests/unit/check/test_copies.py::test_an_exported_variable_may_be_copied",
+    "FC0751": "tests/unit/tracer/test_filters.py::test_what_does_not_parse",
+    "FC0752": "tests/unit/tracer/test_filters.py::test_constants_that_can_never_be",
+    "FC0753": "tests/unit/tracer/test_command.py::test_programs_that_cannot_be_run",
+    "FC0755": "tests/unit/cli/tracing/test_targets.py::test_more_functions_than_fit",
+    "FC0756": "tests/unit/cli/tracing/test_targets.py::test_what_cannot_be_compared_or_counted",
     "FC0904": "tests/unit/debuginfo/test_damaged_dwarf.py::test_damaged_units",
     "FC0905": "tests/unit/debuginfo/test_program.py::test_an_unread_machine_is_refused",
 }

@@ -52,6 +52,8 @@ class JsonLines:
         values = []
         composed = False
         for label, head in labels:
+            if label not in args:
+                continue  # of an entry that was not seen
             value = args[label]
             kind = type(value)
             if kind is int:
@@ -69,7 +71,8 @@ class JsonLines:
         if self._timed:
             line += f', "latency_us": {"null" if hit.latency is None else hit.latency}'
         if composed:
-            cut = {path: length for label, _ in labels for path, length in _cut(label, args[label])}
+            known = [label for label, _ in labels if label in args]
+            cut = {path: length for label in known for path, length in _cut(label, args[label])}
             line += f', "cut": {_encode(cut)}' if cut else ""
         listed = [_frame(frame) for frame in frames]
         return f'{line}, "stack": {_encode(listed)}}}' if listed else line + "}"

@@ -54,8 +54,11 @@ class TextLines:
         args, widths = event.args, self._widths[name]
         cells = []
         for number, (label, head) in enumerate(self._labels[name]):
-            value = args[label]
-            cell = f"{head}{value}" if type(value) is int else head + printed(value)
+            if label not in args:
+                cell = head + "?"  # of an entry that was not seen
+            else:
+                value = args[label]
+                cell = f"{head}{value}" if type(value) is int else head + printed(value)
             length = len(cell)
             if length > widths[number] and length <= _VALUE + len(head):
                 widths[number] = length

@@ -1,0 +1,59 @@
+"""The reader of command lines: numbers, options that repeat, a program behind ``--``."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.cli.options import Options, parse
+
+
+def read(*words: str) -> Options:
+    options = parse(words)
+    assert isinstance(options, Options)
+    return options
+
+
+def test_what_repeats_is_gathered() -> None:
+    options = read("trace", "-x", "b", "-f", "a", "-fb*", "--function=c", "-p", "1", "-p2", "e")
+    assert options.functions == ["a", "b*", "c"]
+    assert options.pids == [1, 2]
+    assert options.operands == ["e"]
+    assert read("check", "--expr", "-1", "--expr=-2").expr == ["-1", "-2"]
+
+
+def test_numbers() -> None:
+    options = read("trace", "-x", "b", "--count", "3", "--timeout", "0.5")
+    assert (options.count, options.timeout) == (3, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--count", "0"), ("--count", "-1"), ("--count", "x"), ("--count", "1.5"),
+        ("--timeout", "0"), ("--timeout", "nan"), ("--timeout", "inf"), ("-p", "me"),
+        ("-p", "4294967296"),
+    ],
+)  # fmt: skip
+def test_what_is_no_number(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(("trace", "-x", "b", option, value)) == 2
+    assert f"not `{value}`" in capsys.readouterr().err
+
+
+def test_the_program_behind_two_dashes_keeps_its_options() -> None:
+    options = read("trace", "e", "-x", "b", "--", "ls", "-h", "--help", "--", "-x")
+    assert options.program == ["ls", "-h", "--help", "--", "-x"]
+    assert options.operands == ["e"]
+    assert read("compile", "-x", "b", "--", "-x").operands == ["-x"]
+
+
+def test_no_program_behind_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(("trace", "-x", "b", "--")) == 2
+    assert "no program stands behind --" in capsys.readouterr().err
+
+
+def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(("trace", "--help")) == 0
+    shown = capsys.readouterr().out
+    assert "[-- COMMAND ARG...]" in shown
+    for flag in ("-f, --function", "--filter", "--histogram", "--since", "--stack"):
+        assert flag in shown

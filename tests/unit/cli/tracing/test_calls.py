@@ -1,0 +1,99 @@
+"""Events become hits: entries wait for their returns, filters see both."""
+
+from __future__ import annotations
+
+from fetchc.cli.tracing.calls import Hits, value_of
+from fetchc.cli.tracing.targets import FRAME, GOROUTINE, Target
+from tests.unit.cli.tracing.events import event, plan, target
+
+ENTRY, RETURN = plan("f_in"), plan("f", kind="return")
+
+
+def calls(key: str = FRAME, pushed: int = 8, filter: str = "") -> list[Target]:
+    return [
+        target("enter", ENTRY, "n", "$retval", key=key),
+        target("leave", RETURN, "n", "$retval", filter=filter, key=key, pushed=pushed),
+    ]
+
+
+def test_a_hit_is_shown_as_it_comes() -> None:
+    made = plan()
+    shown = target("hit", made, "n", filter="n > 3")
+    hits = Hits([shown])
+    assert hits.hit(event(made, {"n": 3})) is None
+    hit = hits.hit(event(made, {"n": 4}))
+    assert hit is not None
+    assert (hit.target, hit.event.args, hit.latency) == (shown, {"n": 4}, None)
+
+
+def test_entry_and_return_are_one_hit_by_their_frame() -> None:
+    hits = Hits(calls())
+    assert hits.hit(event(ENTRY, {"n": 1, FRAME: 0x100}, 1.0)) is None
+    assert hits.hit(event(ENTRY, {"n": 2, FRAME: 0x80}, 2.0)) is None
+    inner = hits.hit(event(RETURN, {"$retval": 20, FRAME: 0x88}, 2.5))
+    outer = hits.hit(event(RETURN, {"$retval": 10, FRAME: 0x108}, 3.0))
+    assert inner is not None
+    assert outer is not None
+    assert (inner.event.args["n"], inner.event.args["$retval"], inner.latency) == (2, 20, 500000.0)
+    assert (outer.event.args["n"], outer.event.args["$retval"], outer.latency) == (1, 10, 2000000.0)
+
+
+def test_processes_and_functions_do_not_mix() -> None:
+    hits = Hits(calls())
+    hits.hit(event(ENTRY, {"n": 1, FRAME: 0x100}, pid=1))
+    other = hits.hit(event(RETURN, {"$retval": 1, FRAME: 0x108}, 2.0, pid=2))
+    assert other is not None
+    assert other.latency is None
+    assert "n" not in other.event.args
+    own = hits.hit(event(RETURN, {"$retval": 1, FRAME: 0x108}, 2.0, pid=1))
+    assert own is not None
+    assert own.latency == 1e6
+
+
+def test_goroutines_are_told_by_their_number() -> None:
+    hits = Hits(calls(GOROUTINE, 0))
+    hits.hit(event(ENTRY, {"n": 1, GOROUTINE: 5}, 1.0, thread=70))
+    hits.hit(event(ENTRY, {"n": 2, GOROUTINE: 6}, 1.5, thread=70))
+    hit = hits.hit(event(RETURN, {"$retval": 1, GOROUTINE: 5}, 2.0, thread=71))
+    assert hit is not None
+    assert (hit.event.args["n"], hit.latency) == (1, 1e6)
+
+
+def test_filters_see_the_entry_the_return_and_the_time() -> None:
+    hits = Hits(calls(filter="n == 1 && $retval > 5 && $latency < 2000000"))
+
+    def shown(n: int, result: int, end: float) -> bool:
+        hits.hit(event(ENTRY, {"n": n, FRAME: 0x100}, 1.0))
+        return hits.hit(event(RETURN, {"$retval": result, FRAME: 0x108}, end)) is not None
+
+    assert shown(1, 6, 2.0)
+    assert not shown(2, 6, 2.0)
+    assert not shown(1, 5, 2.0)
+    assert not shown(1, 6, 4.0)
+
+
+def test_faults_of_both_ends_are_kept() -> None:
+    hits = Hits(calls())
+    hits.hit(event(ENTRY, {"n": None, FRAME: 0x100}, faults=("n",)))
+    hit = hits.hit(event(RETURN, {"$retval": None, FRAME: 0x108}, faults=("$retval",)))
+    assert hit is not None
+    assert hit.event.faults == ("n", "$retval")
+
+
+def test_the_time_since_the_process_was_elsewhere() -> None:
+    start, end = plan("start"), plan("end")
+    hits = Hits([target("hit", end), target("start", start)])
+    hits.hit(event(start, {}, 1.0, pid=1))
+    hits.hit(event(start, {}, 2.0, pid=1))  # it became another program
+    hits.hit(event(start, {}, 2.0, pid=2))
+    first, again = hits.hit(event(end, {}, 3.0, pid=1)), hits.hit(event(end, {}, 4.0, pid=1))
+    other = hits.hit(event(end, {}, 2.5, pid=2, thread=22))
+    assert [each and each.latency for each in (first, again, other)] == [1e6, None, 5e5]
+
+
+def test_the_readers_own_words() -> None:
+    made = plan()
+    hit = Hits([target("hit", made)]).hit(event(made, {"n": 1}, pid=4, thread=5, comm="c"))
+    assert hit is not None
+    words = ("$pid", "$tid", "$cpu", "$comm", "$function", "$latency", "n", "m")
+    assert [value_of(word)(hit) for word in words] == [4, 5, 0, "c", "main.f", None, 1, None]

@@ -1,0 +1,138 @@
+"""Hits as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.cli.tracing.calls import Hit
+from fetchc.cli.tracing.jsonl import JsonLines
+from fetchc.cli.tracing.text import TextLines
+from fetchc.tracer.kinds import CutList, CutText, Enumerator, Hexadecimal, SymbolName
+from fetchc.tracer.stacks import Frame
+from tests.unit.cli.tracing.events import event, plan, target
+
+if TYPE_CHECKING:
+    from fetchc.tracer.model import Value
+
+MADE = plan()
+STACK = (Frame(0x401012, "main.f", 0x12, "/bin/x"), Frame(0x10, None, 0, None))
+
+
+def hit(args: dict[str, Value], latency: float | None = None, **fields: object) -> Hit:
+    shown = target("hit", MADE, "n", "s")
+    return Hit(shown, event(MADE, args, **fields), latency)  # type: ignore[arg-type]
+
+
+def text(*hits: Hit, timed: bool = False) -> list[str]:
+    lines = TextLines([each.target for each in hits], timed)
+    return [lines.line(each) for each in hits]
+
+
+def test_columns_grow_with_their_values() -> None:
+    shown = text(
+        hit({"n": 1, "s": "one"}, timestamp=5.0, pid=1234, comm="server"),
+        hit({"n": -100, "s": "a"}, timestamp=5.25, pid=1234, thread=1235, comm="server"),
+        hit({"n": 1, "s": "x" * 50}, timestamp=6.0, pid=1234, comm="server"),
+        hit({"n": 1, "s": "b"}, timestamp=6.0, pid=1234, comm="server"),
+    )
+    assert shown == [
+        '    0.000000  server/1234         main.f  n=1  s="one"',
+        '    0.250000  server/1234:1235    main.f  n=-100  s="a"',
+        f'    1.000000  server/1234         main.f  n=1     s="{"x" * 50}"',
+        '    1.000000  server/1234         main.f  n=1     s="b"',
+    ]
+
+
+def test_times_faults_and_what_was_not_seen() -> None:
+    shown = text(
+        hit({"n": 1, "s": None}, 1234.5678, faults=("s",)), hit({"s": "a"}, None), timed=True
+    )
+    assert shown == [
+        "    0.000000  x/7                     1234.568 us  main.f  n=1  s=(fault)",
+        '    0.000000  x/7                            ? us  main.f  n=?  s="a"',
+    ]
+
+
+def test_a_stack_stands_below_its_hit() -> None:
+    one = hit({"n": 1, "s": ""})
+    assert TextLines([one.target], False).line(one, STACK).split("\n")[1:] == [
+        "              main.f+0x12 (x)",
+        "              [unknown] 0x10",
+    ]
+
+
+@given(st.text(), st.text(), st.text())
+def test_no_memory_breaks_a_line_or_reaches_the_terminal(value: str, comm: str, name: str) -> None:
+    made = plan("e", name)
+    shown = Hit(target("hit", made, "s"), event(made, {"s": value}, comm=comm), None)
+    line = TextLines([shown.target], False).line(shown)
+    assert line.isprintable()
+    parsed = json.loads(JsonLines([shown.target], False).line(shown))
+    assert parsed["args"]["s"] == value
+    assert (parsed["comm"], parsed["function"]) == (comm, name)
+    assert JsonLines([shown.target], False).line(shown).isascii()
+
+
+def test_json_has_every_key() -> None:
+    one = hit({"n": 5, "s": "a"}, 1.5, timestamp=12.000000001, pid=3, thread=4, comm="c")
+    line = JsonLines([one.target], True).line(one, STACK)
+    assert json.loads(line) == {
+        "event": "f", "function": "main.f", "kind": "entry", "pid": 3, "thread": 4, "comm": "c",
+        "cpu": 0, "timestamp": 12.000000001, "address": 0x401000, "args": {"n": 5, "s": "a"},
+        "faults": [], "latency_us": 1.5,
+        "stack": [
+            {"function": "main.f", "offset": 0x12, "file": "/bin/x", "address": 0x401012},
+            {"function": None, "offset": None, "file": None, "address": 0x10},
+        ],
+    }  # fmt: skip
+    plain = json.loads(JsonLines([one.target], False).line(one))
+    assert "latency_us" not in plain
+    assert "stack" not in plain
+
+
+def one_value(value: Value) -> dict[str, object]:
+    shown = Hit(target("hit", MADE, "v"), event(MADE, {"v": value}), None)
+    parsed: dict[str, object] = json.loads(JsonLines([shown.target], False).line(shown))
+    return parsed
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 0.25, -(1 << 63), (1 << 64) - 1, "\udc80\n\x1b[31m", [1, [2]], {"a": {"b": None}}],
+)
+def test_json_values(value: Value) -> None:
+    args = one_value(value)["args"]
+    assert args == {"v": value}
+    assert type(args["v"]) is type(value)
+
+
+def test_values_with_a_look_of_their_own_are_plain_in_json() -> None:
+    members: dict[str, Value] = {
+        "e": Enumerator(name="RED", value=1), "p": Hexadecimal(16), "f": SymbolName("main"),
+    }  # fmt: skip
+    assert one_value(members)["args"] == {
+        "v": {"e": {"name": "RED", "value": 1}, "p": 16, "f": "main"}
+    }
+
+
+def test_what_was_cut_is_named_with_its_length() -> None:
+    value: Value = {"s": CutText("abc", 300), "l": [CutList([1, 2], 9), [1]]}
+    assert one_value(value)["cut"] == {"v.s": 300, "v.l[0]": 9}
+    assert one_value(CutText("abc", None))["cut"] == {"v": None}
+    assert "cut" not in one_value(["abc"])
+
+
+def test_faults_of_hidden_values_are_not_shown() -> None:
+    one = hit({"n": None, "s": ""}, faults=("n", "s[1].x", "hidden", "nn"))
+    assert json.loads(JsonLines([one.target], False).line(one))["faults"] == ["n", "s[1].x"]
+
+
+def test_an_entry_that_was_not_seen_has_no_values() -> None:
+    assert json.loads(JsonLines([target("hit", MADE, "n", "s")], True).line(hit({"s": "a"})))[
+        "args"
+    ] == {"s": "a"}

@@ -1,0 +1,74 @@
+"""What options of ``trace`` go together, and what is wanted beside the values shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.cli import main
+from fetchc.cli.options import Options, parse
+from fetchc.cli.tracing.request import Refused, Request, Usage, request
+
+
+def asked(*words: str) -> Request:
+    options = parse(("trace", "-x", "b", *words))
+    assert isinstance(options, Options)
+    return request(options)
+
+
+def test_expressions_of_filters_and_histograms_are_fetched_too() -> None:
+    wanted = asked(
+        "n", "--expr", "-1", "n", "-f", "f", "--filter", "s == \"a\" && $comm != 'x'",
+        "--histogram", "len(s)", "--by", "$pid",
+    )  # fmt: skip
+    assert wanted.shown == ("n", "-1")
+    assert wanted.further == ("s", "len(s)")
+    assert [each.expression for each in wanted.conditions] == ["s", "$comm"]
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (("-f", "f"), True),
+        (("n", "-f", "f"), True),
+        (("-f", "f", "--summary"), False),
+        (("-f", "f", "--histogram", "n"), False),
+        (("n", "-f", "f", "--summary"), True),
+    ],
+)
+def test_single_events_are_printed_where_nothing_else_is(
+    words: tuple[str, ...], lines: bool
+) -> None:
+    assert asked(*words).lines is lines
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--summary",), "-f FUNCTION is missing"),
+        (("-f", "f", "-p", "1", "--", "true"), "exclude each other"),
+        (("-f", "f", "--latency", "--since", "g"), "exclude each other"),
+        (("-f", "f", "--return", "--since", "g"), "exclude each other"),
+        (("-f", "f", "--by", "n"), "--by needs --histogram"),
+        (("-f", "f", "--at", "+4", "--latency"), "not with --return or --latency"),
+        (("-f", "f", "-f", "g", "--at", "+4"), "--at takes one function"),
+        (("-f", "f", "--stack", "--summary"), "name an EXPR"),
+        (("-f", "f", "--filter", "$latency > 1"), "$latency is known with"),
+        (("-f", "f", "--histogram", "$latency"), "$latency is known with"),
+    ],
+)
+def test_options_that_do_not_go_together(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(Usage, match=message.replace("$", r"\$")):
+        asked(*words)
+
+
+def test_a_filter_that_does_not_parse_is_shown_with_its_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(Refused) as refused:
+        asked("-f", "f", "--filter", "n > 1", "--filter", "n = 1")
+    assert refused.value.text == "n = 1"
+    assert main(["trace", "-x", "b", "-f", "f", "--filter", "n = 1"]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("error[FC0751]")
+    assert " 1 | n = 1\n   | ^^^^^" in shown
+    assert main(["trace", "-x", "b"]) == 2

@@ -1,0 +1,88 @@
+"""Histograms and summaries, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from fetchc.cli.tracing.calls import Hit
+from fetchc.cli.tracing.tally import HistogramTally, Summary
+from tests.unit.cli.tracing.events import event, plan, target
+
+MADE, OTHER = plan(), plan("g", "main.g")
+BAR = "@" * 52
+
+
+def hit(n: int | None, comm: str = "a", latency: float | None = None) -> Hit:
+    shown = target("hit", MADE, measure="n", by="$comm")
+    return Hit(shown, event(MADE, {"n": n}, comm=comm), latency)
+
+
+def test_a_histogram() -> None:
+    tally = HistogramTally("n", None)
+    for value in (1, 1, 4, 5, 6, 7, None):
+        tally.add(hit(value))
+    assert list(tally.text()) == [
+        "",
+        "n:",
+        f"[1]                      2 |{'@' * 26:<52}|",
+        f"[2, 4)                   0 |{'':<52}|",
+        f"[4, 8)                   4 |{BAR}|",
+    ]
+    assert list(tally.remarks()) == ["1 hits without a number are not in the histogram"]
+    assert [json.loads(line) for line in tally.json()] == [
+        {
+            "histogram": "n", "by": None, "key": None, "count": 6, "smallest": 1, "largest": 7,
+            "buckets": [[1, 2, 2], [2, 4, 0], [4, 8, 4]],
+        }
+    ]  # fmt: skip
+
+
+def test_one_for_each_key() -> None:
+    tally = HistogramTally("n", "$comm")
+    for value, comm in ((1, "b\n"), (1, "a"), (2, "a")):
+        tally.add(hit(value, comm))
+    titles = [line for line in tally.text() if line.endswith(":")]
+    assert titles == ['n, $comm = "b\\n":', 'n, $comm = "a":']
+    assert [json.loads(line)["key"] for line in tally.json()] == ["b\n", "a"]
+
+
+def test_structures_and_faults_are_keys() -> None:
+    shown = target("hit", MADE, measure="n", by="s")
+    tally = HistogramTally("n", "s")
+    for key in ({"x": 1}, {"x": 1}, [2], None):
+        tally.add(Hit(shown, event(MADE, {"n": 1, "s": key}), None))  # type: ignore[dict-item]
+    titles = [line for line in tally.text() if line.endswith(":")]
+    assert titles == ["n, s = [2]:", "n, s = (fault):", "n, s = {x=1}:"]
+    assert [json.loads(line)["key"] for line in tally.json()] == [[2], None, {"x": 1}]
+
+
+def test_a_summary() -> None:
+    tally = Summary()
+    other = target("hit", OTHER)
+    tally.add(Hit(other, event(OTHER, {}), None))
+    for _ in range(2):
+        tally.add(hit(1))
+    assert list(tally.text()) == [
+        "",
+        "      HITS  FUNCTION",
+        "         1  main.g",
+        "         2  main.f",
+    ]
+    assert [json.loads(line) for line in tally.json()] == [
+        {"summary": "main.g", "hits": 1}, {"summary": "main.f", "hits": 2},
+    ]  # fmt: skip
+
+
+def test_a_summary_with_times() -> None:
+    tally = Summary()
+    tally.add(Hit(target("hit", OTHER), event(OTHER, {}), None))
+    for latency in (1.0, 4.0, None):
+        tally.add(hit(1, latency=latency))
+    assert list(tally.text())[1:] == [
+        "      HITS       MEAN us        MAX us  FUNCTION",
+        f"         1  {'':28}main.g",
+        "         3         2.500         4.000  main.f",
+    ]
+    assert json.loads(list(tally.json())[1]) == {
+        "summary": "main.f", "hits": 3, "latency_us": {"count": 2, "mean": 2.5, "max": 4.0},
+    }  # fmt: skip

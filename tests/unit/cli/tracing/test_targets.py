@@ -1,0 +1,161 @@
+"""Functions and expressions to probes, without a kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.api import Program
+from fetchc.cli.options import Options, parse
+from fetchc.cli.tracing import functions
+from fetchc.cli.tracing.functions import named
+from fetchc.cli.tracing.request import request
+from fetchc.cli.tracing.targets import CALLER, FRAME, GOROUTINE, Targets, collect
+from fetchc.diag.errors import CompileError
+from tests.support.programs import fixture
+
+C = str(fixture("c/layouts/gcc-O2-dwarf5"))
+GO = str(fixture("go/dnsforward/go1.27"))
+
+
+def targets(binary: str, *words: str) -> Targets:
+    options = parse(("trace", "-x", binary, *words))
+    assert isinstance(options, Options)
+    return collect(Program(binary), options, request(options), "fetchc_t")
+
+
+def codes(found: Targets) -> list[tuple[str, str, str]]:
+    return [(one.function, one.text, one.diagnostics[0].code) for one in found.left_out]
+
+
+def test_names_with_stars_are_names() -> None:
+    program = Program(GO)
+    handle, forward = "main.(*server).handleRequest", "main.(*server).forward"
+    assert [each.text for each in named(program, [handle])] == [handle]
+    found = named(program, ["main.(*server).*", handle])
+    assert [(each.text, each.by_glob) for each in found] == [(forward, True), (handle, True)]
+    assert [each.text for each in named(program, ["(*server).forward"])] == ["(*server).forward"]
+
+
+def test_a_glob_that_matches_nothing() -> None:
+    with pytest.raises(CompileError, match="no function with code matches `mian"):
+        named(Program(GO), ["mian.*"])
+
+
+def test_more_functions_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "MOST", 3)
+    with pytest.raises(CompileError) as refused:
+        named(Program(C), ["*"])
+    assert refused.value.diagnostics[0].code == "FC0755"
+
+
+def test_functions_without_the_name_are_left_out() -> None:
+    found = targets(C, "depth", "-f", "visit", "-f", "chain", "-f", "nosuch")
+    assert [(each.role, each.plan.function) for each in found.chosen] == [("hit", "visit")]
+    assert codes(found) == [("chain", "depth", "FC0201"), ("nosuch", "", "FC0202")]
+
+
+def test_events_of_a_session_have_names_of_their_own() -> None:
+    found = targets(GO, "-f", "*.String")
+    events = [each.plan.event for each in found.chosen]
+    assert len(events) == len(set(events)) > 3
+    addresses = [each.plan.address for each in found.chosen]
+    assert len(addresses) == len(set(addresses))
+
+
+def test_a_call_is_two_probes() -> None:
+    found = targets(C, "$retval", "n", "-f", "triple", "--latency")
+    enter, leave = found.chosen
+    assert (enter.role, enter.plan.kind, enter.key, enter.pushed) == ("enter", "entry", FRAME, 0)
+    assert (leave.role, leave.plan.kind, leave.key, leave.pushed) == ("leave", "return", FRAME, 8)
+    assert [each.label for each in enter.plan.values] == ["n", FRAME]
+    assert [each.label for each in leave.plan.values] == ["$retval", FRAME]
+    assert enter.labels == leave.labels == ("$retval", "n")
+
+
+def test_a_go_call_is_paired_by_its_goroutine() -> None:
+    found = targets(GO, "depth", "-f", "main.(*server).forward", "--latency")
+    assert [(each.plan.kind, each.key, each.pushed) for each in found.chosen] == [
+        ("entry", GOROUTINE, 0),
+        ("return-site", GOROUTINE, 0),
+    ]
+
+
+def test_with_return_values_are_taken_there_if_they_can() -> None:
+    found = targets(C, "shared_counter", "n", "-f", "triple", "--latency", "--return")
+    assert [[each.label for each in one.plan.values] for one in found.chosen] == [
+        ["n", FRAME],
+        ["shared_counter", FRAME],
+    ]
+
+
+def test_a_call_that_has_it_at_neither_end() -> None:
+    assert codes(targets(C, "nn", "-f", "triple", "--latency")) == [("triple", "nn", "FC0201")]
+    found = targets(C, "$retval->x", "-f", "triple", "--latency")
+    assert codes(found) == [("triple", "$retval->x", "FC0301")]
+
+
+def test_what_filters_and_histograms_need_is_hidden() -> None:
+    found = targets(
+        C, "d=depth", "-f", "visit", "--filter", "d > 1 && r->i < 5", "--histogram", "r->u",
+        "--by", "$comm",
+    )  # fmt: skip
+    (one,) = found.chosen
+    assert one.labels == ("d",)
+    assert [each.label for each in one.plan.values] == ["d", "r->i", "r->u"]
+    assert [label for label, _ in one.conditions] == ["d", "r->i"]
+    assert (one.measure, one.by) == ("r->u", "$comm")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--filter", 'depth == "a"'), "FC0752"),
+        (("--filter", "r->name == 1"), "FC0752"),
+        (("--filter", "r->colour == MAUVE"), "FC0752"),
+        (("--filter", "$pid == 'x'"), "FC0752"),
+        (("--histogram", "r->name"), "FC0756"),
+        (("--histogram", "r->in"), "FC0756"),
+        (("--histogram", "$comm"), "FC0756"),
+        (("--histogram", "nn"), "FC0201"),
+    ],
+)
+def test_what_cannot_be_compared_or_counted(words: tuple[str, ...], code: str) -> None:
+    found = targets(C, "-f", "visit", *words)
+    assert not found.chosen
+    assert [each[2] for each in codes(found)] == [code]
+
+
+def test_the_caller_is_fetched_for_stacks_at_an_entry() -> None:
+    (entry,) = targets(C, "-f", "visit", "--stack").chosen
+    assert entry.caller
+    assert [each.label for each in entry.plan.values] == [CALLER]
+    (leave,) = targets(C, "-f", "visit", "--stack", "--return").chosen
+    assert not leave.caller
+
+
+def test_points_in_expressions() -> None:
+    found = targets(C, "n @ triple", "depth@visit", "r->i@visit", "n", "x@nosuch")
+    assert [(one.plan.function, one.labels) for one in found.chosen] == [
+        ("triple", ("n",)),
+        ("visit", ("depth", "r->i")),
+    ]
+    assert [(text, code) for _, text, code in codes(found)] == [
+        ("n", "FC0206"),
+        ("x@nosuch", "FC0202"),
+    ]
+
+
+def test_an_address() -> None:
+    address = f"{Program(C).probe('triple').address:#x}"
+    (one,) = targets(C, "n", "--at", address).chosen
+    assert one.plan.function == "triple"
+
+
+def test_since() -> None:
+    found = targets(C, "-f", "gone", "--since", "main")
+    assert [(one.role, one.plan.function) for one in found.chosen] == [
+        ("hit", "gone"),
+        ("start", "main"),
+    ]
+    with pytest.raises(CompileError):
+        targets(C, "-f", "gone", "--since", "nosuch")
