@@ -71,18 +71,19 @@ def find_tracefs(mounts: str = "/proc/mounts") -> Tracefs:
     permission (FC0701), not mounted (FC0702), no uprobes in this kernel (FC0703), locked down or
     read-only (FC0704).
     """
-    candidates = _mounted(mounts)
-    for root in candidates:
+    lacking = ""  # a root without the file
+    for root in _mounted(mounts):
         tracefs = Tracefs(root)
         try:
             os.close(os.open(tracefs.path("uprobe_events"), os.O_WRONLY | os.O_APPEND))
         except FileNotFoundError:
-            if root is candidates[-1]:
-                raise _no_uprobes(root) from None
+            lacking = lacking or (root if os.path.isdir(root) else "")
         except OSError as error:
             raise _closed(root, error) from error
         else:
             return tracefs
+    if lacking:
+        raise _no_uprobes(lacking)
     raise refused("FC0702", "tracefs is not mounted", help=_MOUNTING)
 
 

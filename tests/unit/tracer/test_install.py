@@ -1,0 +1,119 @@
+"""Definitions in and out, with a tracefs that behaves as the kernel's does (tried on 6.18)."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from fetchc.diag.errors import TracerError
+from fetchc.tracer import install as module
+from fetchc.tracer.install import head, install, uninstall
+from fetchc.tracer.tracefs import Tracefs
+
+
+class Kernel(Tracefs):
+    """``uprobe_events`` alone: takes lines up to the first that it refuses."""
+
+    def __init__(self) -> None:
+        super().__init__("/nowhere")
+        self.lines = ["p:others/one /bin/true:0x0000000000000010"]
+        self.busy: dict[tuple[str, str], int] = {}  # events, and how often they are still in use
+        self.writes = 0
+
+    def read(self, *parts: str) -> str:
+        if parts != ("uprobe_events",):
+            raise FileNotFoundError(errno.ENOENT, "No such file", parts[-1])
+        return "".join(f"{line}\n" for line in self.lines)
+
+    def write(self, text: str, *parts: str) -> None:
+        assert parts == ("uprobe_events",)
+        self.writes += 1
+        for line in text.splitlines():
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        name = head(line)
+        if line.startswith("-:"):
+            place = line.split()[1:]
+            gone = [one for one in self.lines if head(one) == name and one.split()[1:2] == place]
+            gone = gone if place else [one for one in self.lines if head(one) == name]
+            if not gone:
+                raise OSError(errno.ENOENT, "No such file or directory")
+            if self.busy.get(name):
+                self.busy[name] -= 1
+                raise OSError(errno.EBUSY, "Device or resource busy")
+            self.lines = [one for one in self.lines if one not in gone]
+            return
+        if "bad" in line:
+            raise OSError(errno.EINVAL, "Invalid argument")
+        words = line.split()
+        path, _, offset = words[1].rpartition(":")
+        self.lines.append(" ".join([words[0], f"{path}:{int(offset, 16):#018x}", *words[2:]]))
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    monkeypatch.setattr(module, "_PAUSE", 0)
+    return Kernel()
+
+
+def lines(count: int, bad: int | None = None) -> list[str]:
+    return [
+        f"p:g/e{n} /bin/true:{16 * n:#x} {'bad' if n == bad else 'good'}=%di" for n in range(count)
+    ]
+
+
+def test_thousands_go_in_by_few_writes(kernel: Kernel) -> None:
+    install(kernel, lines(2000))
+    assert len(kernel.lines) == 2001
+    assert kernel.writes < 10
+
+
+@pytest.mark.parametrize("bad", [0, 1, 255, 256, 257, 599])
+def test_a_refused_line_is_named_and_none_stays(kernel: Kernel, bad: int) -> None:
+    with pytest.raises(TracerError) as refused:
+        install(kernel, lines(600, bad))
+    assert refused.value.text == f"p:g/e{bad} /bin/true:{16 * bad:#x} bad=%di"
+    assert kernel.lines == ["p:others/one /bin/true:0x0000000000000010"]
+
+
+def test_taking_back_leaves_other_places_of_the_event(kernel: Kernel) -> None:
+    install(kernel, ["p:g/e /bin/true:0x10 a=%di"])
+    with pytest.raises(TracerError):
+        install(kernel, ["p:g/e /bin/true:0x20 a=%di", "p:g/e /bin/true:0x30 bad=%di"])
+    assert kernel.lines[1:] == ["p:g/e /bin/true:0x0000000000000010 a=%di"]
+
+
+def test_removal_takes_the_events_and_no_others(kernel: Kernel) -> None:
+    install(kernel, lines(3))
+    uninstall(kernel, [("g", "e0"), ("g", "e1"), ("g", "e2")])
+    assert kernel.lines == ["p:others/one /bin/true:0x0000000000000010"]
+
+
+def test_what_is_gone_already_is_no_error(kernel: Kernel) -> None:
+    install(kernel, lines(1))
+    uninstall(kernel, [("g", "missing"), ("g", "e0")])
+    assert len(kernel.lines) == 1
+
+
+def test_a_removal_waits_for_who_is_about_to_let_go(kernel: Kernel) -> None:
+    install(kernel, lines(2))
+    kernel.busy = {("g", "e0"): 5}
+    uninstall(kernel, [("g", "e0"), ("g", "e1")])
+    assert len(kernel.lines) == 1
+
+
+def test_what_stays_in_use_is_told_and_the_others_are_gone(kernel: Kernel) -> None:
+    install(kernel, lines(3))
+    kernel.busy = {("g", "e1"): 10**6}
+    with pytest.raises(TracerError) as refused:
+        uninstall(kernel, [("g", "e0"), ("g", "e1"), ("g", "e2")])
+    (told,) = refused.value.diagnostics
+    assert (told.code, told.message) == ("FC0710", "`g/e1` cannot be removed: in use")
+    assert [head(line) for line in kernel.lines] == [("others", "one"), ("g", "e1")]
+
+
+def test_nothing_to_remove_asks_nothing(kernel: Kernel) -> None:
+    uninstall(kernel, [])
+    assert kernel.writes == 0

@@ -1,0 +1,130 @@
+"""Where tracing cannot be had: each reason is told, with what helps."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from fetchc.diag.errors import TracerError
+from fetchc.diag.model import Diagnostic
+from fetchc.tracer.tracefs import Tracefs, find_tracefs, refused_setting
+
+
+def mounts(folder: Path, *lines: str) -> str:
+    listing = folder / "mounts"
+    listing.write_text("proc /proc proc rw 0 0\n" + "".join(f"{line}\n" for line in lines))
+    return str(listing)
+
+
+def refusal(listing: str) -> Diagnostic:
+    with pytest.raises(TracerError) as refused:
+        find_tracefs(listing)
+    (diagnostic,) = refused.value.diagnostics
+    return diagnostic
+
+
+def test_tracefs_is_found_where_it_is_mounted(tmp_path: Path) -> None:
+    root = tmp_path / "a mount"
+    root.mkdir()
+    (root / "uprobe_events").write_text("")
+    escaped = str(root).replace(" ", "\\040")
+    assert find_tracefs(mounts(tmp_path, f"nodev {escaped} tracefs rw 0 0")).root == str(root)
+
+
+def test_one_below_debugfs_serves_as_well(tmp_path: Path) -> None:
+    root = tmp_path / "debug/tracing"
+    root.mkdir(parents=True)
+    (root / "uprobe_events").write_text("")
+    listing = mounts(tmp_path, f"nodev {tmp_path}/debug debugfs rw 0 0")
+    assert find_tracefs(listing).root == str(root)
+
+
+def test_not_mounted(tmp_path: Path) -> None:
+    told = refusal(mounts(tmp_path))
+    assert (told.code, told.message) == ("FC0702", "tracefs is not mounted")
+    assert told.help == "mount it: `mount -t tracefs nodev /sys/kernel/tracing`"
+
+
+def test_debugfs_without_tracing_is_not_mounted(tmp_path: Path) -> None:
+    assert refusal(mounts(tmp_path, f"nodev {tmp_path} debugfs rw 0 0")).code == "FC0702"
+
+
+def test_a_kernel_without_uprobe_events(tmp_path: Path) -> None:
+    told = refusal(mounts(tmp_path, f"nodev {tmp_path} tracefs rw 0 0"))
+    assert told.code == "FC0703"
+    assert told.notes == (f"there is no {tmp_path}/uprobe_events",)
+    assert "CONFIG_UPROBE_EVENTS" in str(told.help)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [
+        (errno.EPERM, "FC0704", "locked down"),
+        (errno.EROFS, "FC0704", "read-only"),
+        (errno.EACCES, "FC0701", "not permitted"),
+        (errno.EIO, "FC0709", "cannot be used"),
+    ],
+)
+def test_what_the_kernel_answers_is_told_apart(
+    number: int, code: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str, flags: int) -> int:
+        raise OSError(number, os.strerror(number), path)
+
+    listing = mounts(tmp_path, f"nodev {tmp_path} tracefs rw 0 0")
+    monkeypatch.setattr("fetchc.tracer.tracefs.os.open", refuse)
+    told = refusal(listing)
+    assert told.code == code
+    assert words in told.message
+
+
+AS_NOBODY = """
+import os, sys
+from fetchc.diag.errors import TracerError
+from fetchc.tracer.tracefs import find_tracefs
+os.setuid(65534)
+try:
+    find_tracefs(sys.argv[1])
+except TracerError as refused:
+    (told,) = refused.diagnostics
+    print(told.code, *told.notes, told.help, sep="; ")
+"""
+
+
+def test_an_ordinary_user_is_told_that_root_is_needed() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not root: cannot become another user")
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        root = Path(folder) / "tracing"
+        root.mkdir(mode=0o700)
+        (root / "uprobe_events").write_text("")
+        listing = mounts(Path(folder), f"nodev {root} tracefs rw 0 0")
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, listing],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    assert done.stdout == (
+        f"FC0701; {root} is root's; this runs as user 65534; run it as root, with `sudo`\n"
+    )
+
+
+def test_files_are_appended_to_and_never_truncated(tmp_path: Path) -> None:
+    (tmp_path / "uprobe_events").write_text("p:others/one\n")
+    Tracefs(str(tmp_path)).write("p:ours/two\n", "uprobe_events")
+    assert (tmp_path / "uprobe_events").read_text() == "p:others/one\np:ours/two\n"
+
+
+def test_a_setting_that_is_refused_for_want_of_memory() -> None:
+    error = OSError(errno.ENOMEM, "Cannot allocate memory", "buffer_size_kb")
+    (told,) = refused_setting("`99999999` for buffer_size_kb", error).diagnostics
+    assert told.code == "FC0709"
+    assert told.help == "ask for smaller buffers"

@@ -1,0 +1,27 @@
+"""A traced file that is replaced or deleted is told once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fetchc.tracer.watched import Watched
+
+
+def test_changes_are_told_once(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("1")
+    two.write_text("2")
+    watched = Watched()
+    watched.watch(str(one))
+    watched.watch(str(two))
+    assert watched.changes() == ()
+    one.write_text("another text, the same file")
+    assert watched.changes() == ()
+    one.unlink()
+    (told,) = watched.changes()
+    assert (told.code, told.severity) == ("FC0613", "warning")
+    assert told.message == f"the traced file {one} was deleted"
+    assert watched.changes() == ()
+    two.rename(one)
+    messages = [told.message for told in watched.changes()]
+    assert messages == [f"the traced file {one} was replaced", f"the traced file {two} was deleted"]
