@@ -55,7 +55,7 @@ def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Type
     start = first_type(checker, span)
     if word is None or start is None:
         raise _refused(checker, "the debug information does not describe interfaces", base, span)
-    checker.assertions.append(Asserted(word, start, descriptor, span))
+    checker.assertions.append(Asserted(word, start, descriptor, made.empty, span))
     return _value(base, made, wanted, descriptor, checker, span)
 
 

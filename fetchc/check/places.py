@@ -15,6 +15,7 @@ from fetchc.program.places import (
     Constant,
     FrameRelative,
     InMemory,
+    InRegister,
     Pieces,
     Place,
 )
@@ -59,7 +60,9 @@ def _body_place(site: Site, variable: Variable) -> Place:
     function = site.function
     assert function is not None
     slot = _only_slot(site, variable) if variable.kind == "parameter" else None
-    if isinstance(slot, FrameRelative) and slot.offset >= 0:
+    machine = site.architecture
+    passed_from = machine.caller_bytes - machine.entry_stack_bytes
+    if isinstance(slot, FrameRelative) and slot.offset >= passed_from:
         if not _is_passed_there(site, function, variable, slot):
             # Go 1.27 gives unused register parameters the room that a spill would take.
             return Absent("FC0401", "its room on the stack is set aside and never written")
@@ -154,7 +157,15 @@ def _parameter_at_entry(
     if private:
         note = "the compiler changed how this function is called"
         return found, settled(variable, note, span)
+    if _is_unfetchable(site, found) and _is_unfetchable(site, by_convention):
+        return by_convention, None  # gcc has 32-bit Arm's doubles in two halves of a register
     raise disagreement(site, function, variable, by_convention, found, span)
+
+
+def _is_unfetchable(site: Site, place: Place) -> bool:
+    if isinstance(place, Pieces):
+        return all(_is_unfetchable(site, piece.place) for piece in place.pieces)
+    return isinstance(place, InRegister) and place.register in site.architecture.unfetchable
 
 
 def _position(parameters: tuple[Variable, ...], variable: Variable) -> int:
@@ -181,6 +192,8 @@ def _unconfirmed(
         return Absent("FC0401", "this clone of the function was changed and does not take it")
     if function.external:
         return by_convention
+    if _is_of_no_convention(site, function):
+        return Absent("FC0401", "gcc passes it in a register of its choice, as it is a local call")
     if "clang" in function.producer and any(_is_nowhere(site, function, p) for p in parameters):
         # LLVM drops parameters that a local function does not use, and keeps its name: others
         # move up, and so what no evidence confirms may be anywhere.
@@ -195,6 +208,14 @@ def _unconfirmed(
                 f"called, and nothing says where this one is",
             )
     return by_convention
+
+
+def _is_of_no_convention(site: Site, function: Function) -> bool:
+    from fetchc.abi import convention_for
+    from fetchc.target.model import WordRules
+
+    rules = convention_for(site.program, function).rules
+    return isinstance(rules, WordRules) and rules.regparm and _optimised_by_gcc(function)
 
 
 def _is_nowhere(site: Site, function: Function, variable: Variable) -> bool:

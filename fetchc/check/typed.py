@@ -104,12 +104,14 @@ class Asserted(Record):
     """What a type assertion takes for granted, for the reader to see to.
 
     ``word`` is the interface's dynamic type, ``start`` the address that the run-time counts its
-    types from: the word has to be ``wanted.offset`` bytes behind it.
+    types from: the word has to be ``wanted.offset`` bytes behind it. ``empty``: the interface
+    has no methods, and the word is its first one.
     """
 
     word: Typed
     start: Typed
     wanted: RuntimeType
+    empty: bool
     span: Span
 
 

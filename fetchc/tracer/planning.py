@@ -169,7 +169,8 @@ def _layout(
 
 def _shape(checker: Checker, fields: Fields, argument: Argument, limits: Limits) -> Shape:
     node = check(checker, argument.expression)
-    return Shaper(checker, fields).shape(node, argument.format, limits)
+    shaper = Shaper(checker, fields)
+    return shaper.within(shaper.shape(node, argument.format, limits))
 
 
 def _line(

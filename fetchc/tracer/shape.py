@@ -9,7 +9,22 @@ from __future__ import annotations
 from fetchc.ir.decode import Decode
 from fetchc.record import Record
 
-__all__ = ["Bytes", "Guard", "Items", "Leaf", "Members", "Row", "Sequence", "Shape"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.protocol import RuntimeTypes
+
+__all__ = [
+    "Asserted",
+    "Bytes",
+    "Guard",
+    "Items",
+    "Leaf",
+    "Members",
+    "Row",
+    "Sequence",
+    "Shape",
+    "TypeName",
+]
 
 
 class Guard(Record):
@@ -101,4 +116,26 @@ class Members(Record):
     guards: tuple[Guard, ...] = ()
 
 
-Shape = Leaf | Bytes | Row | Items | Sequence | Members
+class TypeName(Record):
+    """The name of the dynamic type of a Go interface.
+
+    ``word`` is the address of its descriptor, ``start`` the address that ``types`` count from.
+    """
+
+    word: Leaf
+    start: Leaf
+    types: RuntimeTypes
+
+
+class Asserted(Record):
+    """A value that is there if the dynamic type is the one ``wanted`` bytes from the start.
+
+    Else it is ``{"type": ...}``, that type's name.
+    """
+
+    dynamic: TypeName
+    wanted: int
+    inner: Shape
+
+
+Shape = Leaf | Bytes | Row | Items | Sequence | Members | TypeName | Asserted

@@ -7,6 +7,7 @@ structure or an array is fetched as its bytes, in one piece, and taken apart lat
 from __future__ import annotations
 
 from fetchc.check import indices
+from fetchc.check.assertions import dynamic_type, first_type
 from fetchc.check.members import part, through
 from fetchc.check.typed import Follow, Part, Special
 from fetchc.diag.errors import CompileError
@@ -30,7 +31,17 @@ from fetchc.program.types import (
 )
 from fetchc.record import Record
 from fetchc.tracer.extents import extents
-from fetchc.tracer.shape import Bytes, Guard, Items, Leaf, Members, Row, Sequence
+from fetchc.tracer.shape import (
+    Asserted,
+    Bytes,
+    Guard,
+    Items,
+    Leaf,
+    Members,
+    Row,
+    Sequence,
+    TypeName,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,19 +110,51 @@ class Shaper:
                 return self._array(node, made, limits)
             case SliceType():
                 return self._slice(node, made, limits)
-            case InterfaceType(members=members):
-                words = [(m.name.lstrip("_"), part(node, m, node.span)) for m in members]
-                self._fetch_bytes(node, limits)
-                return Members(
-                    tuple([(name, self.shape(word, None, limits)) for name, word in words]),
-                    self._guards_of(node),
-                )
+            case InterfaceType():
+                return self._interface(node, made, limits)
             case StructType() if limits.depth > 0:
                 return self._structure(node, made, limits)
             case _:
                 # A text behind a pointer, a pointer, or a refusal.
                 (lowered,) = lower(checker, node, None, whole=False)
                 return self._leaf(lowered)
+
+    def within(self, shape: Shape) -> Shape:
+        """``shape`` behind all that the argument's type assertions take for granted."""
+        types = self._checker.program.runtime_types()
+        for one in reversed(self._checker.assertions):
+            assert types is not None
+            # The first word of an interface with methods is NULL where it holds nothing.
+            word = self._leaf(self._word(one.word), empty=not one.empty)
+            start = self._leaf(self._word(one.start))
+            shape = Asserted(TypeName(word, start, types), one.wanted.offset, shape)
+        return shape
+
+    def _word(self, node: Typed) -> Lowered:
+        simple = plain(self._checker, node.type)
+        assert simple is not None
+        return scalar(self._checker, node, simple)
+
+    def _interface(self, node: Typed, made: InterfaceType, limits: Limits) -> Members:
+        self._fetch_bytes(node, limits)
+        _, data = made.members
+        words = [("data", self.shape(part(node, data, node.span), None, limits))]
+        dynamic = self._dynamic_type(node, made)
+        if dynamic is None:
+            first = part(node, made.members[0], node.span)
+            words.insert(0, (made.members[0].name.lstrip("_"), self.shape(first, None, limits)))
+        else:
+            words.insert(0, ("type", dynamic))
+        return Members(tuple(words), self._guards_of(node))
+
+    def _dynamic_type(self, node: Typed, made: InterfaceType) -> TypeName | None:
+        types = self._checker.program.runtime_types()
+        word = dynamic_type(self._checker, node, made, node.span)
+        start = first_type(self._checker, node.span)
+        if types is None or word is None or start is None:
+            return None
+        table = self._leaf(self._word(word), empty=not made.empty)
+        return TypeName(table, self._leaf(self._word(start)), types)
 
     def _leaf(self, lowered: Lowered, empty: bool = False) -> Leaf:
         fetch = lowered.fetch

@@ -8,7 +8,16 @@ from fetchc.record import assert_never
 from fetchc.tracer.guards import HIGHEST, LOWEST, Remembered
 from fetchc.tracer.kinds import CutList, CutText, Hexadecimal, SymbolName
 from fetchc.tracer.scalars import CODES, meaning
-from fetchc.tracer.shape import Bytes, Items, Leaf, Members, Row, Sequence
+from fetchc.tracer.shape import (
+    Asserted,
+    Bytes,
+    Items,
+    Leaf,
+    Members,
+    Row,
+    Sequence,
+    TypeName,
+)
 from fetchc.tracer.texts import Texts, decoded
 
 TYPE_CHECKING = False
@@ -93,6 +102,13 @@ class _Preparing:
                 return self._sequence(shape, path, trusted)
             case Members():
                 return self._members(shape, path, trusted)
+            case TypeName(word=word, start=start, types=types):
+                from fetchc.tracer.dynamic import type_name
+
+                makers = [self.maker(one, path, trusted) for one in (word, start)]
+                return type_name(makers[0], makers[1], types)
+            case Asserted():
+                return self._asserted(shape, path, trusted)
             case _:
                 assert_never(shape)
 
@@ -260,6 +276,18 @@ class _Preparing:
             return values
 
         return self._guarded(make, shape.guards, path, trusted, None)
+
+    def _asserted(self, shape: Asserted, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.dynamic import asserted
+
+        word, start = shape.dynamic.word, shape.dynamic.start
+        return asserted(
+            self.maker(word, path, trusted),
+            self.maker(start, path, trusted),
+            self.maker(shape.dynamic, path, trusted),
+            shape.wanted,
+            self.maker(shape.inner, path, trusted),
+        )
 
     def _address(self, guards: tuple[Guard, ...]) -> Address | None:
         if not guards:

@@ -1,0 +1,189 @@
+"""What interfaces hold: the dynamic type by its name, and values of no other type misread."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.live.watching import watched
+from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+SOURCE = """
+package main
+
+import (
+	"errors"
+	"os"
+)
+
+type shape interface{ area() int }
+type square struct {
+	side  int
+	label string
+}
+type circle struct{ radius int32 }
+type weight uint8
+type holder struct{ inner *circle }
+
+func (s square) area() int  { return s.side * s.side }
+func (c *circle) area() int { return int(c.radius) }
+func (w weight) area() int  { return int(w) }
+func (h holder) area() int  { return h.inner.area() }
+
+type boxed struct {
+	serial int
+	inside shape
+	why    error
+}
+
+//go:noinline
+func show(serial int, s shape, v interface{}, err error, b *boxed) int {
+	if s == nil {
+		return 0
+	}
+	return s.area()
+}
+
+func main() {
+	_, missing := os.Open("/nonexistent/file")
+	plain := errors.New("a plain error")
+	c := &circle{9}
+	show(0, square{7, "seven"}, 70000, plain, &boxed{0, c, nil})
+	show(1, c, "a text", missing, &boxed{1, weight(200), plain})
+	show(2, weight(200), c, nil, &boxed{2, nil, missing})
+	show(3, nil, nil, plain, &boxed{3, square{1, "x"}, nil})
+	show(4, holder{c}, weight(3), missing, nil)
+	show(5, square{-1, ""}, []byte("xyz"), nil, &boxed{5, holder{c}, plain})
+}
+"""
+
+WANTED = {
+    "serial": [0, 1, 2, 3, 4, 5],
+    "s.(square).side": [
+        7, {"type": "*main.circle"}, {"type": "main.weight"}, {"type": "nil"},
+        {"type": "main.holder"}, -1,
+    ],
+    "s.(square).label": [
+        "seven", {"type": "*main.circle"}, {"type": "main.weight"}, {"type": "nil"},
+        {"type": "main.holder"}, "",
+    ],
+    "s.(*circle).radius": [
+        {"type": "main.square"}, 9, {"type": "main.weight"}, {"type": "nil"},
+        {"type": "main.holder"}, {"type": "main.square"},
+    ],
+    "s.(holder).inner.radius": [
+        {"type": "main.square"}, {"type": "*main.circle"}, {"type": "main.weight"},
+        {"type": "nil"}, 9, {"type": "main.square"},
+    ],
+    "s.(square)": [
+        {"side": 7, "label": "seven"}, {"type": "*main.circle"}, {"type": "main.weight"},
+        {"type": "nil"}, {"type": "main.holder"}, {"side": -1, "label": ""},
+    ],
+    "v.(string)": [
+        {"type": "int"}, "a text", {"type": "*main.circle"}, {"type": "nil"},
+        {"type": "main.weight"}, {"type": "[]uint8"},
+    ],
+    "v.(int)": [
+        70000, {"type": "string"}, {"type": "*main.circle"}, {"type": "nil"},
+        {"type": "main.weight"}, {"type": "[]uint8"},
+    ],
+    "v.([]uint8)": [
+        {"type": "int"}, {"type": "string"}, {"type": "*main.circle"}, {"type": "nil"},
+        {"type": "main.weight"}, [120, 121, 122],
+    ],
+    "err.(*errors.errorString).s": [
+        "a plain error", {"type": "PATH"}, {"type": "nil"}, "a plain error",
+        {"type": "PATH"}, {"type": "nil"},
+    ],
+    "err.(*PATH).Path": [
+        {"type": "*errors.errorString"}, "/nonexistent/file", {"type": "nil"},
+        {"type": "*errors.errorString"}, "/nonexistent/file", {"type": "nil"},
+    ],
+    # 2 is the number that Linux has for a file that does not exist.
+    "err.(*PATH).Err.(syscall.Errno)": [
+        {"type": "*errors.errorString"}, 2, {"type": "nil"}, {"type": "*errors.errorString"},
+        2, {"type": "nil"},
+    ],
+    "b.inside.(weight)": [
+        {"type": "*main.circle"}, 200, {"type": "nil"}, {"type": "main.square"}, None,
+        {"type": "main.holder"},
+    ],
+    "b.why.(*errors.errorString).s": [
+        {"type": "nil"}, "a plain error", {"type": "PATH"}, {"type": "nil"}, None,
+        "a plain error",
+    ],
+}  # fmt: skip
+
+
+def build(version: str, folder: Path, *flags: str) -> Path:
+    require(f"go{version}")
+    package = folder / "src/dynamic"
+    package.mkdir(parents=True)
+    (package / "main.go").write_text(SOURCE)
+    binary = folder / "dynamic"
+    command = [str(go_root(version) / "bin/go"), "build", *flags, "-o", str(binary), "dynamic"]
+    subprocess.run(command, cwd=folder, env=go_environment(version, folder), check=True)
+    return binary
+
+
+def expected(version: str) -> dict[str, list[object]]:
+    # os.PathError is another name of fs.PathError since 1.16.
+    package = "os" if version == "1.15" else "fs"
+    wanted = json.loads(json.dumps(WANTED).replace("PATH", f"{package}.PathError"))
+    text = json.dumps(wanted).replace(f'"type": "{package}.', f'"type": "*{package}.')
+    found: dict[str, list[object]] = json.loads(text)
+    return found
+
+
+def values(binary: Path, texts: list[str]) -> dict[str, list[object]]:
+    probe = fetchc.open(str(binary)).probe("main.show")
+    asked = [probe.asked(text) for text in texts]
+    halves = [asked[0::2], [*asked[1::2], asked[0]]]
+    _, events = watched(
+        lambda group: [probe.plan(half, group, f"half{n}") for n, half in enumerate(halves)],
+        [binary],
+    )
+    found: dict[str, list[object]] = {}
+    for name in ("half0", "half1"):
+        rows = sorted(
+            (one for one in events if one.name == name), key=lambda e: str(e.args["serial"])
+        )
+        assert len(rows) == 6
+        for label in rows[0].args:
+            found[label] = [row.args[label] for row in rows]
+            missing = [row.args["serial"] for row in rows if label in row.faults]
+            assert missing == [n for n, one in enumerate(found[label]) if one is None]
+    return found
+
+
+@pytest.mark.parametrize("version", GO_VERSIONS)
+def test_values_of_other_types_are_shown_by_their_type(version: str, tmp_path: Path) -> None:
+    require_uprobes()
+    wanted = expected(version)
+    assert values(build(version, tmp_path), list(wanted)) == wanted
+
+
+@pytest.mark.parametrize("version", GO_VERSIONS)
+def test_a_program_may_be_loaded_anywhere(version: str, tmp_path: Path) -> None:
+    require_uprobes()
+    wanted = expected(version)
+    assert values(build(version, tmp_path, "-buildmode=pie"), list(wanted)) == wanted
+
+
+@pytest.mark.parametrize("version", GO_VERSIONS)
+def test_whole_interfaces_have_their_types_name(version: str, tmp_path: Path) -> None:
+    require_uprobes()
+    found = values(build(version, tmp_path), ["serial", "s", "v", "b.inside"])
+    names = ["main.square", "*main.circle", "main.weight", "nil", "main.holder", "main.square"]
+    assert [one["type"] for one in found["s"] if isinstance(one, dict)] == names
+    assert [one["data"] == 0 for one in found["s"] if isinstance(one, dict)] == [
+        name == "nil" for name in names
+    ]
+    assert found["b.inside"][4] is None
