@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Hit", "Refused", "Session", "require_uprobes", "unavailable"]
+__all__ = ["Hit", "Refused", "Session", "parse_hit", "require_uprobes", "unavailable"]
 
 _TRACEFS = Path("/sys/kernel/tracing")
 _SECONDS = 30  # a program that takes longer hangs
@@ -148,7 +148,7 @@ class Session:
         if not found or found[1] != found[2]:
             raise AssertionError(f"events were overwritten: {found and found[0]}")
         lines = [line for line in text.split("\n") if line and not line.startswith("#")]
-        parsed = [_parse(line, self._names) for line in lines]
+        parsed = [parse_hit(line, self._names) for line in lines]
         return [hit for hit in parsed if hit.event == event]
 
 
@@ -177,7 +177,8 @@ _LINE = re.compile(
 _VALUE = r'("[^"]*"(?=\s|$)|\{[^}]*\}|\S+)'
 
 
-def _parse(line: str, names: dict[str, list[str]]) -> Hit:
+def parse_hit(line: str, names: dict[str, list[str]]) -> Hit:
+    """A line of ``trace``; ``names`` are the arguments of each event, in their order."""
     matched = _LINE.fullmatch(line)
     if not matched:
         raise AssertionError(f"not a line of an event: {line!r}")
