@@ -57,12 +57,26 @@ class Passing:
         if isinstance(found, StructType):
             return self._structure(type_id, found)
         size = self._shapes.alignments.size(type_id)
-        return self._scalar(found, size), size, self._shapes.alignments.own(type_id)
+        # Where each word has its position, numbers wider than one are not aligned.
+        alignment = 1 if self._rules.positions else self._shapes.alignments.own(type_id)
+        return self._scalar(found, size), size, alignment
+
+    def halves(self, type_id: TypeId) -> tuple[Leaf, Leaf] | None:
+        """The two numbers of a complex one, where these are passed like two parameters."""
+        if self._rules.complex != "parameters":
+            return None
+        _, found = bare(self._program, type_id)
+        if not isinstance(found, ComplexType) or found.size // 2 not in self._rules.float_sizes:
+            return None
+        half = found.size // 2
+        return Leaf(0, half, True), Leaf(half, half, True)
 
     def is_returned_in_memory(self, type_id: TypeId) -> bool:
         """Whether a caller passes the address of memory for a result of the type."""
         type_id, found = bare(self._program, type_id)
         how, size, _ = self.how(type_id)
+        if isinstance(found, StructType) and size and self._rules.result_bytes == 0:
+            return True
         if how != WORDS or size == 0:
             return how == REFERENCE
         if isinstance(found, ComplexType):
@@ -78,12 +92,12 @@ class Passing:
                 return self._rare(rules.quad, name, size)
             case ComplexType(name=name):
                 half = size // 2
-                if rules.complex == "float" and half in rules.float_sizes:
+                if rules.complex in ("float", "parameters") and half in rules.float_sizes:
                     return (Leaf(0, half, True), Leaf(half, half, True))
                 if rules.value_bytes is not None and size > rules.value_bytes:
                     return REFERENCE
-                plain = rules.complex if rules.complex != "float" else ""
-                return self._rare(plain, name, size)
+                as_whole = rules.complex in ("words", "reference")
+                return self._rare(rules.complex if as_whole else "", name, size)
             case IntType(name=name) if size > self._word:
                 return self._rare(rules.wide if size == 2 * self._word else "", name, size)
             case ArrayType(vector=True, name=name):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fetchc.abi.layout import UnclassifiedError, round_up, unclassified
 from fetchc.abi.passing import REFERENCE, Passing
+from fetchc.abi.shapes import Leaf
 from fetchc.program.places import Absent, Indirect, InMemory, InRegister, Piece, Pieces
 from fetchc.target.model import WordRules
 from fetchc.units import ByteOffset, ByteSize
@@ -18,7 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.abi.shapes import Leaf
     from fetchc.program.places import Place
     from fetchc.program.protocol import Program
     from fetchc.target.model import Convention
@@ -50,8 +50,11 @@ def parameter_places(
     for parameter in parameters:
         if stopped is None:
             try:
-                how, size, alignment = passing.how(parameter)
-                places.append(call.place(how, size, alignment))
+                halves = passing.halves(parameter)
+                if halves is None:
+                    places.append(call.place(*passing.how(parameter)))
+                else:
+                    places.append(call.parts(halves))
                 continue
             except UnclassifiedError as error:
                 stopped = unclassified(error)
@@ -111,14 +114,27 @@ class _Call:
                 self._words(size, alignment)
             return place
         if self._rules.positions:
-            if len(how) > 1 and any(self._free):
-                raise UnclassifiedError("its numbers are spread over registers of two kinds")
-            return self._words(size, alignment)
+            return self._partly_in_floats(how, size, alignment)
         if self._rules.floats_overflow:
             return self._words(size, alignment)
         if self._rules.closes:
             self._free = []
         return self._push(size, alignment)
+
+    def parts(self, leaves: tuple[Leaf, ...]) -> Place:
+        """The place of a value whose numbers are passed like parameters of their own."""
+        return Pieces(
+            tuple(
+                [
+                    Piece(
+                        ByteOffset(leaf.offset),
+                        ByteSize(leaf.size),
+                        self.place((Leaf(0, leaf.size, True),), leaf.size, 1),
+                    )
+                    for leaf in leaves
+                ]
+            )
+        )
 
     def _in_floats(self, leaves: tuple[Leaf, ...], size: int) -> Place | None:
         """A register each, in a row; None, and nothing taken, where there are too few."""
@@ -144,6 +160,26 @@ class _Call:
                 self._next += 1
             pieces.append(Piece(ByteOffset(leaf.offset), ByteSize(leaf.size), InRegister(register)))
         return _joined(pieces, size)
+
+    def _partly_in_floats(self, leaves: tuple[Leaf, ...], size: int, alignment: int) -> Place:
+        # As many numbers as there are registers left, the others in their words.
+        left = [register for register in self._free if register is not None]
+        words = self._words(size, alignment)
+        self._free = [None] * len(self._free)
+        if not left:
+            return words
+        pieces = [
+            Piece(ByteOffset(leaf.offset), ByteSize(leaf.size), InRegister(register))
+            for leaf, register in zip(leaves, left, strict=False)
+        ]
+        rest = (
+            words.pieces
+            if isinstance(words, Pieces)
+            else (Piece(ByteOffset(0), ByteSize(size), words),)
+        )
+        end = pieces[-1].offset + pieces[-1].size
+        pieces += [piece for piece in rest if piece.offset + piece.size > end]
+        return Pieces(tuple(pieces))
 
     def _words(self, size: int, alignment: int) -> Place:
         """Integer registers, the stack, or both."""

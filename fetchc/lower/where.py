@@ -106,7 +106,7 @@ def where(site: Site, node: Typed) -> Where:
         case Constant(value=value):
             return Known(value)
         case Special():
-            return InValue(_special(node), 0, site.program.word_bytes)
+            return InValue(_special(node), 0, _bytes(site, node))
         case Shift() | Address():
             return _address(site, node)
         case _:
@@ -188,7 +188,7 @@ def low_bits(site: Site, found: InValue, size: int) -> int:
     return 8 * (found.size - found.offset - size)
 
 
-def _bytes(site: Site, node: Held) -> int:
+def _bytes(site: Site, node: Held | Special) -> int:
     # A machine that counts from the low end need not know, and sizes are dear to ask for.
     if site.program.little_endian:
         return site.program.word_bytes

@@ -145,7 +145,8 @@ class WordRules(Record):
     ``right_adjusted``: what is smaller than its word is at the word's end.
 
     ``quad`` and ``wide``: how a 16-byte floating-point number and integer go, as ``float``,
-    ``integer`` or ``reference``, empty where it is not known. ``result_bytes`` bounds the
+    ``words`` or ``reference``, empty where it is not known; ``complex`` likewise, ``parameters``
+    for its two numbers like parameters of their own. ``result_bytes`` bounds the
     structures that are returned in integer registers; ``result_address`` is the register of the
     address of the others where it is no argument's, ``result_address_returned`` whether the
     first result register has it when the function has returned. ``triviality_stated`` as in

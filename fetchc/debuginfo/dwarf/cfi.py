@@ -197,6 +197,10 @@ def _def_cfa_sf(program: _Program, cursor: Cursor) -> None:
 
 def _def_cfa_register(program: _Program, cursor: Cursor) -> None:
     register = DwarfRegister(cursor.uleb())
+    if program.cfa is _NO_FRAME:
+        # Binutils write it so for RISC-V, where the offset is 0 at first: gas, tc-riscv.c.
+        program.cfa = InMemory(register, ByteOffset(0))
+        return
     program.cfa = InMemory(register, program.based(cursor).offset)
 
 
