@@ -13,7 +13,7 @@ from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.tracer.kinds import CutText
+from fetchc.tracer.kinds import CutText, SymbolName
 from fetchc.tracer.shape import Bytes, Leaf
 
 TYPE_CHECKING = False
@@ -181,6 +181,8 @@ def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
         return None
     if text and decode.kind != "symbol":
         return _misfit(condition, "the value is a number", "compare it with a number: `== 1`")
+    if decode.kind == "symbol" and not text and (constant != 0 or symbol not in ("==", "!=")):
+        return _misfit(condition, "the value is a function", "compare its name, or with `nil`")
     if symbol == "&" and decode.kind == "float":
         return _misfit(condition, "the value is a floating-point number", "compare it by `<`")
     return None
@@ -208,9 +210,20 @@ def accepts(condition: Condition) -> Test:
     def number(value: Value) -> bool:
         if isinstance(value, dict):
             value = value.get("value")  # an enum
+        if isinstance(value, SymbolName):
+            value = _unnumbered(value)
         return isinstance(value, (int, float)) and compare(value, constant)
 
     return number
+
+
+def _unnumbered(name: SymbolName) -> float:
+    # Infinities and what is no number have their names, as functions have: their addresses
+    # are compared with nil alone.
+    try:
+        return float(name)
+    except ValueError:
+        return float("nan")
 
 
 def _of_text(symbol: str, constant: str) -> Test:

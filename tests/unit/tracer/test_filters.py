@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
 from fetchc.tracer.filters import Condition, accepts, parse_filter, unfit
-from fetchc.tracer.kinds import CutText
+from fetchc.tracer.kinds import CutText, SymbolName
 from fetchc.tracer.shape import Bytes, Items, Leaf, Members
 
 if TYPE_CHECKING:
@@ -119,6 +119,16 @@ def test_what_passes(text: str, passing: list[Value], stopped: list[Value]) -> N
     assert [test(value) for value in stopped] == [False] * len(stopped)
 
 
+def test_functions_and_what_is_no_number() -> None:
+    function, infinite, none = SymbolName("act"), SymbolName("Infinity"), SymbolName("NaN")
+    assert accepts(one("f != nil"))(function)
+    assert not accepts(one("f == nil"))(function)
+    assert accepts(one('f == "act"'))(function)
+    assert accepts(one("d > 1.5"))(infinite)
+    assert not accepts(one("d > 1.5"))(none)
+    assert accepts(one("d != 1.5"))(none)
+
+
 def test_the_beginning_of_a_text_is_not_the_text() -> None:
     cut = CutText("abc", 300)
     assert not accepts(one('s == "abc"'))(cut)
@@ -145,6 +155,8 @@ COLOUR = Leaf("f", Decode("enum", bits=32, enumerators=(("RED", 1), ("BLUE", 4))
         ("c == 1", Leaf("f", Decode("integer", count=4))),
         ('c == "a"', Leaf("f", Decode("text", count=4))),
         ("c & 1", Leaf("f", Decode("float", bits=64))),
+        ("f > 0", Leaf("f", Decode("symbol", bits=64))),
+        ("f == 0x401000", Leaf("f", Decode("symbol", bits=64))),
     ],
 )
 def test_constants_that_can_never_be(text: str, shape: Leaf | Bytes | Members | Items) -> None:

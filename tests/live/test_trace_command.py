@@ -1,0 +1,185 @@
+"""``fetchc trace`` on the running kernel: every option once, values as the program has them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.live.traced import Traced, build, trace
+from tests.support.programs import calls, fixture
+
+pytestmark = pytest.mark.live
+
+SHADES = {-1: "DARK", 0: "PLAIN", 300: "LIGHT"}
+NAMES = ["plain", "", 'a "b" \\', "two\nlines", "esc\x1b[31m", None]
+CHECKED = [
+    "n", "it->small", "it->big", "it->middle", "it->number", "it->wide", "it->five", "it->minus",
+    "it->yes", "it->shade", "it->d", "it->name",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", name="program")
+def program_(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("traced"))
+
+
+def told(traced: Traced) -> list[dict[str, object]]:
+    """The values of each call as the program printed them, under the names of CHECKED."""
+    found = []
+    for line in traced.program:
+        numbers = line.split()[1:]
+        values: list[object] = [int(word) for word in numbers[:8]]
+        values += [numbers[8] == "1", {"name": SHADES[int(numbers[9])], "value": int(numbers[9])}]
+        values += [float(numbers[10]), NAMES[int(numbers[11])]]
+        found.append(dict(zip(CHECKED, values, strict=True)))
+    return found
+
+
+def test_values_as_json(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = trace(capfd, *CHECKED, "-x", program, "-f", "work", "--format", "jsonl", "--", program)
+    assert (traced.status, traced.errors) == (0, "")
+    assert traced.args == told(traced)
+    assert len(traced.args) == 12
+    faults = [each["faults"] for each in traced.objects]
+    assert faults == [["it->name"] if n % 6 == 5 else [] for n in range(12)]
+    first = traced.objects[0]
+    assert (first["event"], first["function"], first["kind"]) == ("work", "work", "entry")
+    assert (first["comm"], first["pid"]) == ("traced", first["thread"])
+    times = [each["timestamp"] for each in traced.objects]
+    assert times == sorted(times)
+
+
+def test_a_wrong_value_would_be_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    shown = trace(capfd, "n=n", "-x", program, "-f", "work", "--format", "jsonl", "--", program)
+    shifted = [{"n": value["n"]} for value in told(shown)[1:]]
+    assert shown.args[:-1] != shifted
+    assert shown.args[1:] == shifted
+
+
+def test_values_as_text(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = trace(
+        capfd, "n", "it->name", "it->shade", "it->pair", "it->row", "it->act", "it->fixed",
+        "-x", program, "-f", "work", "--", program, "calls", "6",
+    )  # fmt: skip
+    assert traced.errors == ""
+    assert all(line.isprintable() for line in traced.lines)
+    values = [line.split("  work  ")[1] for line in traced.lines]
+    assert [re.sub(r"  +", "  ", line) for line in values] == [
+        'n=0  it->name="plain"  it->shade=DARK  it->pair={x=0, y=0}  it->row=[0, 0, 0]  it->act=act'
+        '  it->fixed="ab"',
+        'n=1  it->name=""  it->shade=PLAIN  it->pair={x=1, y=-1}  it->row=[0, 1, 0]  it->act=act'
+        '  it->fixed="full"',
+        'n=2  it->name="a \\"b\\" \\\\"  it->shade=LIGHT  it->pair={x=2, y=-2}  it->row=[0, 2, 0]'
+        '  it->act=act  it->fixed="ab"',
+        'n=3  it->name="two\\nlines"  it->shade=DARK  it->pair={x=3, y=-3}  it->row=[0, 3, 0]'
+        '  it->act=act  it->fixed="full"',
+        'n=4  it->name="esc\\x1b[31m"  it->shade=PLAIN  it->pair={x=4, y=-4}  it->row=[0, 4, 0]'
+        '  it->act=act  it->fixed="ab"',
+        "n=5  it->name=(fault)  it->shade=LIGHT  it->pair={x=5, y=-5}  it->row=[0, 5, 0]"
+        '  it->act=act  it->fixed="full"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "wanted"),
+    [
+        ("c/layouts/gcc-O2-dwarf5", "visit", ["r->name", "r->in.i", "r->l", "r->colour"]),
+        ("go/dnsforward/go1.27", "main.(*server).handleRequest", ["r->Question[0].Name"]),
+        ("go/dnsforward/go1.15", "main.(*server).handleRequest", ["r->Question[0].Name"]),
+    ],
+)
+def test_corpus_programs(
+    name: str, function: str, wanted: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    binary = fixture(name)
+    traced = trace(capfd, *wanted, "-x", binary, "-f", function, "--format", "jsonl", "--", binary)
+    expected = [
+        {label: call.values[label] for label in wanted}
+        for call in calls("\n".join(traced.program))
+        if call.function == function
+    ]
+    assert traced.args == expected
+    assert len(expected) >= 3
+
+
+def test_results(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = trace(
+        capfd, "$retval", "-x", program, "-f", "work", "--return", "--format", "jsonl",
+        "--", program, "calls", "5",
+    )  # fmt: skip
+    assert [each["args"]["$retval"] for each in traced.objects] == [0, 4, 8, 12, 16]
+    assert {each["kind"] for each in traced.objects} == {"return"}
+
+
+def test_globs_and_what_they_leave_out(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = trace(
+        capfd, "it->number", "-x", program, "-f", "w*", "-f", "ou?er", "-f", "down",
+        "--format", "jsonl", "--", program, "calls", "2",
+    )  # fmt: skip
+    assert [(each["function"], each["args"]) for each in traced.objects] == [
+        (name, {"it->number": number}) for number in (-50, -49) for name in ("outer", "work")
+    ]
+    assert traced.errors == (
+        "left out `down`: `it->number`: no variable of that name is visible at the probe point"
+        " (FC0201)\n"
+    )
+
+
+def test_hits_alone(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = trace(
+        capfd, "-x", program, "-f", "*", "--format", "jsonl", "--", program, "calls", "2"
+    )
+    names = [each["function"] for each in traced.objects]
+    assert [name for name in names if name in ("outer", "work")] == ["outer", "work"] * 2
+    assert names.count("main") == 1
+    assert all(each["args"] == {} for each in traced.objects)
+
+
+def test_a_process_that_runs(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    loop: list[str | Path] = [program, "loop"]
+    with (
+        subprocess.Popen(loop, stdout=subprocess.PIPE) as one,
+        subprocess.Popen(loop, stdout=subprocess.PIPE) as other,
+    ):
+        try:
+            traced = trace(
+                    capfd, "n", "-x", program, "-f", "work", "-p", str(one.pid), "--count", "5",
+                    "--format", "jsonl",
+                )  # fmt: skip
+            both = trace(
+                    capfd, "n", "-x", program, "-f", "work", "--timeout", "0.5",
+                    "--format", "jsonl",
+                )  # fmt: skip
+        finally:
+            one.kill()
+            other.kill()
+    assert [each["pid"] for each in traced.objects] == [one.pid] * 5
+    numbers = [each["args"]["n"] for each in traced.objects]
+    assert numbers == list(range(numbers[0], numbers[0] + 5))
+    assert {each["pid"] for each in both.objects} == {one.pid, other.pid}
+
+
+def test_stacks(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("n", "-x", program, "-f", "work", "--stack")
+    traced = trace(capfd, *words, "--format", "jsonl", "--", program, "calls", "3")
+    for each in traced.objects:
+        frames = [frame["function"] for frame in each["stack"]]
+        assert frames[:3] == ["work", "outer", "main"]
+        assert each["stack"][0]["address"] == each["address"]
+        assert each["stack"][0]["file"] == str(program)
+    shown = trace(capfd, *words, "--", program, "calls", "1").lines
+    assert re.fullmatch(r" {14}outer\+0x[0-9a-f]+ \(traced\)", shown[2])
+
+
+def test_more_than_one_thread_and_fork(capfd: pytest.CaptureFixture[str], program: Path) -> None:
+    script = f"{program} calls 2 & {program} calls 3; wait"
+    traced = trace(
+        capfd, "n", "-x", program, "-f", "work", "--format", "jsonl", "--", "sh", "-c", script
+    )
+    pids = [each["pid"] for each in traced.objects]
+    assert sorted(pids.count(pid) for pid in set(pids)) == [2, 3]
+    assert json.dumps(traced.objects[0])

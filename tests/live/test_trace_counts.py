@@ -1,0 +1,199 @@
+"""Times of calls, histograms, summaries and filters, on the running kernel."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fetchc.cli import trace as command
+from fetchc.tracer.session import Session
+from tests.live.test_trace_command import SHADES
+from tests.live.traced import Traced, build, trace
+from tests.support.programs import fixture
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module", name="program")
+def program_(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("traced"))
+
+
+def jsonl(capfd: pytest.CaptureFixture[str], program: Path, *words: str) -> Traced:
+    """A trace of ``work`` unless ``words`` say otherwise; the program's own behind ``--``."""
+    end = words.index("--")
+    given, own = words[:end], words[end + 1 :]
+    function = () if "-f" in given else ("-f", "work")
+    return trace(capfd, *given, *function, "-x", program, "--format", "jsonl", "--", program, *own)
+
+
+def test_the_time_of_a_call(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = jsonl(capfd, program, "ms", "$retval", "-f", "nap", "--latency", "--", "nap", "4")
+    assert traced.args == [{"ms": n, "$retval": n} for n in range(1, 5)]
+    for each in traced.objects:
+        assert 1000 * each["args"]["ms"] <= each["latency_us"] < 1000 * each["args"]["ms"] + 200e3
+
+
+def test_each_level_of_a_recursion(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = jsonl(capfd, program, "n", "$retval", "-f", "down", "--latency", "--", "down", "9")
+    returns = traced.args
+    assert returns == [{"n": n, "$retval": n} for top in range(9) for n in range(top + 1)]
+    # The inner call ends before the outer one, and took less.
+    last = traced.objects[-9:]
+    latencies = [each["latency_us"] for each in last]
+    assert latencies == sorted(latencies)
+    assert all(each > 0 for each in latencies)
+
+
+def test_calls_that_are_left_by_longjmp(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = jsonl(capfd, program, "n", "$retval", "-f", "risky", "--latency", "--", "risky", "40")
+    assert traced.args == [{"n": n, "$retval": n} for n in range(0, 40, 2)]
+    assert all(0 < each["latency_us"] < 200e3 for each in traced.objects)
+
+
+def test_go_calls_by_goroutine(capfd: pytest.CaptureFixture[str]) -> None:
+    binary = fixture("go/dnsforward/go1.27")
+    traced = trace(
+        capfd, "depth", "-x", binary, "-f", "main.(*server).forward", "--latency",
+        "--format", "jsonl", "--", binary,
+    )  # fmt: skip
+    assert [each["args"] for each in traced.objects] == [{"depth": n} for n in (-3, -4, -5)]
+    assert all(0 < each["latency_us"] < 200e3 for each in traced.objects)
+    assert {each["kind"] for each in traced.objects} == {"return-site"}
+
+
+def test_from_one_function_to_another(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = jsonl(capfd, program, "ms", "-f", "nap", "--since", "main", "--", "nap", "3")
+    first, *others = traced.objects
+    assert 0 < first["latency_us"] < 200e3
+    # The time counts once from each start.
+    assert [each["latency_us"] for each in others] == [None, None]
+
+
+def test_a_histogram_by_a_key(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("--histogram", "it->number", "--by", "it->yes")
+    shown = jsonl(capfd, program, *words, "--", "calls", "200").objects
+    for each in shown:
+        values = [n - 50 for n in range(200) if (n % 2 == 1) is each["key"]]
+        assert each["count"] == len(values) == 100
+        assert (each["smallest"], each["largest"]) == (min(values), max(values))
+        for low, high, count in each["buckets"]:
+            inside = [v for v in values if v < high and (low is None or v >= low)]
+            assert count == len(inside)
+    assert len(shown) == 2
+
+
+def test_a_histogram_of_times_as_text(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    traced = trace(
+        capfd, "-x", program, "-f", "nap", "--latency", "--histogram", "$latency",
+        "--by", "$comm", "--summary", "--", program, "nap", "4",
+    )  # fmt: skip
+    assert traced.lines[1] == '$latency (us), $comm = "traced":'
+    assert traced.lines[2].startswith("[")
+    rows = [line for line in traced.lines if line.startswith("[")]
+    assert sum(int(line.partition("|")[0].split()[-1]) for line in rows) == 4
+    assert traced.lines[-2].split() == ["HITS", "MEAN", "us", "MAX", "us", "FUNCTION"]
+    hits, mean, longest, function = traced.lines[-1].split()
+    assert (hits, function) == ("4", "nap")
+    assert 2500 <= float(mean) <= float(longest)
+
+
+def test_a_summary(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("-f", "outer", "-f", "work", "-f", "down", "--summary")
+    shown = jsonl(capfd, program, *words, "--", "calls", "70").objects
+    assert shown == [{"summary": "outer", "hits": 70}, {"summary": "work", "hits": 70}]
+
+
+Values = dict[str, Any]
+FILTERS: list[tuple[str, Any, bool]] = [
+    # The filter, what it says of a call, and whether the kernel has a part in it.
+    ("n > 150", lambda v: v["n"] > 150, True),
+    ("n == 7 && it->small == -93", lambda v: v["n"] == 7, True),
+    ("it->small < -90", lambda v: v["small"] < -90, True),
+    ("it->small == 251", lambda v: False, False),
+    ("it->small != -5", lambda v: v["small"] != -5, True),
+    ("it->big >= 250", lambda v: v["big"] >= 250, True),
+    ("it->big < 256", lambda v: True, False),
+    ("it->big > -1", lambda v: True, False),
+    ("it->middle & 256", lambda v: v["middle"] & 256, True),
+    ("it->number <= -40", lambda v: v["number"] <= -40, True),
+    ("it->wide == 50000000000", lambda v: v["wide"] == 50000000000, True),
+    ("it->wide > -10000000001", lambda v: v["wide"] > -10000000001, True),
+    ("it->five == 9", lambda v: v["five"] == 9, False),
+    ("it->minus == -3", lambda v: v["minus"] == -3, False),
+    ("it->yes == true", lambda v: v["yes"], True),
+    ("it->yes == false", lambda v: not v["yes"], True),
+    ("it->shade == DARK", lambda v: v["shade"] == "DARK", True),
+    ("it->shade > 5", lambda v: v["shade"] == "LIGHT", True),
+    ("it->d < 1.3", lambda v: v["d"] < 1.3, False),
+    ('it->name == "plain"', lambda v: v["n"] % 6 == 0, True),
+    ('it->name == ""', lambda v: v["n"] % 6 == 1, True),
+    ('it->name != "plain"', lambda v: v["n"] % 6 in (1, 2, 3, 4), True),
+    ('it->name ~ "a*"', lambda v: v["n"] % 6 == 2, True),
+    ('it->name ~ "*lin?s"', lambda v: v["n"] % 6 == 3, False),
+    (r'it->name == "two\nlines"', lambda v: v["n"] % 6 == 3, False),
+    ('it->fixed == "full"', lambda v: v["n"] % 2, False),
+    ("it->pair.y == -8", lambda v: v["n"] == 8, True),
+    ("it->act != nil && n < 3", lambda v: v["n"] < 3, True),
+    ('$comm == "traced" && n < 3', lambda v: v["n"] < 3, True),
+    ('$comm == "else"', lambda v: False, False),
+]
+
+
+def calls(traced: Traced) -> list[Values]:
+    names = ("n", "small", "big", "middle", "number", "wide", "five", "minus", "yes")
+    found = []
+    for line in traced.program:
+        words = line.split()[1:]
+        values: Values = dict(zip(names, map(int, words[:9]), strict=True))
+        found.append(values | {"shade": SHADES[int(words[9])], "d": float(words[10])})
+    return found
+
+
+@pytest.mark.parametrize(("text", "passes", "by_kernel"), FILTERS, ids=[it[0] for it in FILTERS])
+def test_filters(
+    text: str,
+    passes: Any,
+    by_kernel: bool,
+    program: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[str] = []
+    install = Session.filter
+
+    def noted(self: Session, plan: Any, condition: str) -> None:
+        sent.append(condition)
+        install(self, plan, condition)
+
+    monkeypatch.setattr(Session, "filter", noted)
+    words = ("n", "--filter", text, "--", "calls", "170")
+    both = jsonl(capfd, program, *words)
+    assert bool(sent) is by_kernel
+    monkeypatch.setattr(command, "kernel_filter", lambda plan, conditions: "")
+    reader = jsonl(capfd, program, *words)
+    assert len(sent) <= 1
+    wanted = [values["n"] for values in calls(both) if passes(values)]
+    assert len(calls(both)) == 170
+    assert [each["n"] for each in both.args] == wanted
+    assert [each["n"] for each in reader.args] == wanted
+
+
+def test_a_wrong_kernel_filter_would_be_noticed(
+    program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "kernel_filter", lambda plan, conditions: "n > 151")
+    shown = jsonl(capfd, program, "n", "--filter", "n > 150", "--", "calls", "160")
+    assert [each["n"] for each in shown.args] == list(range(152, 160))
+
+
+def test_filters_of_whole_calls(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("ms", "-f", "nap", "--latency", "--filter", "$latency >= 3000 && $retval != 4")
+    shown = jsonl(capfd, program, *words, "--", "nap", "5")
+    assert {each["ms"] for each in shown.args} >= {3, 5}
+    assert 4 not in {each["ms"] for each in shown.args}
+    assert all(each["latency_us"] >= 3000 for each in shown.objects)
+    assert not math.isnan(shown.objects[0]["latency_us"])

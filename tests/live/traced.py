@@ -1,0 +1,153 @@
+"""A program of our own under ``fetchc trace``: it tells of every call what the trace must show."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fetchc.cli import main
+from tests.support.toolchains import require
+from tests.support.tracefs import require_uprobes
+
+__all__ = ["Traced", "build", "left_behind", "trace"]
+
+_TRACEFS = Path("/sys/kernel/tracing")
+
+SOURCE = r"""
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define KEEP __asm__ volatile("" ::: "memory")
+
+enum shade { DARK = -1, PLAIN = 0, LIGHT = 300 };
+struct pair { int x, y; };
+struct item {
+    signed char small; unsigned char big; short middle; int number; long long wide;
+    unsigned five : 5; int minus : 5; _Bool yes; enum shade shade; double d;
+    char fixed[4]; const char *name; struct pair pair; int row[3]; void (*act)(void);
+};
+static jmp_buf back;
+
+void act(void) { KEEP; }
+
+NOINLINE int work(struct item *it, int n) { KEEP; return n * 3 + it->five; }
+NOINLINE int down(int n) { int r = n ? down(n - 1) + 1 : 0; KEEP; return r; }
+NOINLINE int risky(int n) { KEEP; if (n % 2) longjmp(back, 1); KEEP; return n; }
+NOINLINE int nap(int ms) { usleep(1000 * ms); return ms; }
+NOINLINE void outer(struct item *it, int n) { work(it, n); KEEP; }
+
+static const char *names[] = { "plain", "", "a \"b\" \\", "two\nlines", "esc\033[31m", 0 };
+
+static struct item made(int n)
+{
+    struct item it = { 0 };
+    it.small = n - 100; it.big = n + 100; it.middle = n * 300; it.number = n - 50;
+    it.wide = (n - 3) * 10000000000LL; it.five = n; it.minus = n; it.yes = n % 2;
+    it.shade = n % 3 == 0 ? DARK : n % 3 == 1 ? PLAIN : LIGHT; it.d = n / 4.0;
+    memcpy(it.fixed, n % 2 ? "full" : "ab\0", 4); it.name = names[n % 6];
+    it.pair.x = n; it.pair.y = -n; it.row[1] = n; it.act = act;
+    return it;
+}
+
+static void told(int n, struct item *it, int show)
+{
+    if (!show)
+        return;
+    printf("EVENT %d %d %d %d %d %lld %d %d %d %d %g %d\n", n, it->small, it->big, it->middle,
+           it->number, it->wide, it->five, it->minus, it->yes, it->shade, it->d, n % 6);
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "calls";
+    int many = argc > 2 ? atoi(argv[2]) : 12;
+    int show = !strcmp(how, "calls");
+    if (!strcmp(how, "loop")) {
+        puts("ready");
+        fflush(stdout);
+    }
+    for (int n = 0; n < many || !strcmp(how, "loop"); n++) {
+        struct item it = made(n % 256);
+        told(n, &it, show);
+        if (!strcmp(how, "down"))
+            down(n);
+        else if (!strcmp(how, "risky")) {
+            if (!setjmp(back))
+                risky(n);
+        } else if (!strcmp(how, "nap"))
+            nap(n + 1);
+        else
+            outer(&it, n);
+        if (!strcmp(how, "loop"))
+            usleep(2000);
+    }
+    fflush(stdout);
+    return argc > 3 ? atoi(argv[3]) : 0;
+}
+"""
+
+
+def build(folder: Path) -> Path:
+    """The program, with frame pointers; skips the test where it cannot be traced."""
+    require_uprobes()
+    require("gcc")
+    program, source = folder / "traced", folder / "traced.c"
+    source.write_text(SOURCE)
+    flags = ["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+    subprocess.run(["gcc", *flags, "-o", program, source], check=True, timeout=60)
+    return program
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What a trace printed, apart from what its program printed; and its exit status."""
+
+    status: int
+    lines: list[str]
+    program: list[str]
+    errors: str
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The lines as JSON."""
+        return [json.loads(line) for line in self.lines]
+
+    @property
+    def args(self) -> list[dict[str, Any]]:
+        """The values of each event."""
+        return [each["args"] for each in self.objects if "args" in each]
+
+
+def trace(capfd: pytest.CaptureFixture[str], *words: str | Path) -> Traced:
+    """``fetchc trace`` in this process; what the traced program prints begins with EVENT."""
+    capfd.readouterr()
+    status = main(["trace", "--color", "never", *map(str, words)])
+    printed = capfd.readouterr()
+    lines = printed.out.splitlines()
+    assert left_behind(os.getpid()) == []
+    return Traced(
+        status,
+        [line for line in lines if not line.startswith("EVENT")],
+        [line for line in lines if line.startswith("EVENT")],
+        printed.err,
+    )
+
+
+def left_behind(pid: int) -> list[str]:
+    """What sessions of a process have in the kernel."""
+    group = f"fetchc_{pid}_"
+    lines = (_TRACEFS / "uprobe_events").read_text().splitlines()
+    instances = [path.name for path in (_TRACEFS / "instances").iterdir()]
+    return [line for line in lines if f":{group}" in line] + [
+        name for name in instances if name.startswith(group)
+    ]
