@@ -44,21 +44,21 @@ def install(tracefs: Tracefs, lines: Sequence[str]) -> None:
     Raises TracerError (FC0705, FC0706) for the first that the kernel does not take.
     """
     group = head(lines[0])[0]
+    before = _number(tracefs, group)
     for start in range(0, len(lines), _CHUNK):
         chunk = lines[start : start + _CHUNK]
-        before = len(_of_group(tracefs, group)) if len(chunk) > 1 else 0
         try:
             tracefs.write("\n".join(chunk) + "\n", _FILE)
         except OSError as error:
             # The lines in front of the bad one are there: their number tells which it is.
-            done = len(_of_group(tracefs, group)) - before if len(chunk) > 1 else 0
-            refusal = refused_definition(tracefs, chunk[done], error)
-            _take_back(tracefs, lines[: start + done])
+            done = _number(tracefs, group) - before
+            refusal = refused_definition(tracefs, lines[done], error)
+            _take_back(tracefs, lines[:done])
             raise refusal from error
 
 
-def _of_group(tracefs: Tracefs, group: str) -> list[str]:
-    return [line for line in listed(tracefs) if head(line)[0] == group]
+def _number(tracefs: Tracefs, group: str) -> int:
+    return sum(head(line)[0] == group for line in listed(tracefs))
 
 
 def _take_back(tracefs: Tracefs, lines: Sequence[str]) -> None:

@@ -104,7 +104,7 @@ def test_a_removal_waits_for_who_is_about_to_let_go(kernel: Kernel) -> None:
     assert len(kernel.lines) == 1
 
 
-def test_what_stays_in_use_is_told_and_the_others_are_gone(kernel: Kernel) -> None:
+def test_what_stays_in_use_is_told(kernel: Kernel) -> None:
     install(kernel, lines(3))
     kernel.busy = {("g", "e1"): 10**6}
     with pytest.raises(TracerError) as refused:

@@ -75,7 +75,7 @@ def test_threads_of_a_process() -> None:
     assert threads_of(gone()) == set()
 
 
-def test_numbers_of_another_namespace_are_not_told_to_the_kernel(
+def test_numbers_of_another_namespace_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_namespace([os.getpid()])

@@ -97,7 +97,7 @@ except TracerError as refused:
 """
 
 
-def test_an_ordinary_user_is_told_that_root_is_needed() -> None:
+def test_an_ordinary_user_is_told() -> None:
     if os.geteuid() != 0:
         pytest.skip("not root: cannot become another user")
     with TemporaryDirectory() as folder:
@@ -123,7 +123,7 @@ def test_files_are_appended_to_and_never_truncated(tmp_path: Path) -> None:
     assert (tmp_path / "uprobe_events").read_text() == "p:others/one\np:ours/two\n"
 
 
-def test_a_setting_that_is_refused_for_want_of_memory() -> None:
+def test_a_setting_that_is_refused() -> None:
     error = OSError(errno.ENOMEM, "Cannot allocate memory", "buffer_size_kb")
     (told,) = refused_setting("`99999999` for buffer_size_kb", error).diagnostics
     assert told.code == "FC0709"
