@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from fetchc.diag.model import Diagnostic
+    from fetchc.driver.explaining import Explained
     from fetchc.driver.layout import Layout
     from fetchc.driver.naming import Named
     from fetchc.driver.sites import Found
@@ -133,10 +134,12 @@ class Program:
             found = find_site(self._program, function, point, returns)
         return Probe(self._program, self._lock, found, rules)
 
-    def point(self, text: str, returns: bool = False) -> tuple[Probe, str]:
+    def point(
+        self, text: str, returns: bool = False, kernel: str | None = None
+    ) -> tuple[Probe, str]:
         """The probe that an argument names itself (``x @ main.f``), and the argument without it."""
         tree = parse_argument(text)
-        rules = self._rules(None)
+        rules = self._rules(kernel)
         with self._lock:
             found = find_site(self._program, None, tree.point, returns)
         end = (tree.format or tree.expression).span.end
@@ -324,6 +327,13 @@ class Probe:
         from fetchc.emit.formats import written
 
         return written(format, self.events(arguments, group, event))
+
+    def explain(self, text: str) -> Explained:
+        """An expression, or a fetch-arg that somebody wrote, hop by hop."""
+        from fetchc.driver.explaining import explain
+
+        with self._lock:
+            return explain(text, self._found, self._kernel)
 
     def named(self, arguments: Sequence[Argument]) -> tuple[Named, ...]:
         """Every fetch-arg of a definition with the name it gets there."""

@@ -129,12 +129,15 @@ COMMANDS = {
         ("all", "stale", "listed", "color"),
     ),
     "explain": Command(
-        "explain", "explain a diagnostic code", ("operands", "CODE"), 1, 1, ("color",)
+        "explain", "explain an expression, a fetch-arg or a diagnostic code",
+        ("operands", "EXPR|CODE"), 0, 1,
+        ("file", "function", "at", "return", "kernel", "listed", "expr", "color"),
     ),
 }  # fmt: skip
 
 OPTIONS = {
     "binary": Option("binary", ("-x", "--binary"), "BINARY", "the ELF file to probe", (), True),
+    "file": Option("binary", ("-x", "--binary"), "BINARY", "the ELF file of an expression"),
     "function": Option("function", ("-f", "--function"), "FUNCTION", "the function to probe"),
     "at": Option("at", ("--at",), "POINT", "+OFFSET into the function, or an address"),
     "return": Option("returns", ("--return",), None, "probe where the function returns"),

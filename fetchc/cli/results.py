@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from fetchc.cli.outcome import Outcome
     from fetchc.diag.model import Diagnostic
     from fetchc.driver.checking import Checked
+    from fetchc.driver.explaining import Explained
     from fetchc.ir.decode import Decode
 
-__all__ = ["decode", "document", "told", "verdicts"]
+__all__ = ["decode", "document", "explanation", "told", "verdicts"]
 
 
 def document(
@@ -39,7 +40,7 @@ def document(
         "build_id": program.build_id,
         "arch": program.architecture,
         "language": language,
-        "kernel": ".".join(kernel.lstrip("v").split(".")[:2]),
+        "kernel": _plain(kernel),
         "probes": [_probe(*one) for probe, arguments in groups for one in probe.each(arguments)],
         "diagnostics": diagnostics,
     }
@@ -85,6 +86,45 @@ def decode(made: Decode, length: str | None = None) -> dict[str, Any]:
     return shown
 
 
+def explanation(program: Program, kernel: str, explained: Explained) -> dict[str, Any]:
+    """What ``explain --format json`` prints of an expression or a fetch-arg."""
+    found = explained.found
+    function = found.site.function
+    return {
+        "fetchc": __version__,
+        "binary": program.path,
+        "kernel": _plain(kernel),
+        "expression": explained.text,
+        "type": explained.type,
+        "function": None if function is None else function.name,
+        "kind": found.kind,
+        "address": found.site.address,
+        "fetches": [
+            {
+                "name": road.name or None,
+                "fetcharg": road.fetcharg,
+                "hops": [
+                    {
+                        "fetcharg": hop.fetcharg,
+                        "kernel": hop.kernel,
+                        "expression": hop.expression,
+                        "type": hop.type,
+                    }
+                    for hop in road.hops
+                ],
+                "unknown": road.unknown,
+                "result": road.result,
+                "decode": None if road.decode is None else decode(road.decode),
+            }
+            for road in explained.roads
+        ],
+        "diagnostics": [
+            *[told(each, None) for each in found.warnings],
+            *[told(each, explained.text) for each in explained.warnings],
+        ],
+    }
+
+
 def verdicts(checked: list[Checked], kernel: str) -> dict[str, Any]:
     """What ``check --format json`` prints."""
     return {
@@ -115,3 +155,8 @@ def told(diagnostic: Diagnostic, expression: str | None) -> dict[str, Any]:
         "notes": list(diagnostic.notes),
         "help": diagnostic.help,
     }
+
+
+def _plain(kernel: str) -> str:
+    # 6.18 for v6.18.44-amd64.
+    return ".".join(kernel.lstrip("v").split(".")[:2])

@@ -31,6 +31,8 @@ def run(options: Options, output: Output) -> int:
         return 0 if names else 1
     layouts = program.layouts(glob)
     if not layouts:
+        if options.format == "json":
+            output.line("[]")
         output.say(f"no type matches `{glob}` in {program.path}")
         _suggest(program, glob, output)
         return 1
