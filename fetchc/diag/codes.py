@@ -75,6 +75,7 @@ TITLES = {
     "FC0612": "a session that was killed left its definitions behind",
     "FC0613": "the traced file was replaced or deleted",
     "FC0614": "the dynamic type of an interface is not compared",
+    "FC0615": "a method is found by its name without the star of its receiver",
     "FC0701": "tracing is not permitted",
     "FC0702": "tracefs is not mounted",
     "FC0703": "the kernel has no uprobe events",

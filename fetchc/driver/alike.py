@@ -29,6 +29,12 @@ def alike(name: str, known: Iterable[str], most: int = 5) -> tuple[str, ...]:
     if not found and "." in wanted:
         elsewhere = within[within.index(".", 1) :]
         found = [other for other in names if _plain(other).endswith(elsewhere)]
+    if not found:
+        lasts: dict[str, list[str]] = {}
+        for other in names:
+            lasts.setdefault(_plain(other).rpartition(".")[2], []).append(other)
+        for close in nearest(wanted.rpartition(".")[2], lasts, most):
+            found += lasts[close]
     return tuple(found[:most])
 
 

@@ -111,7 +111,41 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
         return chosen, _told(program, chosen, clones)
     if found:
         raise _several(program, name, plain or list(found))
+    names = _meant(program, name)
+    if len(names) == 1 and names[0] != name:
+        chosen, warnings = find_function(program, names[0])
+        return chosen, (*_star_told(name, names[0]), *warnings)
+    if names:
+        raise _ambiguous(name, names)
     raise _unknown(program, name)
+
+
+def _meant(program: Program, name: str) -> list[str]:
+    """Names of the functions that a glob, or a part of a name, stands for."""
+    if "*" in name.replace("(*", "(") or "?" in name:
+        from fetchc.driver.listing import matching
+
+        return matching(program.function_names(), name)
+    by_part = language(program.main_language()).functions_meant
+    return [] if by_part is None else by_part(name, program.function_names())
+
+
+def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
+    # Who writes server.handle may have meant a method of values.
+    if "(*" not in found or "*" in name or "?" in name or "." not in name:
+        return ()
+    what = f"`{name}` is taken for `{found}`"
+    return (Diagnostic("FC0615", what, notes=("the method has a pointer receiver",)),)
+
+
+def _ambiguous(name: str, names: list[str]) -> CompileError:
+    more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return reject(
+        "FC0203",
+        f"{len(names)} functions can be meant by `{name}`",
+        notes=(*[f"`{one}`" for one in names[:_SHOWN]], *more),
+        help=f"name one of them whole: `{names[0]}`",
+    )
 
 
 def _function(
@@ -121,7 +155,7 @@ def _function(
         function = program.function_at(Address(point.address))
         if name is not None and function is not None:
             named = [f for f in program.functions_named(name) if f.address == function.address]
-            if not named:
+            if not named and function.symbol not in _meant(program, name):
                 raise reject(
                     "FC0206",
                     f"{point.address:#x} is in `{function.name}`, not in `{name}`",

@@ -12,7 +12,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
@@ -31,6 +31,8 @@ class Language(Record):
     check that jumps back to the first instruction, so that a probe there counts twice.
     ``convention_first``: its compiler never changes how a function is called, and its
     debug information is known to be wrong about it at times.
+    ``functions_meant`` names the functions that a part of a name can stand for, of those there
+    are; None where names are written whole.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
     """
 
@@ -41,3 +43,4 @@ class Language(Record):
     stack_check: bool
     pointer_indexes_array: bool
     convention_first: bool
+    functions_meant: Callable[[str, Iterable[str]], list[str]] | None = None

@@ -16,6 +16,8 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.units import TypeId
@@ -83,6 +85,12 @@ def _global_names(name: str, function: Function) -> tuple[str, ...]:
     return (name,)
 
 
+def _functions_meant(wanted: str, known: Iterable[str]) -> list[str]:
+    from fetchc.lang.go_functions import meant
+
+    return meant(wanted, known)
+
+
 GO = Language(
     name="Go",
     spell=spell,
@@ -91,4 +99,5 @@ GO = Language(
     stack_check=True,
     pointer_indexes_array=True,
     convention_first=True,
+    functions_meant=_functions_meant,
 )

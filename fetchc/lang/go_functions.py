@@ -1,0 +1,140 @@
+"""Which function of a Go program a person means by a part of its name.
+
+The linker's names are long: ``example.com/dnsd/zone%2ev2.(*Stack[go.shape.int]).Push``. People
+leave out the path, the package, the receiver, its star, the type arguments or the escapes.
+"""
+
+from __future__ import annotations
+
+from fetchc.lang.go import package_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["meant", "without_type_arguments"]
+
+_ABI0 = ".abi0"  # the twin that assembly calls
+_METHOD_VALUE = "-fm"
+_MADE = ("type:", "type..", "go:", "go.")  # by the compiler, for types
+
+
+def meant(wanted: str, known: Iterable[str]) -> list[str]:
+    """The names of ``known`` that ``wanted`` can stand for, of the best kind that there is.
+
+    First those that it is the end of an import path of, then those that it is all of behind the
+    package, then those that it is the last part of: a method without its receiver.
+    """
+    plain = _plain(wanted)
+    star = "(*" in wanted
+    arguments = _type_arguments(wanted)
+    kinds: tuple[list[str], list[str], list[str]] = ([], [], [])
+    last = plain.rpartition(".")[2]
+    for name in known if last else ():
+        if last not in name or name.startswith(_MADE):
+            continue
+        if name.endswith(_METHOD_VALUE) and not wanted.endswith(_METHOD_VALUE):
+            continue
+        bare = name.removesuffix(_ABI0)
+        kind = _kind(plain, bare)
+        if kind is None or (star and "(*" not in bare):
+            continue
+        if arguments is not None and not _same_arguments(arguments, _type_arguments(bare)):
+            continue
+        kinds[kind].append(name)
+    return _without_twins(next(filter(None, kinds), []), star)
+
+
+def _kind(plain: str, name: str) -> int | None:
+    whole = _plain(name)
+    if whole == plain or whole.endswith("/" + plain):
+        return 0
+    package = package_of(name).replace("%2e", ".")
+    declared = whole[len(package) + 1 :]
+    if declared == plain:
+        return 1
+    return 2 if declared.endswith("." + plain) else None
+
+
+def _without_twins(names: list[str], star: bool) -> list[str]:
+    # Of one function: what assembly calls, wrappers around methods of values, and wrappers
+    # that hand a generic body its dictionary.
+    kept: dict[str, str] = {}
+    for name in sorted(names, key=lambda name: name.endswith(_ABI0)):
+        bare = name.removesuffix(_ABI0)
+        kept.setdefault(bare, name)
+    values = {bare for bare in kept if "(*" not in bare}
+    shapes = any("[go.shape." in bare for bare in kept)
+    return sorted(
+        name
+        for bare, name in kept.items()
+        if not (not star and "(*" in bare and _starless(bare) in values)
+        and not (shapes and "[" in bare and "[go.shape." not in bare)
+    )
+
+
+def _starless(name: str) -> str:
+    return name.replace("(*", "", 1).replace(")", "", 1)
+
+
+def _plain(name: str) -> str:
+    # a/b/main.Stack.Push of a/b/main.(*Stack[go.shape.[]a.b/c.T]).Push
+    bare = without_type_arguments(name)
+    return bare.replace("(*", "").replace(")", "").replace("%2e", ".")
+
+
+def without_type_arguments(name: str) -> str:
+    """``main.(*Stack).Push`` of ``main.(*Stack[go.shape.int]).Push``."""
+    if "[" not in name:
+        return name
+    kept = []
+    depth = 0
+    for character in name:
+        depth += character == "["
+        if depth == 0:
+            kept.append(character)
+        depth -= character == "]" and depth > 0
+    return "".join(kept)
+
+
+def _type_arguments(name: str) -> str | None:
+    # "go.shape.int,go.shape.string" of main.find[go.shape.int,go.shape.string]
+    start = name.find("[")
+    depth = 0
+    for at in range(start, len(name)) if start >= 0 else ():
+        depth += (name[at] == "[") - (name[at] == "]")
+        if depth == 0:
+            return name[start + 1 : at]
+    return None
+
+
+def _same_arguments(wanted: str, found: str | None) -> bool:
+    # The body of an instance is called by its shape: int by go.shape.int, all pointers by
+    # go.shape.*uint8. Up to Go 1.19 the argument's index follows: go.shape.int_0.
+    if found is None:
+        return False
+    if wanted == "..." or wanted == found:
+        return True
+    asked, shapes = _split(wanted), _split(found)
+    if len(asked) != len(shapes):
+        return False
+    return all(
+        shape in (one, *_shapes(one, index))
+        for index, (one, shape) in enumerate(zip(asked, shapes, strict=True))
+    )
+
+
+def _shapes(argument: str, index: int) -> tuple[str, ...]:
+    shape = "go.shape.*uint8" if argument.startswith("*") else f"go.shape.{argument}"
+    return shape, f"{shape}_{index}"
+
+
+def _split(arguments: str) -> list[str]:
+    # At the commas outside of brackets and braces.
+    found, depth, start = [], 0, 0
+    for at, character in enumerate(arguments):
+        depth += (character in "[{(") - (character in "]})")
+        if character == "," and depth == 0:
+            found.append(arguments[start:at].strip())
+            start = at + 1
+    return [*found, arguments[start:].strip()]
