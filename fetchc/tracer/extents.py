@@ -1,4 +1,4 @@
-"""Which bytes of an object a reader needs."""
+"""How much of an object a reader gets, and which of its bytes that takes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,46 @@ from fetchc.lower.lower import named_members
 from fetchc.lower.scalars import smallest_container
 from fetchc.lower.store import plain
 from fetchc.program.types import ArrayType, InterfaceType, SliceType, StringType, StructType
+from fetchc.record import Record
 from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.program.types import Member
-    from fetchc.tracer.shaping import Limits
     from fetchc.units import TypeId
 
-__all__ = ["extents"]
+__all__ = ["FULL", "Limits", "extents", "joined"]
+
+_GAP = 16  # bytes that are cheaper to fetch along than an argument of their own
+
+
+class Limits(Record):
+    """How much of a value is fetched.
+
+    ``text`` bytes of a counted text, ``row`` bytes of an array or slice of numbers, ``items``
+    other elements, ``depth`` structures inside each other.
+    """
+
+    text: int
+    row: int
+    items: int
+    depth: int
+
+    def of_array(self) -> Limits:
+        """Those of an array that was asked for by itself: all of it, if it can be."""
+        return Limits(self.text, 4 * self.row, 16 * self.items, self.depth)
+
+    def inner(self) -> Limits:
+        """Those of an element of a list."""
+        return Limits(max(self.text // 4, 16), max(self.row // 8, 16), 2, self.depth)
+
+    def deeper(self) -> Limits:
+        """Those of a structure in a structure."""
+        return Limits(self.text, self.row, self.items, self.depth - 1)
+
+
+FULL = Limits(text=256, row=512, items=4, depth=3)
 
 
 def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int, int]]:
@@ -75,3 +105,14 @@ def _member(
         return [(start + byte, start + byte + bits // 8)]
     start += member.offset
     return [(start + low, start + high) for low, high in extents(checker, member.type, limits)]
+
+
+def joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The ranges in order, with those made one that are not far from each other."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1] + _GAP:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found

@@ -13,26 +13,104 @@ unmapped the page, or have ended. Then a 0 stands.
 
 from __future__ import annotations
 
+import struct
 import sys
 import time
 
+from fetchc.record import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from fetchc.tracer.model import Value
+
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
     Mapped = Callable[[int, int], bool | None]
 
-__all__ = ["HIGHEST", "LOWEST", "Remembered"]
+__all__ = ["PID", "THREAD", "Doubt", "Remembered", "by_length", "guarded"]
 
-LOWEST = 0x1000
-"""No program has memory in the first page (vm.mmap_min_addr; the privileged may lower it)."""
+THREAD = struct.Struct("=i").unpack_from
+PID = 4
+"""Offset of common_pid in every record: include/linux/trace_events.h, struct trace_entry."""
 
-HIGHEST = 1 << (56 if sys.maxsize > 1 << 32 else 32)
-"""Nor from here on: with five levels of pages the user half has 56 bits of addresses."""
-
+_WORD = struct.Struct("=Q").unpack_from
+_MASK = (1 << 64) - 1
+# No program has memory in the first page (vm.mmap_min_addr; the privileged may lower it), nor
+# behind the user half, which has 56 bits of addresses with five levels of pages.
+_LOWEST = 0x1000
+_HIGHEST = 1 << (56 if sys.maxsize > 1 << 32 else 32)
 _PAGE = 12  # bits of an address inside of the smallest page
 _FRESH = 1.0  # seconds
 _MOST = 100_000
+
+
+class Doubt(Record):
+    """A number that is 0 where it could not be loaded: the bytes of the record it is in.
+
+    It was loaded from ``moved`` bytes behind where the word at ``pointer`` leads.
+    """
+
+    low: int
+    high: int
+    pointer: int
+    moved: int
+    mapped: Mapped
+
+
+def guarded(
+    make: Make, checks: Sequence[tuple[int, int, bool]], doubt: Doubt | None, path: str
+) -> Make:
+    """``make`` where the pointers on the way lead somewhere; else ``path`` is a fault.
+
+    Each of ``checks``, outermost first, is the offset of a pointer in the record, how far from
+    where it leads the next load is, and whether NULL stands for a thing without entries.
+    """
+    if not checks and doubt is None:
+        return make
+    low, high = (doubt.low, doubt.high) if doubt else (0, 0)
+    mapped = doubt.mapped if doubt else None
+    last, behind = (doubt.pointer, doubt.moved) if doubt else (0, 0)
+    nothing = bytes(high - low)
+
+    def careful(data: bytes, faults: Faults) -> Value:
+        for start, moved, empty in checks:
+            pointer = _WORD(data, start)[0]
+            if not _LOWEST <= pointer + moved & _MASK < _HIGHEST or pointer < _LOWEST:
+                if empty and pointer == 0:
+                    return 0
+                faults.append(path)
+                return None
+        if mapped is not None and data[low:high] == nothing:
+            address = _WORD(data, last)[0] + behind & _MASK
+            if mapped(THREAD(data, PID)[0], address) is False:
+                faults.append(path)
+                return None
+        return make(data, faults)
+
+    return careful
+
+
+def by_length(length: Make, make: Make, empty: Callable[[], Value], path: str) -> Make:
+    """``make`` where there is anything to be made: by ``length``, and nothing else, at 0.
+
+    A length that no program could have made is a fault: it is of memory that is something else.
+    """
+
+    def counted(data: bytes, faults: Faults) -> Value:
+        count = length(data, faults)
+        if count is None:
+            return None
+        assert isinstance(count, int)
+        if count == 0:
+            return empty()
+        if 0 < count < _HIGHEST:
+            return make(data, faults)
+        faults.append(path)
+        return None
+
+    return counted
 
 
 class Remembered:

@@ -12,9 +12,10 @@ from fetchc.emit.names import argument_name, event_name
 from fetchc.ir.nodes import Comm, Fetch, Text
 from fetchc.ir.notation import body
 from fetchc.record import Record
+from fetchc.tracer.extents import FULL, Limits
 from fetchc.tracer.fields import COMM, Fields
 from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.shaping import FULL, Limits, Shaper
+from fetchc.tracer.shaping import Shaper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,8 +170,7 @@ def _layout(
 
 def _shape(checker: Checker, fields: Fields, argument: Argument, limits: Limits) -> Shape:
     node = check(checker, argument.expression)
-    shaper = Shaper(checker, fields)
-    return shaper.within(shaper.shape(node, argument.format, limits))
+    return Shaper(checker, fields).value(node, argument.format, limits)
 
 
 def _line(

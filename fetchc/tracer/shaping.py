@@ -29,8 +29,7 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
-from fetchc.record import Record
-from fetchc.tracer.extents import extents
+from fetchc.tracer.extents import extents, joined
 from fetchc.tracer.shape import (
     Asserted,
     Bytes,
@@ -51,34 +50,11 @@ if TYPE_CHECKING:
     from fetchc.lower.store import Plain
     from fetchc.lower.where import Where
     from fetchc.syntax.tree import Format
+    from fetchc.tracer.extents import Limits
     from fetchc.tracer.fields import Fields
     from fetchc.tracer.shape import Shape
 
-__all__ = ["FULL", "Limits", "Shaper"]
-
-
-class Limits(Record):
-    """How much of a value is fetched.
-
-    ``text`` bytes of a counted text, ``row`` bytes of an array or slice of numbers, ``items``
-    other elements, ``depth`` structures inside each other.
-    """
-
-    text: int
-    row: int
-    items: int
-    depth: int
-
-    def inner(self) -> Limits:
-        """Those of an element of a list."""
-        return Limits(max(self.text // 4, 16), max(self.row // 8, 16), 2, self.depth)
-
-    def deeper(self) -> Limits:
-        """Those of a structure in a structure."""
-        return Limits(self.text, self.row, self.items, self.depth - 1)
-
-
-FULL = Limits(text=256, row=512, items=4, depth=3)
+__all__ = ["Shaper"]
 
 
 class Shaper:
@@ -87,6 +63,12 @@ class Shaper:
     def __init__(self, checker: Checker, fields: Fields) -> None:
         self._checker = checker
         self._fields = fields
+
+    def value(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
+        """The shape of what an argument asks for; raises CompileError as :meth:`shape` does."""
+        if isinstance(self._checker.resolved(node.type), ArrayType):
+            limits = limits.of_array()
+        return self.within(self.shape(node, format, limits))
 
     def shape(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
         """The shape of ``node``; raises CompileError where it cannot be fetched."""
@@ -292,7 +274,7 @@ class Shaper:
         stride = self._checker.size(node.type) or 0
         wanted = extents(self._checker, node.type, limits)
         starts = [stride * index for index in range(count)]
-        for low, high in _joined([(at + low, at + high) for at in starts for low, high in wanted]):
+        for low, high in joined([(at + low, at + high) for at in starts for low, high in wanted]):
             place = Memory(found.base, found.offset + low)
             start = load_word(self._checker.site, place, node.span)
             assert isinstance(start, Deref)
@@ -311,16 +293,3 @@ def _natural(made: object, format: Format) -> bool:
     if format.base not in ("string", "ustring") or format.count is not None:
         return False
     return isinstance(made, StringType | ArrayType)
-
-
-_GAP = 16  # bytes that are cheaper to fetch along than an argument of their own
-
-
-def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if joined and low <= joined[-1][1] + _GAP:
-            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
-        else:
-            joined.append((low, high))
-    return joined

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from itertools import pairwise
 
-from fetchc.tracer.kinds import CutList
+from fetchc.tracer.kinds import CutList, CutText
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fetchc.ir.decode import Decode
     from fetchc.tracer.model import Field, Format, Value
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
 
-__all__ = ["Texts", "decoded"]
+__all__ = ["Texts", "bounded", "counted", "decoded", "joined"]
 
 _MOST_CONTINUED = 3  # bytes behind the first of a character of UTF-8
 
@@ -85,6 +85,41 @@ def _several(start: int, following: int | None, count: int, total: int, path: st
                 return CutList(values, total) if total > count else values
         faults.append(path)
         return None
+
+    return make
+
+
+def bounded(start: int, end: int, kind: str, whole: bool) -> Make:
+    """A text up to the first NUL of these bytes, which are all of its object (``whole``) or not."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        stop = data.find(b"\0", start, end)
+        if stop >= 0 or whole:
+            return decoded(data[start : end if stop < 0 else stop], kind)
+        return CutText(decoded(data[start:end], kind, cut=True), None)
+
+    return make
+
+
+def counted(start: int, size: int, kind: str, length: Callable[[bytes], int]) -> Make:
+    """A text of as many bytes (units of utf-16) as ``length`` says; ``size`` bytes are there."""
+    width = 2 if kind == "utf-16" else 1
+
+    def make(data: bytes, faults: Faults) -> Value:
+        count = length(data)
+        if width * count <= size:
+            return decoded(data[start : start + width * count], kind)
+        return CutText(decoded(data[start : start + size], kind, cut=True), count)
+
+    return make
+
+
+def joined(characters: Sequence[Make]) -> Make:
+    """The text of characters in registers, each a value of its own, up to the first NUL."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        text = "".join([str(one(data, faults)) for one in characters])
+        return decoded(text.partition("\0")[0].encode("utf-8", "surrogateescape"))
 
     return make
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 from fetchc.record import assert_never
-from fetchc.tracer.guards import HIGHEST, LOWEST, Remembered
-from fetchc.tracer.kinds import CutList, CutText, Hexadecimal, SymbolName
+from fetchc.tracer.guards import PID, THREAD, Doubt, Remembered, by_length, guarded
+from fetchc.tracer.kinds import CutList, Hexadecimal, SymbolName
 from fetchc.tracer.scalars import CODES, meaning
 from fetchc.tracer.shape import (
     Asserted,
@@ -18,7 +18,7 @@ from fetchc.tracer.shape import (
     Sequence,
     TypeName,
 )
-from fetchc.tracer.texts import Texts, decoded
+from fetchc.tracer.texts import Texts, bounded, counted, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,15 +32,9 @@ if TYPE_CHECKING:
     Make = Callable[[bytes, Faults], Value]
     Mapped = Callable[[int, int], bool | None]
     Symbol = Callable[[int, int], str | None]
-    Address = Callable[[bytes], int]
     Trusted = frozenset[tuple[str, int]]  # pointers that were looked at before
 
 __all__ = ["reader"]
-
-_WORD = struct.Struct("=Q").unpack_from
-_THREAD = struct.Struct("=i").unpack_from
-_PID = 4  # offset of common_pid in every record: include/linux/trace_events.h, struct trace_entry
-_MASK = (1 << 64) - 1
 
 
 def reader(
@@ -91,8 +85,8 @@ class _Preparing:
                 size = shape.count * shape.size
                 return self._guarded(make, shape.guards, path, trusted, self._at(shape, size))
             case Bytes(length=None):
-                make = self._bounded(shape)
                 zero = self._at(shape, shape.size)
+                make = bounded(*zero, shape.kind, whole=shape.limit == shape.size)
                 return self._guarded(make, shape.guards, path, trusted, zero)
             case Bytes():
                 return self._counted(shape, path, trusted)
@@ -147,55 +141,16 @@ class _Preparing:
 
         return make
 
-    def _bounded(self, text: Bytes) -> Make:
-        # To the first NUL, or to the end of its object.
-        start, end = self._at(text, text.size)
-        whole = text.limit == text.size
-
-        def make(data: bytes, faults: Faults) -> Value:
-            stop = data.find(b"\0", start, end)
-            if stop >= 0 or whole:
-                return decoded(data[start : end if stop < 0 else stop], text.kind)
-            return CutText(decoded(data[start:end], text.kind, cut=True), None)
-
-        return make
-
     def _counted(self, text: Bytes, path: str, trusted: Trusted) -> Make:
         assert text.length is not None
         start, end = self._at(text, text.size)
-        width = 2 if text.kind == "utf-16" else 1
         length = self.maker(text.length, path, trusted)
-
-        def make(data: bytes, faults: Faults) -> Value:
-            bytes_ = width * length_of(data)
-            if bytes_ <= text.size:
-                return decoded(data[start : start + bytes_], text.kind)
-            return CutText(decoded(data[start:end], text.kind, cut=True), bytes_ // width)
-
-        length_of = self._bare(text.length)
         known = trusted | _pointers(text.length.guards)
-        behind = self._guarded(make, text.guards, path, known, None)
-        at = self._address(text.guards)
-        mapped = self._mapped
-
-        def counted(data: bytes, faults: Faults) -> Value:
-            count = length(data, faults)
-            if count is None:
-                return None
-            assert isinstance(count, int)
-            if count == 0:
-                return ""
-            if not 0 < count < HIGHEST:
-                faults.append(path)  # no length that a program could have made
-                return None
-            if mapped is not None and at is not None:
-                stop = min(end, start + width * count)
-                if not any(data[start:stop]) and mapped(_THREAD(data, _PID)[0], at(data)) is False:
-                    faults.append(path)
-                    return None
-            return behind(data, faults)
-
-        return counted
+        inner = counted(start, text.size, text.kind, self._bare(text.length))
+        # Zeros behind the text's own end say nothing, so that its end is in doubt only
+        # where all of the bytes are 0.
+        behind = self._guarded(inner, text.guards, path, known, (start, end))
+        return by_length(length, behind, str, path)
 
     def _bare(self, leaf: Leaf) -> Callable[[bytes], int]:
         field = self._fields[leaf.field]
@@ -204,14 +159,11 @@ class _Preparing:
         return lambda data: unpack(data, start)[0]
 
     def _items(self, items: Items, path: str, trusted: Trusted) -> Make:
-        known = trusted | _pointers(items.guards)
-        makers = [
-            self.maker(one, f"{path}[{index}]", known) for index, one in enumerate(items.items)
-        ]
+        makers = self._each(items, path, trusted)
+        if items.text:
+            return joined(makers)
         total = items.total
         cut = total > len(makers)
-        if items.text:
-            return _joined(makers)
 
         def make(data: bytes, faults: Faults) -> Value:
             values = [one(data, faults) for one in makers]
@@ -219,49 +171,35 @@ class _Preparing:
 
         return self._guarded(make, items.guards, path, trusted, None)
 
+    def _each(self, items: Items, path: str, trusted: Trusted) -> list[Make]:
+        known = trusted | _pointers(items.guards)
+        named = enumerate(items.items)
+        return [self.maker(one, f"{path}[{index}]", known) for index, one in named]
+
     def _sequence(self, sequence: Sequence, path: str, trusted: Trusted) -> Make:
         length = self.maker(sequence.length, path, trusted)
+        length_of = self._bare(sequence.length)
         known = trusted | _pointers(sequence.length.guards)
         elements = sequence.elements
         if isinstance(elements, Row):
-            some = self.maker(elements, path, known)
-            most = elements.count
+            some, most = self.maker(elements, path, known), elements.count
         else:
-            most = len(elements.items)
-        makers = []
-        if isinstance(elements, Items):
-            within = known | _pointers(elements.guards)
-            makers = [
-                self.maker(one, f"{path}[{index}]", within)
-                for index, one in enumerate(elements.items)
-            ]
+            makers, most = self._each(elements, path, known), len(elements.items)
 
             def firsts(data: bytes, faults: Faults) -> Value:
-                count = length_of(data)
-                return [one(data, faults) for one in makers[:count]]
+                return [one(data, faults) for one in makers[: length_of(data)]]
 
-            length_of = self._bare(sequence.length)
             some = self._guarded(firsts, elements.guards, path, known, None)
 
         def make(data: bytes, faults: Faults) -> Value:
-            count = length(data, faults)
-            if count is None:
-                return None
-            assert isinstance(count, int)
-            if count == 0:
-                return []
-            if not 0 < count < HIGHEST:
-                faults.append(path)
-                return None
             values = some(data, faults)
             if values is None:
                 return None
             assert isinstance(values, list)
-            if count > most:
-                return CutList(values, count)
-            return values[:count]
+            count = length_of(data)
+            return CutList(values, count) if count > most else values[:count]
 
-        return make
+        return by_length(length, make, list, path)
 
     def _members(self, shape: Members, path: str, trusted: Trusted) -> Make:
         known = trusted | _pointers(shape.guards)
@@ -289,13 +227,6 @@ class _Preparing:
             self.maker(shape.inner, path, trusted),
         )
 
-    def _address(self, guards: tuple[Guard, ...]) -> Address | None:
-        if not guards:
-            return None
-        last = guards[-1]
-        start, moved = self._offset(last.field, last.offset), last.moved
-        return lambda data: _WORD(data, start)[0] + moved & _MASK
-
     def _guarded(
         self,
         make: Make,
@@ -310,38 +241,12 @@ class _Preparing:
             for guard in guards
             if (guard.field, guard.offset) not in trusted
         ]
-        at = self._address(guards)
-        mapped = self._mapped if zero is not None and at is not None else None
-        if not checks and mapped is None:
-            return make
-        low, high = zero or (0, 0)
-        nothing = bytes(high - low)
-
-        def guarded(data: bytes, faults: Faults) -> Value:
-            for start, moved, empty in checks:
-                pointer = _WORD(data, start)[0]
-                if not LOWEST <= pointer + moved & _MASK < HIGHEST or pointer < LOWEST:
-                    if empty and pointer == 0:
-                        return 0
-                    faults.append(path)
-                    return None
-            if mapped is not None and data[low:high] == nothing:
-                assert at is not None
-                if mapped(_THREAD(data, _PID)[0], at(data)) is False:
-                    faults.append(path)
-                    return None
-            return make(data, faults)
-
-        return guarded
-
-
-def _joined(makers: list[Make]) -> Make:
-    # Characters in registers, each a value of its own: there is nothing that can fault.
-    def make(data: bytes, faults: Faults) -> Value:
-        text = "".join([str(one(data, faults)) for one in makers])
-        return decoded(text.partition("\0")[0].encode("utf-8", "surrogateescape"))
-
-    return make
+        doubt = None
+        if zero is not None and guards and self._mapped is not None:
+            last = guards[-1]
+            place = self._offset(last.field, last.offset), last.moved
+            doubt = Doubt(*zero, *place, self._mapped)
+        return guarded(make, checks, doubt, path)
 
 
 def _pointers(guards: tuple[Guard, ...]) -> Trusted:
@@ -353,7 +258,7 @@ def _named(unpack: Callable[..., tuple[int, ...]], start: int, symbol: Symbol) -
         (address,) = unpack(data, start)
         if not address:
             return Hexadecimal(0)
-        name = symbol(_THREAD(data, _PID)[0], address)
+        name = symbol(THREAD(data, PID)[0], address)
         return Hexadecimal(address) if name is None else SymbolName(name)
 
     return make
