@@ -1,0 +1,219 @@
+"""What is written for perf and bpftrace, from fetches alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fetchc.diag.errors import CompileError
+from fetchc.emit.formats import FORMATS, Event, Item, settled, written
+from fetchc.ir.decode import Decode
+from fetchc.ir.nodes import (
+    Absolute,
+    Array,
+    Bits,
+    Char,
+    Comm,
+    Deref,
+    Fetch,
+    Image,
+    Immediate,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Store,
+    Symbol,
+    Text,
+    Value,
+    Word,
+)
+from fetchc.target.kernel import kernel
+from fetchc.units import Address, FileOffset
+
+DI = Register("di")
+INTEGER = Decode("integer", 32, True)
+
+
+def item(value: Value, store: Store, decode: Decode = INTEGER, name: str = "v") -> Item:
+    return Item(name, name, Fetch(value, store), decode, None)
+
+
+def event(
+    *items: Item,
+    kind: str = "uprobe",
+    path: str = "/bin/x",
+    start: bool = True,
+    ambiguous: bool = False,
+    machine: str = "x86_64",
+) -> Event:
+    rules = kernel("6.18")
+    address, offset = Address(0x401139), FileOffset(0x1139)
+    return Event(
+        kind, "fetchc_x", "e", path, address, offset, start, ambiguous, machine, 8, rules, items
+    )
+
+
+def expression(one: Item, *more: Item, kind: str = "uprobe") -> str:
+    """What bpftrace prints of a value, with its conversion."""
+    text = written("bpftrace", [event(one, *more, kind=kind)]).text
+    conversion = re.search(r" v=(\S+?)(?:\\n| )", text)
+    argument = re.search(r"^        (.*?)(?:\);|,)  // v$", text, re.MULTILINE)
+    assert conversion
+    assert argument, text
+    return f"{conversion[1]} {argument[1]}"
+
+
+@pytest.mark.parametrize(
+    ("value", "store", "shown"),
+    [
+        (DI, Word(), '0x%llx reg("di")'),
+        (DI, Scalar("s", 32), '%lld (int32)reg("di")'),
+        (DI, Scalar("u", 64), '%llu reg("di")'),
+        (DI, Scalar("s", 64), '%lld (int64)reg("di")'),
+        (DI, Char(), "'%c' (uint8)reg(\"di\")"),
+        (Deref(DI, 0), Scalar("s", 16), '%lld *(int16*)(reg("di"))'),
+        (Deref(DI, -8), Scalar("x", 8), '0x%llx *(uint8*)(reg("di") - 8)'),
+        (Deref(Deref(DI, 8), 16), Word(), '0x%llx *(uint64*)(*(uint64*)(reg("di") + 8) + 16)'),
+        (Deref(Deref(DI, 8), 4), Text(), '\\"%s\\" str(*(uint64*)(reg("di") + 8) + 4)'),
+        (StackPointer(), Word(), '0x%llx reg("sp")'),
+        (StackEntry(2), Scalar("u", 8), '%llu (uint8)*(uint64*)(reg("sp") + 16)'),
+        (Comm(), Text(), '\\"%s\\" comm'),
+        (Deref(Absolute(0x404010), 4), Scalar("s", 32), "%lld *(int32*)(uptr(0x404014))"),
+        # The global at 0x5000 of the file: 0x3ec7 behind the probed instruction.
+        (Deref(Image(0x5000), 0), Scalar("s", 32), '%lld *(int32*)(reg("ip") + 16071)'),
+        (Immediate(-1), Scalar("s", 64), "%lld -1"),
+        (Immediate(0x1FF), Scalar("u", 8), "%llu 255"),
+        (Immediate(-1), Scalar("u", 64), "%llu 0xffffffffffffffff"),
+    ],
+)
+def test_values(value: Value, store: Store, shown: str) -> None:
+    assert expression(item(value, store)) == shown
+
+
+def test_bits() -> None:
+    field = Deref(DI, 4)
+    unsigned = Decode("integer", 5)
+    assert expression(item(field, Bits(5, 3, 8), unsigned)) == (
+        '%llu (*(uint8*)(reg("di") + 4) >> 3) & 0x1f'
+    )
+    signed = Decode("integer", 5, True)
+    assert expression(item(field, Bits(5, 0, 32), signed)) == (
+        '%lld (int64)((*(uint32*)(reg("di") + 4) & 0x1f) ^ 0x10) - 0x10'
+    )
+    assert expression(item(DI, Bits(32, 32, 64), unsigned)) == (
+        '%llu (reg("di") >> 32) & 0xffffffff'
+    )
+    whole = Decode("integer", 64, True)
+    assert expression(item(field, Bits(64, 0, 64), whole)) == (
+        '%lld (int64)*(uint64*)(reg("di") + 4)'
+    )
+
+
+def test_counted_text() -> None:
+    text = Item("v", "v", Fetch(Deref(Deref(DI, 0), 0), Array(Scalar("x", 64), 32)),
+                Decode("text", 64, count=32), "v_len")  # fmt: skip
+    length = Item(
+        "v_len", "", Fetch(Deref(DI, 8), Scalar("s", 64)), Decode("integer", 64, True), None
+    )
+    assert expression(text, length) == (
+        '\\"%s\\" str(*(uint64*)(reg("di")), *(int64*)(reg("di") + 8))'
+    )
+    line = written("perf", [event(text, length)]).text
+    assert "v=+0(+0(%di)):x8[64] v_64=+64(+0(%di)):x8[64] v_128=" in line
+    assert line.endswith("v_len=+8(%di):s64'")
+
+
+def test_returns() -> None:
+    value = item(ReturnValue(), Scalar("s", 32))
+    assert expression(value, kind="uretprobe") == "%lld (int32)retval"
+    line = written("perf", [event(value, kind="uretprobe")]).text
+    assert line == "perf probe -x /bin/x 'fetchc_x:e=0x1139%return v=$retval:s32'"
+    image = item(Deref(Image(0), 0), Word())
+    with pytest.raises(CompileError, match="FC0514"):
+        written("bpftrace", [event(image, kind="uretprobe")])
+
+
+def test_a_line_of_bpftrace_fits_the_stack() -> None:
+    numbers = [item(Deref(DI, 4 * n), Scalar("s", 32), name=f"n{n}") for n in range(90)]
+    texts = [item(Deref(DI, n), Text(), Decode("text"), f"t{n}") for n in range(3)]
+    lines = [
+        line
+        for line in written("bpftrace", [event(*numbers, *texts)]).text.splitlines()
+        if "printf" in line
+    ]
+    assert [line.count("%lld") for line in lines] == [40, 40, 10, 0, 0, 0]
+    assert [line.count('\\"%s\\"') for line in lines] == [0, 0, 0, 1, 1, 1]
+
+
+def test_long_lists_are_ranges() -> None:
+    many = item(Deref(DI, 0), Array(Scalar("u", 8), 64), Decode("integer", 8, count=64))
+    text = written("bpftrace", [event(many)]).text
+    assert " v[0:40]={%llu," in text
+    assert " v[40:64]={%llu," in text
+
+
+@pytest.mark.parametrize(
+    ("start", "ambiguous", "point", "unsafe", "codes"),
+    [
+        (True, True, 0x401139, False, []),
+        (False, False, 0x1139, True, []),
+        (False, True, 0x401139, False, ["FC0610"]),
+    ],
+)
+def test_where_bpftrace_attaches(
+    start: bool, ambiguous: bool, point: int, unsafe: bool, codes: list[str]
+) -> None:
+    result = written("bpftrace", [event(item(DI, Word()), start=start, ambiguous=ambiguous)])
+    assert f'uprobe:"/bin/x":{point:#x}\n' in result.text
+    assert result.text.splitlines()[0].endswith(" --unsafe") == unsafe
+    assert [each.code for each in result.warnings] == codes
+
+
+@pytest.mark.parametrize("path", ["/a*b", "/a?b", "/a[b", '/a"b', "/a\\b", "/a\nb", "/a:b"])
+def test_paths_that_bpftrace_cannot_have(path: str) -> None:
+    with pytest.raises(CompileError, match="FC0510"):
+        written("bpftrace", [event(item(DI, Word()), path=path)])
+
+
+def test_what_a_tool_cannot_carry() -> None:
+    symbol = item(DI, Symbol())
+    with pytest.raises(CompileError, match="FC0514"):
+        written("bpftrace", [event(symbol)])
+    with pytest.raises(CompileError, match="FC0514"):
+        written("bpftrace", [event(item(DI, Word()), machine="s390x")])
+    for store in (Char(), Array(Char(), 4)):
+        with pytest.raises(CompileError, match="FC0514"):
+            written("perf", [event(item(Deref(DI, 0), store))])
+
+
+def test_perf_takes_a_name_once() -> None:
+    text = written("perf", [event(item(DI, Word())), event(item(DI, Word()))]).text
+    assert [line.split("'")[1].split("=")[0] for line in text.splitlines()] == [
+        "fetchc_x:e",
+        "fetchc_x:e_2",
+    ]
+
+
+def test_perf_lists_and_signs() -> None:
+    numbers = item(Deref(DI, 8), Array(Scalar("s", 32), 2))
+    short = item(Deref(DI, 0), Scalar("s", 8), name="short")
+    texts = item(Deref(DI, 16), Array(Text(), 2), Decode("text", count=2), "t")
+    result = written("perf", [event(numbers, short, texts)])
+    assert result.text == (
+        "perf probe -x /bin/x 'fetchc_x:e=0x1139 v_0=+8(%di):s32 v_1=+12(%di):s32"
+        " short=+0(%di):s8 t_0=+0(+16(%di)):string t_1=+0(+24(%di)):string'"
+    )
+    assert [each.code for each in result.warnings] == ["FC0611"]
+
+
+def test_perf_asks_the_kernels_rules() -> None:
+    with pytest.raises(CompileError, match="FC0510"):
+        written("perf", [event(item(DI, Word()), path="/a b")])
+
+
+def test_every_format_says_which_warnings_it_settles() -> None:
+    for name in FORMATS:
+        assert all(code.startswith("FC06") for code in settled(name))
