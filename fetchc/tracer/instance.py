@@ -49,7 +49,8 @@ class Instance:
             raise refused_setting("instances", error) from error
         self.write("mono", "trace_clock")
         self.write("0", "options/overwrite")
-        self.write("1", "options/record-tgid")
+        if os.path.exists(f"{self.path}/options/record-tgid"):  # from 4.14 on
+            self.write("1", "options/record-tgid")
         if os.path.exists(f"{self.path}/buffer_percent"):  # from 5.0 on
             self.write("0", "buffer_percent")  # who waits is woken by the first record
         least, most = _CPU_KIB

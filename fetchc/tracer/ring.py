@@ -24,6 +24,7 @@ _PAGES = 64  # of one processor that are read before the next has its turn
 _POLL = 0.25  # seconds: some kernels forget to wake who waits
 _SETTLE = 10_000_000  # nanoseconds from a record's time stamp until it surely can be read
 _STACK_SETTLE = 50_000_000  # and until its stack can: the thread may be held up between the two
+_NEVER = 1 << 64
 _WORD = struct.Struct("<Q")
 _END = (0, (1 << 64) - 1)  # behind the last address of a stack; the second before 5.2
 _nanoseconds = operator.attrgetter("nanoseconds")
@@ -44,7 +45,7 @@ class Ring:
         self._files: list[tuple[int, int]] = []  # processor, open file
         self._poll = select.poll()
         self._stacks: Stacks | None = None
-        self._more = False  # whether buffers were left before they were empty
+        self.more = False
 
     def open(self, tracefs: Tracefs, instance: Instance) -> None:
         """Open the buffers of ``instance``."""
@@ -71,31 +72,27 @@ class Ring:
 
         A record wakes who waits; those that follow within 10 ms are read with it.
         """
-        if self._more:
+        if self.more:
             return
         if self._held:
             time.sleep(min(seconds, _SETTLE / 1e9))
         else:
             self._poll.poll(min(seconds, _POLL) * 1000)
 
-    def read(self) -> list[Sample]:
-        """What has happened since the last call and is settled, in the order of time."""
-        emptied = limit = time.monotonic_ns() - self._settle
+    def read(self, ended: bool = False) -> list[Sample]:
+        """What has happened since the last call and is settled, in the order of time.
+
+        ``ended``: nothing is written any more, so that all is settled. A call takes a part of
+        full buffers only; :attr:`more` says that another one will find something.
+        """
+        emptied = limit = _NEVER if ended else time.monotonic_ns() - self._settle
         for processor, file in self._files:
             limit = min(limit, self._drain(processor, file, emptied))
-        self._more = limit < emptied
+        self.more = limit < emptied
         held = self._ordered()
         settled = bisect_right(held, limit, key=_nanoseconds)
         self._held = held[settled:]
         return held[:settled]
-
-    def rest(self) -> list[Sample]:
-        """All that there is: for when nothing is written any more."""
-        for processor, file in self._files:
-            while self._drain(processor, file, 0):
-                pass
-        held, self._held = self._ordered(), []
-        return held
 
     def _drain(self, processor: int, file: int, limit: int) -> int:
         # Up to which time the processor's records are known: `limit` when its buffer is empty.
@@ -132,8 +129,8 @@ class Stacks:
     def joined(self, held: list[Sample]) -> list[Sample]:
         """The events of ``held``, with their stacks; the records of these are gone.
 
-        A stack belongs to its thread's last event, when it begins at the address that this
-        hit: where the event was lost, the stack must not go to another.
+        A stack belongs to its thread's last event, when it begins where that happened: if the
+        event was lost, the stack must not go to another.
         """
         events: list[Sample] = []
         last: dict[int, Sample] = {}
@@ -143,11 +140,17 @@ class Stacks:
                 last[sample.thread] = sample
                 continue
             owner = last.get(sample.thread)
-            if owner is not None and not owner.stack:
-                owner.stack = self._addresses(sample.data)
+            stack = self._addresses(sample.data)
+            if owner is not None and not owner.stack and stack[:1] in _places(owner.data):
+                owner.stack = stack
         return events
 
     def _addresses(self, data: bytes) -> tuple[int, ...]:
         words = [word for (word,) in _WORD.iter_unpack(data[self._callers :])]
         end = next((at for at, word in enumerate(words) if word in _END), len(words))
         return tuple(words[:end])
+
+
+def _places(data: bytes) -> tuple[tuple[int], ...]:
+    # Where the thread was: at the probed address, or where the probed function returns to.
+    return tuple(_WORD.iter_unpack(data[8:24].ljust(16, b"\0")))

@@ -18,7 +18,7 @@ from fetchc.tracer.ring import Ring
 from fetchc.tracer.sharing import shared
 from fetchc.tracer.signals import shielded
 from fetchc.tracer.tasks import Processes
-from fetchc.tracer.tracefs import find_tracefs
+from fetchc.tracer.tracefs import find_tracefs, refused
 from fetchc.tracer.watched import Watched
 
 TYPE_CHECKING = False
@@ -58,7 +58,7 @@ class Session:
         self._ready: deque[Event] = deque()
         self._watched = Watched()
         self._warnings: tuple[Diagnostic, ...] = ()
-        self._open = self._running = self._reading = False
+        self._open = self._started = self._running = self._reading = False
         self._lost = 0
 
     def __enter__(self) -> Session:
@@ -134,7 +134,7 @@ class Session:
     def start(self) -> None:
         """Install what was added and switch it on, all at once."""
         self._install()
-        self._running = self._reading = True
+        self._started = self._running = self._reading = True
         if self._events:
             self._instance.switch(self.group, None, True)
 
@@ -182,17 +182,15 @@ class Session:
         """As :meth:`events`, as many at once as there are; never an empty list."""
         end = None if timeout is None else time.monotonic() + timeout
         while self._reading:
-            if self._running:
-                found = self._ring.read()
-            else:
-                found = self._ring.rest()
-                self._reading = False
+            ended = not self._running
+            found = self._ring.read(ended)
+            self._reading = not ended or self._ring.more
             if found:
                 yield self._decoded(found)
             left = 1.0 if end is None else end - time.monotonic()
             if left <= 0:
                 return
-            if self._running:
+            if not ended:
                 self._ring.wait(left)
 
     def _decoded(self, samples: list[Sample]) -> list[Event]:
@@ -224,9 +222,17 @@ class Session:
             return
         with shielded(), ExitStack() as steps:  # last one first, and all of them
             self._open = self._reading = False
-            named = [(self.group, event) for event in self._events]
-            steps.callback(uninstall, self._tracefs, named)
-            steps.callback(remove_instance, self._tracefs, self.group)
+            steps.callback(uninstall, self._tracefs, [(self.group, one) for one in self._events])
+            steps.callback(self._remove_instance)
             steps.callback(self._ring.close)
             steps.callback(self.stop)
-            self._lost = self._instance.lost()
+            if self._started:
+                self._lost = self._instance.lost()
+
+    def _remove_instance(self) -> None:
+        if not remove_instance(self._tracefs, self.group):
+            raise refused(
+                "FC0710",
+                f"the instance `{self.group}` cannot be removed: in use",
+                help="end what reads its files, then `fetchc remove --stale`",
+            )

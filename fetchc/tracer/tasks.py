@@ -55,6 +55,8 @@ class Processes:
 
     def _read_saved(self, nanoseconds: int) -> None:
         # All that are gone by now: one reading serves the rest of a batch.
+        if not self._tracefs.exists("saved_tgids"):  # before 4.14
+            return
         for line in self._tracefs.read("saved_tgids").splitlines():
             thread, process = map(int, line.split())
             if not self.known or not os.path.exists(f"/proc/{thread}"):

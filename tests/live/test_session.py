@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -357,6 +358,18 @@ def test_an_exception_inside_leaves_nothing(program: Path) -> None:
         raise ZeroDivisionError
     assert leftovers(session.group) == []
     session.close()
+
+
+def test_an_instance_that_somebody_reads_is_told(program: Path) -> None:
+    session = Session()
+    with ExitStack() as reading, pytest.raises(TracerError) as refused, session:  # noqa: PT012
+        session.add(plan(session.group, program))
+        session.start()
+        path = TRACING / "instances" / session.group / "trace_pipe"
+        reading.enter_context(open(path, "rb"))
+    assert refused.value.diagnostics[0].message.startswith("the instance `")
+    assert leftovers(session.group) == [session.group]  # its definitions are gone
+    (TRACING / "instances" / session.group).rmdir()
 
 
 def test_an_event_in_use_elsewhere_is_told_and_can_be_removed_later(program: Path) -> None:

@@ -9,30 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.tracer.pages import Layout, parse_layout, samples
+from tests.support.ring_pages import EVENT, PAGE, word
 
-PAGE = """\
-\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
-\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;
-\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;
-\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;
-"""
-EVENT = """\
-# compressed entry header
-\ttype_len    :    5 bits
-\ttime_delta  :   27 bits
-\tarray       :   32 bits
-
-\tpadding     : type == 29
-\ttime_extend : type == 30
-\ttime_stamp  : type == 31
-\tdata max type_len  == 28
-"""
 LAYOUT = Layout(0, 8, 16, 4096)
 START = 5_000_000_000
-
-
-def word(kind: int, delta: int) -> bytes:
-    return struct.pack("<I", kind | delta << 5)
 
 
 def record(event: int, thread: int, values: bytes = b"", delta: int = 1) -> bytes:

@@ -1,0 +1,161 @@
+"""Buffers of several processors as one stream: pipes with pages stand for the kernel's files."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fetchc.tracer import ring as module
+from fetchc.tracer.instance import Instance
+from fetchc.tracer.model import Field, Format, Sample
+from fetchc.tracer.ring import Ring
+from fetchc.tracer.tracefs import Tracefs
+from tests.support.ring_pages import EVENT, PAGE, word
+
+STACK = Format(9, "user_stack", (Field("caller", 16, 8, False, 2, False),))
+SECOND = 1_000_000_000
+
+
+def record(event: int, thread: int, *words: int) -> bytes:
+    body = struct.pack("<HBBi", event, 0, 0, thread) + struct.pack(f"<{len(words)}Q", *words)
+    return word(len(body) // 4, 0) + body
+
+
+class Buffers:
+    """The files of two processors, and a ring that reads them."""
+
+    def __init__(self, root: Path) -> None:
+        (root / "events").mkdir()
+        (root / "events/header_page").write_text(PAGE)
+        (root / "events/header_event").write_text(EVENT)
+        tracefs = Tracefs(str(root))
+        instance = Instance(tracefs, "one")
+        files = [Path(instance.path) / f"per_cpu/cpu{cpu}/trace_pipe_raw" for cpu in (0, 1)]
+        for file in files:
+            file.parent.mkdir(parents=True)
+            os.mkfifo(file)
+        self.ring = Ring()
+        self.ring.open(tracefs, instance)
+        self._pipes = [os.open(file, os.O_WRONLY) for file in files]
+        self.now = time.monotonic_ns()
+
+    def put(self, cpu: int, *records: tuple[int, bytes]) -> None:
+        """A page for each record: its age in nanoseconds, and its bytes."""
+        for age, data in records:
+            page = struct.pack("<QQ", self.now - age, len(data)) + data
+            os.write(self._pipes[cpu], page.ljust(4096, b"\0"))
+
+    def close(self) -> None:
+        self.ring.close()
+        for pipe in self._pipes:
+            os.close(pipe)
+
+
+@pytest.fixture
+def buffers(tmp_path: Path) -> Iterator[Buffers]:
+    made = Buffers(tmp_path)
+    yield made
+    made.close()
+
+
+def threads(found: list[Sample]) -> list[int]:
+    return [sample.thread for sample in found]
+
+
+def test_records_of_two_processors_are_in_the_order_of_time(buffers: Buffers) -> None:
+    buffers.put(0, (5 * SECOND, record(7, 1)), (3 * SECOND, record(7, 3)))
+    buffers.put(1, (4 * SECOND, record(7, 2)), (2 * SECOND, record(7, 4)))
+    found = buffers.ring.read()
+    assert threads(found) == [1, 2, 3, 4]
+    assert [sample.cpu for sample in found] == [0, 1, 0, 1]
+    assert buffers.ring.read() == []
+
+
+def test_what_may_not_be_complete_is_held_back(buffers: Buffers) -> None:
+    buffers.put(0, (5 * SECOND, record(7, 1)), (-SECOND, record(7, 2)))
+    assert threads(buffers.ring.read()) == [1]
+    assert buffers.ring.read() == []
+    buffers.put(1, (-SECOND // 2, record(7, 3)))
+    assert threads(buffers.ring.read(ended=True)) == [3, 2]
+    assert not buffers.ring.more
+
+
+def test_one_that_is_not_emptied_bounds_the_others(
+    buffers: Buffers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAGES", 2)
+    buffers.put(0, *[(age * SECOND, record(7, age)) for age in (9, 8, 7, 6, 5)])
+    buffers.put(1, (SECOND, record(7, 1)))
+    assert threads(buffers.ring.read()) == [9, 8]
+    assert buffers.ring.more
+    assert threads(buffers.ring.read()) == [7, 6]
+    assert threads(buffers.ring.read()) == [5, 1]
+    assert not buffers.ring.more
+
+
+def test_a_full_buffer_at_the_end_comes_in_parts(
+    buffers: Buffers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAGES", 2)
+    buffers.put(0, *[(age * SECOND, record(7, age)) for age in (5, 4, 3)])
+    buffers.put(1, (SECOND, record(7, 1)))
+    found = buffers.ring.read(ended=True)
+    assert threads(found) == [5, 4]
+    assert buffers.ring.more
+    assert threads(buffers.ring.read(ended=True)) == [3, 1]
+    assert not buffers.ring.more
+
+
+def test_waiting_ends_at_once_where_there_is_more(
+    buffers: Buffers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def times(seconds: float) -> float:
+        start = time.monotonic()
+        buffers.ring.wait(seconds)
+        return time.monotonic() - start
+
+    assert 0.05 <= times(0.05) < 5
+    buffers.put(0, (3 * SECOND, record(7, 1)), (2 * SECOND, record(7, 2)))
+    assert times(60) < 0.2  # there is something to read
+    monkeypatch.setattr(module, "_PAGES", 1)
+    buffers.ring.read()
+    assert times(60) < 0.2
+
+
+def test_a_stack_goes_to_the_event_of_its_thread_before_it(buffers: Buffers) -> None:
+    buffers.ring.expect_stacks(STACK)
+    buffers.put(0, (9 * SECOND, record(7, 1, 0x400, 5)), (8 * SECOND, record(7, 2, 0x500, 6)))
+    # The thread went on on another processor.
+    buffers.put(1, (7 * SECOND, record(9, 1, 0, 0x400, 0x99, 0)))
+    buffers.put(0, (6 * SECOND, record(9, 2, 0, 0x500, (1 << 64) - 1)))
+    found = buffers.ring.read()
+    assert [(one.thread, one.stack) for one in found] == [(1, (0x400, 0x99)), (2, (0x500,))]
+
+
+def test_the_stack_of_a_return_begins_where_it_returns_to(buffers: Buffers) -> None:
+    buffers.ring.expect_stacks(STACK)
+    buffers.put(0, (9 * SECOND, record(7, 1, 0x400, 0x700)))
+    buffers.put(0, (8 * SECOND, record(9, 1, 0, 0x700, 0x99, 0)))
+    assert [one.stack for one in buffers.ring.read()] == [(0x700, 0x99)]
+
+
+def test_the_stack_of_an_event_that_was_lost_is_nobodys(buffers: Buffers) -> None:
+    buffers.ring.expect_stacks(STACK)
+    buffers.put(0, (9 * SECOND, record(7, 1, 0x400, 5)))
+    buffers.put(0, (8 * SECOND, record(9, 1, 0, 0x500, 0x99, 0)))
+    buffers.put(0, (7 * SECOND, record(9, 3, 0, 0x500, 0x99, 0)))
+    buffers.put(0, (6 * SECOND, record(9, 1, 0, 0x400, 0x98, 0)))
+    buffers.put(0, (5 * SECOND, record(9, 1, 0, 0x400, 0x97, 0)))
+    found = buffers.ring.read()
+    assert [(one.thread, one.stack) for one in found] == [(1, (0x400, 0x98))]
+
+
+def test_stacks_of_another_form_are_refused(buffers: Buffers) -> None:
+    narrow = Format(9, "user_stack", (Field("caller", 16, 4, False, 2, False),))
+    with pytest.raises(ValueError, match="addresses of another size"):
+        buffers.ring.expect_stacks(narrow)
