@@ -1,0 +1,92 @@
+"""The walks of docs/walks.md, run on the live kernel: they print what the page shows.
+
+Times, process numbers and addresses differ from run to run; all else is compared word for word.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+CHECKOUT = Path(__file__).parents[2]
+PAGES = sorted(
+    page for page in (CHECKOUT / "docs").glob("*.md") if "```console walk\n" in page.read_text()
+)
+
+# What differs between two runs, and what stands for it here.
+CHANGING = [
+    (r"^ +\d+\.\d{6}", "TIME"),
+    (r'"timestamp": [\d.]+', '"timestamp": TIME'),
+    (r'"(pid|thread|cpu|address)": \d+', r'"\1": N'),
+    (r"/\d+ +", "/PID "),
+    (r" +[\d.]+ (ns|us|ms|s)  ", " DURATION "),
+    (r"0x[0-9a-f]{9,}", "ADDRESS"),
+]
+
+
+def settled(text: str) -> str:
+    for pattern, word in CHANGING:
+        text = re.sub(pattern, word, text, flags=re.MULTILINE)
+    return text
+
+
+def commands(page: str) -> list[tuple[str, str]]:
+    """Every command of the page's walks and what it prints, in order."""
+    found = []
+    for block in re.finditer(r"^```console walk\n(.*?)^```$", page, re.M | re.S):
+        for example in re.split(r"^(?=\$ )", block[1], flags=re.M):
+            command, _, output = example.partition("\n")
+            if command.startswith("$ "):
+                found.append((command.removeprefix("$ "), output))
+    return found
+
+
+def run(command: str, state: Path) -> str:
+    here = f'"{sys.executable}" -m fetchc'
+    environment = {**os.environ, "NO_COLOR": "1", "XDG_STATE_HOME": str(state)}
+    done = subprocess.run(
+        ["sh", "-c", re.sub(r"^fetchc\b", here, command)],
+        cwd=CHECKOUT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        encoding="utf-8",
+    )
+    return (done.stdout + done.stderr).replace(str(CHECKOUT), "/src/fetchc")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_walk_prints_what_the_page_shows(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    require_uprobes()
+    text = page.read_text()
+    walk = commands(text)
+    try:
+        printed = [(command, shown, run(command, tmp_path)) for command, shown in walk]
+    finally:
+        run("fetchc remove --all", tmp_path)
+    if request.config.getoption("--bless"):
+        for command, shown, output in printed:
+            text = text.replace(f"$ {command}\n{shown}", f"$ {command}\n{output}", 1)
+        page.write_text(text)
+        return
+    for command, shown, output in printed:
+        assert settled(output) == settled(shown), command
+
+
+def test_what_differs_is_seen() -> None:
+    line = '    0.000123  s/20308  3.1 us  main.f  name="a" at 0x7ffe12345678\n'
+    assert settled(line) == settled(line.replace("0.000123", "1.000000").replace("20308", "7"))
+    assert settled(line) != settled(line.replace('"a"', '"b"'))
+    assert commands("```console walk\n$ fetchc list\nx\n```\n") == [("fetchc list", "x\n")]
