@@ -10,7 +10,8 @@ __all__ = ["Decode"]
 class Decode(Record):
     """How to turn the fetched number, text or list into the value of the source.
 
-    ``kind``: integer, bool, char, enum, float, pointer, symbol, text, address.
+    ``kind``: integer, bool, char, enum, float, pointer, symbol, text, address (a number that
+    people read in hexadecimal), utf-16 (a text in units of two bytes).
     ``bits`` is the width of the value (a signed bit field is extended from it),
     ``signed`` whether it is. ``enumerators`` for enums. ``count`` for lists: the kernel
     prints a list of that many. ``limit`` is a text's greatest length in bytes, where the type
