@@ -72,6 +72,7 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "calls";
     int many = argc > 2 ? atoi(argv[2]) : 12;
     int show = !strcmp(how, "calls");
+    setvbuf(stdout, NULL, _IOLBF, 8192); /* whole lines, between those of the trace */
     if (!strcmp(how, "loop")) {
         puts("ready");
         fflush(stdout);
