@@ -139,7 +139,7 @@ class _Call:
     def _in_floats(self, leaves: tuple[Leaf, ...], size: int) -> Place | None:
         """A register each, in a row; None, and nothing taken, where there are too few."""
         whole = [leaf for leaf in leaves if not leaf.floating]
-        if len(whole) > len(self._integers) - self._next:
+        if whole and len(whole) > len(self._integers) - self._next:
             return None
         each = max(1, leaves[0].size // self._rules.float_register_bytes)
         many = each * (len(leaves) - len(whole))

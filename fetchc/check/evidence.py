@@ -65,7 +65,8 @@ def evidence(site: Site, function: Function, variable: Variable) -> Place | None
         case InMemory(register=register, offset=offset):
             if register != site.architecture.stack_pointer:
                 return None
-            above = offset >= site.architecture.caller_bytes
+            machine = site.architecture
+            above = offset >= machine.entry_stack_bytes and not machine.callee_slots
             return place if above and site.program.frame_base_is_cfa(function) else None
         case _:
             return None

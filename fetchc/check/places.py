@@ -60,13 +60,13 @@ def _body_place(site: Site, variable: Variable) -> Place:
     function = site.function
     assert function is not None
     slot = _only_slot(site, variable) if variable.kind == "parameter" else None
-    machine = site.architecture
-    passed_from = machine.caller_bytes - machine.entry_stack_bytes
-    if isinstance(slot, FrameRelative) and slot.offset >= passed_from:
-        if not _is_passed_there(site, function, variable, slot):
-            # Go 1.27 gives unused register parameters the room that a spill would take.
-            return Absent("FC0401", "its room on the stack is set aside and never written")
-    elif slot is not None:
+    above = isinstance(slot, FrameRelative) and slot.offset >= 0
+    if above and _is_passed_there(site, function, variable, slot):
+        return site.program.place(variable, function, site.address)
+    if above and not site.architecture.callee_slots:
+        # Go 1.27 gives unused register parameters the room that a spill would take.
+        return Absent("FC0401", "its room on the stack is set aside and never written")
+    if slot is not None:
         body = site.program.body_address(function)
         if site.address < body:
             return Absent(
@@ -99,8 +99,10 @@ def _only_slot(site: Site, variable: Variable) -> Place | None:
 
 
 def _is_passed_there(
-    site: Site, function: Function, variable: Variable, slot: FrameRelative
+    site: Site, function: Function, variable: Variable, slot: Place | None
 ) -> bool:
+    if not isinstance(slot, FrameRelative):
+        return False
     places = _convention_places(site, function)
     offset = slot.offset + site.architecture.entry_stack_bytes
     passed = InMemory(site.architecture.stack_pointer, ByteOffset(offset))
@@ -120,10 +122,24 @@ def _optimised_by_gcc(function: Function) -> bool:
 def _local_at_entry(site: Site, variable: Variable) -> Place:
     # Only what cannot be a slot of a frame that is not built yet.
     assert site.function is not None
+    if variable.captured is not None:
+        return _captured(site, site.function, variable.captured)
     place = site.program.place(variable, site.function, site.function.address)
     if isinstance(place, AtAddress | Constant | Absent):
         return place
     return Absent("FC0401", "it is a local variable, and no statement has run at the entry")
+
+
+def _captured(site: Site, function: Function, offset: int) -> Place:
+    # The convention's own register leads to the closure: code, then what it captured.
+    from fetchc.abi import convention_for
+    from fetchc.target.model import GoRules
+
+    rules = convention_for(site.program, function).rules
+    assert isinstance(rules, GoRules)
+    if rules.closure_register is None:
+        return Absent("FC0401", "the convention has no register for what a closure captured")
+    return InMemory(rules.closure_register, ByteOffset(offset))
 
 
 def _parameter_at_entry(

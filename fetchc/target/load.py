@@ -70,10 +70,10 @@ def architecture(name: str) -> Architecture:
         refused={name: why for why, names in raw["refused"].items() for name in _spread(names)},
         stack_pointer=stack_pointer,
         entry_stack_bytes=ByteSize(raw["call"]["frame_bytes"]),
-        caller_bytes=ByteSize(raw["call"].get("caller_bytes", raw["call"]["frame_bytes"])),
         result=raw["result"]["register"],
         on_wide_kernel=frozenset(raw["wide_kernel"]["registers"] if "wide_kernel" in raw else ()),
         local_entries=raw["call"].get("local_entries", False),
+        callee_slots=raw["call"].get("callee_slots", False),
     )
 
 

@@ -36,8 +36,8 @@ class Architecture(Record):
     write: the kernel's name and how many of the register's low bits are meant.
     ``refused`` are names known to be out of reach, with the words that complete
     "because ...". At a function's first instruction the CFA is the stack pointer plus
-    ``entry_stack_bytes``, and what the caller wrote begins ``caller_bytes`` above it: a frame
-    can have room in front of that for the callee to fill. ``result`` is the register behind ``$retval``.
+    ``entry_stack_bytes``; ``callee_slots``: above it there is room for the callee to store
+    its parameters in. ``result`` is the register behind ``$retval``.
     ``on_wide_kernel``, of a 32-bit machine, are the names that a 64-bit kernel knows
     when it runs such a program; none where it takes no probes of them. ``local_entries``:
     a function can have two entries, and symbols say where the second is.
@@ -53,10 +53,10 @@ class Architecture(Record):
     refused: Mapping[str, str]
     stack_pointer: DwarfRegister
     entry_stack_bytes: ByteSize
-    caller_bytes: ByteSize
     result: str
     on_wide_kernel: frozenset[str] = frozenset()
     local_entries: bool = False
+    callee_slots: bool = False
 
     def __hash__(self) -> int:
         return hash(self.name)  # mappings have no hash; a name has one architecture
