@@ -68,28 +68,42 @@ def part(base: Typed, step: Member, span: Span) -> Part:
 
 def _refuse_contradicted(checker: Checker, holder: Typed, step: Member, span: Span) -> None:
     # LLVM (seen in 14) describes a packed bit field that is as wide as its type, `short b : 16`,
-    # as a member on a byte boundary, wherever it is: then it overlaps the bit field before it.
-    # Source: DwarfUnit::constructMemberDIE ("Size != FieldSize").
+    # as a member on a byte boundary, wherever it is. Source: DwarfUnit::constructMemberDIE
+    # ("Size != FieldSize"). Then it overlaps the bit field before it or, where an unnamed one
+    # lies between them, leaves a hole behind it that nothing accounts for.
     made = checker.resolved(holder.type)
     if step.bits is not None or not isinstance(made, StructType) or made.kind == "union":
         return
     scalar = isinstance(checker.resolved(step.type), IntType | CharType | BoolType | EnumType)
     size = checker.size(step.type) if scalar else None
-    if size is None:
+    if not size or not any(other.bits for other in made.members):
         return
     start, end = 8 * step.offset, 8 * (step.offset + size)
+    following, follower = 8 * (made.size or 0), "end"
     for other in made.members:
-        if other.bits is None or other.bits.offset >= end:
-            continue
-        if start < other.bits.offset + other.bits.width:
-            raise reject(
-                "FC0904",
-                f"the debug information has `{step.name}` overlap the bit field `{other.name}`",
-                span,
-                "its place is not certain",
-                notes=("clang writes this of a packed bit field that is as wide as its type",),
-                help=f"fetch the bytes of the structure, with the format `:x8[{made.size}]`",
-            )
+        if other.bits is None:
+            begins = 8 * other.offset
+        else:
+            begins = other.bits.offset
+            if begins < end and start < begins + other.bits.width:
+                what = f"overlap the bit field `{other.name}`"
+                raise _contradicted(step.name, what, made.size, span)
+        if end <= begins < following:
+            following, follower = begins, "member" if other.bits is None else "bit field"
+    packed = step.offset % size or (made.size or 0) % size
+    if packed and (end < following <= end + 8 or (follower == "bit field" and end < following)):
+        raise _contradicted(step.name, "stop short of what follows it", made.size, span)
+
+
+def _contradicted(name: str, what: str, size: int | None, span: Span) -> CompileError:
+    return reject(
+        "FC0904",
+        f"the debug information has `{name}` {what}",
+        span,
+        "its place is not certain",
+        notes=("clang writes this of a packed bit field that is as wide as its type",),
+        help=f"fetch the bytes of the structure, with the format `:x8[{size}]`",
+    )
 
 
 def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Member, ...] | None:
