@@ -200,7 +200,7 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
             notes = ("the compiler gives it no place anywhere in the function: optimised out",)
     return reject(
         place.code,
-        f"`{variable.name}` cannot be fetched here: {site.architecture.in_words(place.reason)}",
+        f"`{variable.name.lstrip('&')}` cannot be fetched here: {site.architecture.in_words(place.reason)}",
         span,
         "no place at this address",
         notes=notes,

@@ -39,7 +39,8 @@ class Variable(Record):
 
     ``die`` is the entry that has the location (the concrete one where there are two).
     ``line`` is the declaration's, 0 where unknown. ``artificial`` variables
-    (``this``, Go's ``.dict``) were not written by the programmer.
+    (``this``, Go's ``.dict``) were not written by the programmer. ``captured`` is where in a
+    Go closure the variable is, in bytes; None of others, and up to Go 1.22.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Variable(Record):
     die: DieOffset
     line: int
     artificial: bool = False
+    captured: int | None = None
 
 
 class RuntimeType(Record):

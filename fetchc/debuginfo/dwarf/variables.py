@@ -15,6 +15,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_const_value,
     DW_AT_decl_line,
     DW_AT_declaration,
+    DW_AT_go_closure_offset,
     DW_AT_location,
     DW_AT_low_pc,
     DW_AT_name,
@@ -104,7 +105,9 @@ def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ..
     # Deepest first; of two beside each other, in the order of the file.
     for depth, scope in sorted(scopes, key=lambda entry: -entry[0]):
         entries = _merged(info, scope, _any_variable if depth else _plain_variable)
-        found.extend(_variable(info, entry, LOCAL, go) for entry in entries)
+        # What is captured is of the function itself: an inlined closure has none of its own.
+        inside = go and depth == 0
+        found.extend(_variable(info, entry, LOCAL, go, inside) for entry in entries)
     return tuple(found)
 
 
@@ -208,7 +211,9 @@ def _origins(info: DebugInfo, die: Die) -> Iterator[int]:
         current = info.follow(current, DW_AT_abstract_origin)
 
 
-def _variable(info: DebugInfo, die: Die, kind: str, go: bool) -> Variable:
+def _variable(
+    info: DebugInfo, die: Die, kind: str, go: bool, closure: bool = False
+) -> Variable:
     name = ""
     named = info.inherited(die, DW_AT_name)
     if named is not None:
@@ -223,6 +228,7 @@ def _variable(info: DebugInfo, die: Die, kind: str, go: bool) -> Variable:
     target = None if typed is None else info.follow(typed, DW_AT_type)
     lined = info.inherited(die, DW_AT_decl_line)
     artificial = info.inherited(die, DW_AT_artificial)
+    captured = info.inherited(die, DW_AT_go_closure_offset) if closure else None
     return Variable(
         name,
         VOID if target is None else TypeId(target.offset),
@@ -230,6 +236,7 @@ def _variable(info: DebugInfo, die: Die, kind: str, go: bool) -> Variable:
         die.offset,
         0 if lined is None else lined.unsigned(DW_AT_decl_line) or 0,
         (artificial is not None and artificial.flag(DW_AT_artificial)) or (go and name == ".dict"),
+        None if captured is None else captured.unsigned(DW_AT_go_closure_offset),
     )
 
 

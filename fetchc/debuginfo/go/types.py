@@ -11,7 +11,7 @@ src/cmd/link/internal/ld/dwarf.go (DW_AT_go_runtime_type).
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.attributes import is_go
-from fetchc.debuginfo.dwarf.constants import DW_TAG_typedef
+from fetchc.debuginfo.dwarf.constants import DW_AT_go_runtime_type, DW_TAG_typedef
 from fetchc.program.model import RuntimeType
 from fetchc.units import Address
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DescriptorTable", "descriptor_table"]
 
-DW_AT_GO_RUNTIME_TYPE = 0x2904
 _EXTRA_STAR, _DIRECT = 1 << 1, 1 << 5  # flags of tflag; the second of kind, up to 1.25
 _KINDS = range(1, 27)  # reflect.Bool to reflect.UnsafePointer
 _LONGEST_NAME = 4096  # of what a trace can show with profit; the compiler's are shorter
@@ -67,7 +66,7 @@ class DescriptorTable:
         for _ in range(_DEEPEST):
             if die is None:
                 return None
-            offset = die.address(DW_AT_GO_RUNTIME_TYPE)
+            offset = die.address(DW_AT_go_runtime_type)
             if offset:
                 return self.at(offset)
             if die.tag != DW_TAG_typedef:
