@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Instance", "remove_instance"]
 
 _TOTAL_KIB = 64 * 1024  # of buffers, where nothing else is asked for
-_CPU_KIB = (256, 4096)
+_CPU_KIB = (256, 8192)
 _TRIES = 20
 _PAUSE = 0.05
 

@@ -85,9 +85,9 @@ def known(state: State) -> tuple[list[Kept], tuple[Diagnostic, ...]]:
 
 
 def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
-    """Every event of a uprobe, in the order of the kernel; ``kept`` are those that were added."""
+    """Every event of a probe, those of uprobes first; ``kept`` are those that were added."""
     lines: dict[tuple[str, str], list[str]] = {}
-    for line in listed(tracefs):
+    for line in listed(tracefs) + _of_the_kernel(tracefs):
         lines.setdefault(head(line), []).append(line)
     ours = {(one.group, one.event): one for one in kept}
     hits = _hits(tracefs)
@@ -103,6 +103,13 @@ def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
         enabled = _enabled(tracefs, *name)
         found.append(Listed(*name, owner, tuple(own), made, enabled, hits.get(name)))
     return found
+
+
+def _of_the_kernel(tracefs: Tracefs) -> list[str]:
+    # Probes of kernel functions, where the kernel has them.
+    if not tracefs.exists("kprobe_events"):
+        return []
+    return tracefs.read("kprobe_events").splitlines()
 
 
 def _hits(tracefs: Tracefs) -> dict[tuple[str, str], int]:
