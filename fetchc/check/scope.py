@@ -198,9 +198,10 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
                 hint = f"probe there: `--at +{first:#x}`"
         elif place.code == "FC0401":
             notes = ("the compiler gives it no place anywhere in the function: optimised out",)
+    why = site.architecture.in_words(place.reason)
     return reject(
         place.code,
-        f"`{variable.name.lstrip('&')}` cannot be fetched here: {site.architecture.in_words(place.reason)}",
+        f"`{variable.name.lstrip('&')}` cannot be fetched here: {why}",
         span,
         "no place at this address",
         notes=notes,
