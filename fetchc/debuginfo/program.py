@@ -67,6 +67,7 @@ class DwarfProgram:
         "_visible",
         "architecture",
         "build_id",
+        "in_kernel",
         "little_endian",
         "machine_flags",
         "path",
@@ -96,6 +97,7 @@ class DwarfProgram:
         self.little_endian: bool = elf.little_endian
         self.machine_flags: int = elf.flags
         self.build_id: str | None = elf.build_id()
+        self.in_kernel = False
 
     @property
     def has_debug_info(self) -> bool:

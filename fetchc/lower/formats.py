@@ -11,7 +11,7 @@ from fetchc.ir.nodes import Array, Char, Fetch, Scalar, Symbol, Text
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import bit_field_of, fetch_scalar, memory_of
 from fetchc.lower.store import plain
-from fetchc.lower.where import InValue, Memory, load_word, pointer, where
+from fetchc.lower.where import InValue, load_word, pointed, where
 from fetchc.lower.wholes import array_text, pointed_text, string
 from fetchc.program.types import (
     ArrayType,
@@ -129,16 +129,15 @@ def _bytes_of(checker: Checker, node: Typed, format: Format, size: int) -> Value
     made = checker.resolved(node.type)
     match made:
         case StringType() | SliceType():
-            base, offset = pointer(checker.site, indices.data_pointer(checker, node, made))
+            found = pointed(checker.site, indices.data_pointer(checker, node, made))
         case PointerType():
-            base, offset = pointer(checker.site, node)
+            found = pointed(checker.site, node)
         case ArrayType() | StructType():
             _within(checker, node, format, size)
             found = memory_of(checker, node, "an array")
-            base, offset = found.base, found.offset
         case _:
             raise _unfit(checker, node, format, "it is no array, pointer, slice or string")
-    return load_word(checker.site, Memory(base, offset), node.span)
+    return load_word(checker.site, found, node.span)
 
 
 def _within(checker: Checker, node: Typed, format: Format, size: int) -> None:

@@ -123,9 +123,9 @@ def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: 
     else:
         one = found
     match one:
-        case Memory(base=base, offset=offset):
+        case Memory(base=base, offset=offset, user=user):
             byte, container = smallest_container(bits.offset, bits.width, holder, node.span)
-            place = load_word(checker.site, Memory(base, offset + byte), node.span)
+            place = load_word(checker.site, Memory(base, offset + byte, user), node.span)
             start = bits.offset - 8 * byte
             if not checker.program.little_endian:
                 start = container - start - bits.width  # offsets count from the other end
@@ -147,8 +147,8 @@ def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: 
 
 def _back(found: Memory | InValue | Known, by: int) -> Memory | InValue | Known:
     match found:
-        case Memory(base=base, offset=offset):
-            return Memory(base, offset - by)
+        case Memory(base=base, offset=offset, user=user):
+            return Memory(base, offset - by, user)
         case InValue(base=base, offset=offset, size=size):
             return InValue(base, offset - by, size)
         case Known(value=value):

@@ -25,6 +25,7 @@ from fetchc.ir.nodes import (
     StackPointer,
 )
 from fetchc.program import places
+from fetchc.program.types import NamedType, PointerType, QualifiedType
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
@@ -44,16 +45,24 @@ __all__ = [
     "inside",
     "load_word",
     "low_bits",
+    "pointed",
     "pointer",
     "where",
 ]
 
 
+USER = "__user"  # the qualifier that BTF's tag of that name becomes
+
+
 class Memory(Record):
-    """An object in memory, ``offset`` bytes from the address that is the value ``base``."""
+    """An object in memory, ``offset`` bytes from the address that is the value ``base``.
+
+    ``user``: in the memory of the program that a probe of the kernel finds running.
+    """
 
     base: Value
     offset: int
+    user: bool = False
 
 
 class InValue(Record):
@@ -100,7 +109,7 @@ def where(site: Site, node: Typed) -> Where:
                 )
             return inside(whole, offset)
         case Follow(base=base):
-            return Memory(*pointer(site, base))
+            return pointed(site, base)
         case Convert(base=base):
             return where(site, base)
         case Constant(value=value):
@@ -111,6 +120,29 @@ def where(site: Site, node: Typed) -> Where:
             return _address(site, node)
         case _:
             assert_never(node)
+
+
+def pointed(site: Site, node: Typed) -> Memory:
+    """What the pointer ``node`` leads to."""
+    base, offset = pointer(site, node)
+    return Memory(base, offset, site.program.in_kernel and _of_user(site, node))
+
+
+def _of_user(site: Site, node: Typed) -> bool:
+    """Whether the kernel's source marks the pointer as one of the program's (``__user``)."""
+    while True:
+        made = site.program.type(node.type)
+        while isinstance(made, NamedType | QualifiedType):
+            made = site.program.type(made.target)
+        if isinstance(made, PointerType):
+            target = site.program.type(made.target)
+            while isinstance(target, QualifiedType):
+                if target.qualifier == USER:
+                    return True
+                target = site.program.type(target.target)
+        if not isinstance(node, Convert | Shift):
+            return False
+        node = node.base  # a cast, and adding to it, does not move what it leads to
 
 
 def pointer(site: Site, node: Typed) -> tuple[Value, int]:
@@ -138,8 +170,8 @@ def load_word(site: Site, found: Where, span: Span) -> Value:
     """The machine word at ``found``, as a value to go on from."""
     size = site.program.word_bytes
     match found:
-        case Memory(base=base, offset=offset):
-            return _deref(base, offset)
+        case Memory(base=base, offset=offset, user=user):
+            return _deref(base, offset, user)
         case InValue(base=base) if low_bits(site, found, size) == 0:
             return base
         case Known(value=value):
@@ -247,8 +279,8 @@ def register_name(site: Site, register: DwarfRegister, span: Span) -> str:
 def inside(found: Where, offset: int) -> Where:
     """What starts ``offset`` bytes into ``found``."""
     match found:
-        case Memory(base=base, offset=start):
-            return Memory(base, start + offset)
+        case Memory(base=base, offset=start, user=user):
+            return Memory(base, start + offset, user)
         case InValue(base=base, offset=start, size=size):
             return InValue(base, start + offset, size)
         case Spread(pieces=pieces, offset=start):
@@ -297,7 +329,7 @@ def _loaded(value: Deref) -> Memory:
     return Memory(value.base, value.offset)
 
 
-def _deref(base: Value, offset: int) -> Deref:
+def _deref(base: Value, offset: int, user: bool) -> Deref:
     # @+OFF is a load in itself: the constant belongs into it, not around it.
     match base:
         case Image(offset=start):
@@ -305,4 +337,4 @@ def _deref(base: Value, offset: int) -> Deref:
         case Absolute(address=start):
             return Deref(Absolute(start + offset), 0)
         case _:
-            return Deref(base, offset)
+            return Deref(base, offset, user)

@@ -12,7 +12,7 @@ from fetchc.ir.nodes import Array, Fetch, Scalar, Text
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import is_character, plain
-from fetchc.lower.where import Memory, load_word, pointer
+from fetchc.lower.where import Memory, load_word, pointed
 from fetchc.program.places import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
@@ -53,8 +53,9 @@ def is_text_pointer(checker: Checker, made: Type) -> bool:
 
 def pointed_text(checker: Checker, node: Typed, user: bool = False) -> Lowered:
     """The text that the pointer ``node`` leads to, up to its NUL."""
-    base, offset = pointer(checker.site, node)
-    address = load_word(checker.site, Memory(base, offset), node.span)
+    found = pointed(checker.site, node)
+    user = user or found.user
+    address = load_word(checker.site, Memory(found.base, found.offset), node.span)
     return Lowered("", Fetch(address, Text(user)), Decode("text"), node.type)
 
 
@@ -78,8 +79,7 @@ def array_text(checker: Checker, node: Typed, made: ArrayType) -> Lowered:
 def string(checker: Checker, node: Typed, made: StringType, whole: bool) -> tuple[Lowered, ...]:
     """A counted string: the bare text with a warning, or its bytes with their number."""
     data = indices.data_pointer(checker, node, made)
-    base, offset = pointer(checker.site, data)
-    address = load_word(checker.site, Memory(base, offset), node.span)
+    address = load_word(checker.site, pointed(checker.site, data), node.span)
     if not whole:
         checker.warnings.append(
             Diagnostic(
@@ -160,7 +160,8 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
     result = []
     for low in range(0, count, _CHUNK):
         number = min(_CHUNK, count - low)
-        place = load_word(checker.site, Memory(found.base, found.offset + low * each), node.span)
+        start = Memory(found.base, found.offset + low * each, found.user)
+        place = load_word(checker.site, start, node.span)
         shown = Decode(decode.kind, decode.bits, decode.signed, number, decode.enumerators)
         suffix = str(low) if low else ""
         result.append(Lowered(suffix, Fetch(place, Array(store, number)), shown, node.type))

@@ -43,6 +43,7 @@ class Program(Protocol):
     little_endian: bool
     machine_flags: int  # e_flags: variants of the machine and its conventions
     build_id: str | None  # lower-case hex
+    in_kernel: bool  # its code runs in the kernel: probes name functions, not offsets of a file
 
     @property
     def has_debug_info(self) -> bool:

@@ -18,7 +18,7 @@ from fetchc.lower import wholes
 from fetchc.lower.lower import entries, left_out, lower, named_members
 from fetchc.lower.scalars import bit_field_of, scalar, special
 from fetchc.lower.store import is_character, plain
-from fetchc.lower.where import Memory, load_word, pointer, where
+from fetchc.lower.where import Memory, load_word, pointed, where
 from fetchc.program.types import (
     ArrayType,
     ChannelType,
@@ -173,8 +173,9 @@ class Shaper:
 
     def _string(self, node: Typed, made: StringType, limits: Limits) -> Bytes:
         data = indices.data_pointer(self._checker, node, made)
-        base, offset = pointer(self._checker.site, data)
-        start = Deref(base, offset)
+        found = pointed(self._checker.site, data)
+        start = load_word(self._checker.site, found, node.span)
+        assert isinstance(start, Deref)
         field, at = self._fields.block(start, limits.text)
         length = self.shape(part(node, made.members[1], node.span), None, limits)
         assert isinstance(length, Leaf)
@@ -184,12 +185,12 @@ class Shaper:
     def _slice(self, node: Typed, made: SliceType, limits: Limits) -> Sequence:
         checker = self._checker
         data = indices.data_pointer(checker, node, made)
-        base, offset = pointer(checker.site, data)
+        start = pointed(checker.site, data)
         simple = plain(checker, made.element)
         elements: Row | Items
         if simple is not None:
             count = min(limits.row // simple.size, 64)
-            elements = self._row(Memory(base, offset), simple, count, node)
+            elements = self._row(start, simple, count, node)
         else:
             first = indices.element(checker, node, 0, node.span, node.span)
             self._fetch_bytes(first, limits.inner(), limits.items)
@@ -275,7 +276,7 @@ class Shaper:
         wanted = extents(self._checker, node.type, limits)
         starts = [stride * index for index in range(count)]
         for low, high in joined([(at + low, at + high) for at in starts for low, high in wanted]):
-            place = Memory(found.base, found.offset + low)
+            place = Memory(found.base, found.offset + low, found.user)
             start = load_word(self._checker.site, place, node.span)
             assert isinstance(start, Deref)
             if high - low > 8:

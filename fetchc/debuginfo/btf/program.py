@@ -39,8 +39,8 @@ class BtfProgram:
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
-        "_btf", "_types", "architecture", "build_id", "little_endian", "machine_flags", "path",
-        "word_bytes",
+        "_btf", "_types", "architecture", "build_id", "in_kernel", "little_endian", "machine_flags",
+        "path", "word_bytes",
     )  # fmt: skip
 
     def __init__(self, path: str, btf: Btf, architecture: str, word_bytes: int) -> None:
@@ -51,6 +51,7 @@ class BtfProgram:
         self.word_bytes = word_bytes
         self.little_endian = btf.little_endian
         self.build_id: str | None = None
+        self.in_kernel = True
         self.machine_flags = 0  # kernels are built for one convention
 
     @property
