@@ -138,11 +138,11 @@ def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
     ("given", "path"),
     [
         ("/state", "/state/fetchc/definitions.json"),
-        ("", "/home/user/.local/state/fetchc/definitions.json"),
-        ("relative", "/home/user/.local/state/fetchc/definitions.json"),
+        ("", "/users/me/.local/state/fetchc/definitions.json"),
+        ("relative", "/users/me/.local/state/fetchc/definitions.json"),
     ],
 )
 def test_where_it_is(given: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/user")
+    monkeypatch.setenv("HOME", "/users/me")
     monkeypatch.setenv("XDG_STATE_HOME", given)
     assert state_file() == path
