@@ -62,6 +62,8 @@ def go_fixtures() -> Iterator[Fixture]:
         yield Fixture("go/dnsforward", f"go{version}{suffix}", (f"go{version}",), flags)
         if (version, suffix) != ("1.15", "-N-l"):
             yield Fixture("go/features", f"go{version}{suffix}", (f"go{version}",), flags)
+    for version in ("1.21", "1.24"):
+        yield Fixture("go/features", f"go{version}", (f"go{version}",), plain)
     for version in ("1.15", "1.27"):
         yield Fixture("go/miekg", f"go{version}", (f"go{version}", "miekg"), plain)
 

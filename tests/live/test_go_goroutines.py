@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
 from tests.support.tracefs import Session, require_uprobes
 
 pytestmark = pytest.mark.live
@@ -68,7 +68,7 @@ def build(version: str, folder: Path) -> Path:
     return binary
 
 
-@pytest.mark.parametrize("version", GO_VERSIONS)
+@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
 def test_the_number_is_the_one_that_tracebacks_show(version: str, tmp_path: Path) -> None:
     require_uprobes()
     binary = build(version, tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 import fetchc
 from tests.live.watching import watched
-from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.toolchains import ALL_GO_VERSIONS, GO_VERSIONS, go_environment, go_root, require
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -163,7 +163,7 @@ def values(binary: Path, texts: list[str]) -> dict[str, list[object]]:
     return found
 
 
-@pytest.mark.parametrize("version", GO_VERSIONS)
+@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
 def test_values_of_other_types_are_shown_by_their_type(version: str, tmp_path: Path) -> None:
     require_uprobes()
     wanted = expected(version)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
 from tests.support.tracefs import Session, require_uprobes
 
 pytestmark = pytest.mark.live
@@ -83,7 +83,7 @@ def build(version: str, folder: Path) -> Path:
     return binary
 
 
-@pytest.mark.parametrize("version", GO_VERSIONS)
+@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
 def test_no_return_is_lost_while_stacks_grow(version: str, tmp_path: Path) -> None:
     require_uprobes()
     binary = build(version, tmp_path)

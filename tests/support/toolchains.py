@@ -1,7 +1,7 @@
 """Where the compilers are that the tests and ``corpus/build.py`` use, or why there are none.
 
 ``.ci/setup`` brings them. Names: ``gcc``, ``clang`` and other commands by their own name,
-``go1.15``, ``go1.22``, ``go1.27`` for the toolchains below ``.toolchains``, and ``miekg`` for the
+``go1.15``, ``go1.22`` and so on for the toolchains below ``.toolchains``, and ``miekg`` for the
 source of the Go package github.com/miekg/dns.
 """
 
@@ -15,20 +15,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fetchc.conformance.go.run import GoBuild
 
-__all__ = ["GO_VERSIONS", "ROOT", "go_build", "go_environment", "go_root", "missing", "require"]
+__all__ = [
+    "ALL_GO_VERSIONS",
+    "GO_VERSIONS",
+    "ROOT",
+    "go_build",
+    "go_environment",
+    "go_root",
+    "missing",
+    "require",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLCHAINS = ROOT / ".toolchains"
 GOCODE = TOOLCHAINS / "gopath/usr/share/gocode"
 
 # 1.15: stack calling convention, DWARF 4 in .zdebug_ sections; 1.22: register convention, DWARF 4;
-# 1.27: register convention, DWARF 5.
+# 1.27: register convention, DWARF 5. 1.21 leaves parameters without a name out, 1.24 has another
+# map and another place for the goroutine's number.
 _GO_ROOTS = {
     "1.15": TOOLCHAINS / "go-1.15/usr/lib/go-1.15",
+    "1.21": TOOLCHAINS / "go-1.21.13/go",
     "1.22": TOOLCHAINS / "go-1.22.10/go",
+    "1.24": TOOLCHAINS / "go-1.24.11/go",
     "1.27": TOOLCHAINS / "go-1.27.3/go",
 }
-GO_VERSIONS = tuple(_GO_ROOTS)
+GO_VERSIONS = ("1.15", "1.22", "1.27")
+ALL_GO_VERSIONS = tuple(_GO_ROOTS)
 
 
 def go_root(version: str) -> Path:
