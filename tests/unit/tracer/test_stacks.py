@@ -138,10 +138,10 @@ def test_a_library_that_was_loaded_later_is_found(tmp_path: Path, code: dict[str
 
 def test_maps_with_blanks_in_a_path() -> None:
     (mapping,) = parse_maps(
-        "55d0-55e0 r-xp 00002000 08:01 12 /tmp/a b (deleted)\n55f0-5600 rw-p 0 08:01 12 /tmp/x\n\n"
+        "55d0-55e0 r-xp 00002000 08:01 12 /srv/a b (deleted)\n55f0-5600 rw-p 0 08:01 12 /srv/x\n\n"
     )
     assert (mapping.start, mapping.end, mapping.offset) == (0x55D0, 0x55E0, 0x2000)
-    assert mapping.path == "/tmp/a b (deleted)"
+    assert mapping.path == "/srv/a b (deleted)"
 
 
 def test_what_is_no_elf_file_has_no_symbols(tmp_path: Path) -> None:
