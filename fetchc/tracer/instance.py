@@ -107,7 +107,7 @@ class Instance:
         entered: set[int] = set()
         # A thread that one not yet entered starts meanwhile shows in the next look.
         while new := threads_of(process) - entered:
-            self.write("".join(f"{thread} " for thread in sorted(new)), "set_event_pid")
+            self.write(" ".join(str(thread) for thread in sorted(new)), "set_event_pid")
             entered |= new
         if not entered:
             raise refused("FC0707", f"there is no process {process}")

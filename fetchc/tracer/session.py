@@ -143,9 +143,13 @@ class Session:
         events = shared(plans, self._filters, kernel(running_version()))
         if not events:
             return
-        with shielded():
-            install(self._tracefs, [line for each in events for line in each.definitions])
-            self._events += [each.event for each in events]
+        try:
+            with shielded():
+                install(self._tracefs, [line for each in events for line in each.definitions])
+                self._events += [each.event for each in events]
+        except TracerError:
+            self._names.difference_update([plan.event for plan in plans])
+            raise
         for each in events:
             text = self._instance.read(f"events/{self.group}/{each.event}/format")
             format = parse_format(text)

@@ -52,10 +52,15 @@ class Tracefs:
             return file.read()
 
     def write(self, text: str, *parts: str) -> None:
-        """Append ``text`` in one write; raises OSError."""
+        """Append ``text``, in one write as far as the kernel takes it whole; raises OSError."""
+        left = os.fsencode(text)
         file = os.open(self.path(*parts), os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(file, os.fsencode(text))
+            while left:
+                taken = os.write(file, left)
+                if not taken:
+                    raise OSError(errno.EIO, "nothing was written", self.path(*parts))
+                left = left[taken:]
         finally:
             os.close(file)
 

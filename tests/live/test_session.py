@@ -254,6 +254,40 @@ def test_a_definition_that_the_kernel_refuses(session: Session, program: Path) -
     assert told.primary is not None
     assert refused.value.text[told.primary.span.start :].startswith("%zz")
     assert [line for line in leftovers(session.group) if "/" in line] == []
+    session.add(good)  # without the other one it goes on
+    session.start()
+    subprocess.run([program, "all"], check=True)
+    assert [event.name for event in ended(session)] == ["f0"]
+
+
+def test_many_threads_are_watched(session: Session, program: Path) -> None:
+    session.add(plan(session.group, program))
+    script = (
+        "import subprocess, sys, threading\n"
+        "done = threading.Event()\n"
+        "many = [threading.Thread(target=done.wait) for _ in range(200)]\n"
+        "for one in many: one.start()\n"
+        "def last():\n"
+        "    done.wait()\n"
+        "    subprocess.run([sys.argv[1], 'loop', '2'])\n"
+        "it = threading.Thread(target=last)\n"
+        "it.start()\n"
+        "print(flush=True)\n"
+        "sys.stdin.readline()\n"
+        "done.set()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        session.only([child.pid])
+        session.start()
+        child.communicate("go\n", timeout=30)
+    assert values(ended(session)) == [0, 1]
 
 
 def test_an_event_that_somebody_else_has_put_there(session: Session, program: Path) -> None:

@@ -1,0 +1,91 @@
+"""``fetchc.tracing()``: what the library's users see of a session."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+import fetchc
+from tests.live.hitting import leftovers
+from tests.support.programs import calls, fixture
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(autouse=True)
+def _uprobes() -> None:
+    require_uprobes()
+
+
+@pytest.mark.parametrize(
+    ("binary", "function", "expressions"),
+    [
+        ("c/layouts/gcc-O2-dwarf5", "visit", ("r->head->value", "r->i", "r->text")),
+        (
+            "go/dnsforward/go1.15",
+            "main.(*server).handleRequest",
+            ("r->Question[0].Name", "r->Question[0].Qtype", "len(r->Question)"),
+        ),
+    ],
+)
+def test_the_values_that_the_program_prints(
+    binary: str, function: str, expressions: tuple[str, ...]
+) -> None:
+    path = str(fixture(binary))
+    with fetchc.tracing() as session:
+        plan = session.add(fetchc.open(path).probe(function), expressions)
+        session.start()
+        with subprocess.Popen([path], stdout=subprocess.PIPE, text=True) as child:
+            output, _ = child.communicate(timeout=60)
+        session.stop()
+        events = list(session.events())
+        assert session.lost == 0
+        assert session.warnings() == ()
+    told = [call.values for call in calls(output) if call.function == function]
+    assert told
+    assert len(events) == len(told)
+    for event, values in zip(events, told, strict=True):
+        assert event.plan == plan
+        assert (event.pid, event.faults) == (child.pid, ())
+        assert event.args == {name: values[name] for name in expressions}
+    assert leftovers(plan.group) == []
+
+
+def test_events_start_it_and_a_point_can_be_probed_twice() -> None:
+    path = str(fixture("c/layouts/gcc-O2-dwarf5"))
+    probe = fetchc.open(path).probe("visit")
+    with fetchc.tracing(buffer_kib=256) as session:
+        names = [session.add(probe, ["r->i"]).event, session.add(probe).event]
+        assert names == ["visit", "visit_2"]
+        assert list(session.events(timeout=0)) == []
+        subprocess.run([path], stdout=subprocess.DEVNULL, check=True)
+        first, second = list(session.events(timeout=0.3))[:2]
+    assert [first.name, second.name] == names
+    assert (list(first.args), list(second.args)) == (["r->i"], [])
+    assert first.timestamp < second.timestamp
+
+
+def test_one_process_alone() -> None:
+    path = str(fixture("c/layouts/gcc-O2-dwarf5"))
+    with fetchc.tracing() as session:
+        session.add(fetchc.open(path).probe("visit"))
+        with subprocess.Popen(
+            ["sh", "-c", 'read go; exec "$0"', path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        ) as child:
+            session.only(child.pid)
+            session.start()
+            subprocess.run([path], stdout=subprocess.DEVNULL, check=True)
+            child.communicate("go\n", timeout=30)
+        session.stop()
+        assert {event.pid for event in session.events()} == {child.pid}
+
+
+def test_a_refused_expression_is_told_at_once() -> None:
+    path = str(fixture("c/layouts/gcc-O2-dwarf5"))
+    with fetchc.tracing() as session, pytest.raises(fetchc.CompileError, match="FC0302"):
+        session.add(fetchc.open(path).probe("visit"), ["r->nothing"])

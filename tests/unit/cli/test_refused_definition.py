@@ -1,0 +1,28 @@
+"""What the kernel refuses is shown with its place in the definition."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.cli import main
+from fetchc.diag.errors import TracerError
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.source import Span
+
+
+def test_the_place_is_in_the_definition(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> None:
+        diagnostic = Diagnostic("FC0705", "the kernel refused it", Label(Span(9, 13), "here"))
+        raise TracerError((diagnostic,), "p:g/e /b a=%zz")
+
+    monkeypatch.setattr("fetchc.cli.list.find_tracefs", refuse)
+    assert main(["list"]) == 4
+    assert capsys.readouterr().err == (
+        "error[FC0705]: the kernel refused it\n"
+        "  --> <argument>:1:10\n"
+        "   |\n"
+        " 1 | p:g/e /b a=%zz\n"
+        "   |          ^^^^ here\n"
+    )
