@@ -22,7 +22,7 @@ def _uprobes() -> None:
 @pytest.mark.parametrize(
     ("binary", "function", "expressions"),
     [
-        ("c/layouts/gcc-O2-dwarf5", "visit", ("r->head->value", "r->i", "r->text")),
+        ("c/layouts/gcc-O2-dwarf5", "visit", ("r->head->next->value", "r->colour", "r->text")),
         (
             "go/dnsforward/go1.15",
             "main.(*server).handleRequest",
