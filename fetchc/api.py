@@ -6,7 +6,6 @@ several threads: one lock a Program lets one of them read at a time.
 
 from __future__ import annotations
 
-import os
 from _thread import RLock  # threading itself is dear to import
 
 from fetchc.debuginfo.open import open_binary
@@ -190,8 +189,25 @@ class Probe:
 
     @property
     def offset(self) -> int:
-        """Offset of the probed instruction in the file: what a definition needs."""
-        return self._program.file_offset(self._found.site.address)
+        """Offset of the probed instruction in the file: what a definition needs.
+
+        In the kernel: from the start of the function, which a definition names.
+        """
+        site = self._found.site
+        if self.in_kernel:
+            return site.address - (0 if site.function is None else site.function.address)
+        return self._program.file_offset(site.address)
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the probe is one of the kernel itself; it has no address then but 0."""
+        return self._program.in_kernel
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells the probe from any other of its program."""
+        function = self._found.site.function if self.in_kernel else None
+        return self.kind, "" if function is None else function.symbol, self.address
 
     @property
     def pushed_by_call(self) -> int:
@@ -282,23 +298,10 @@ class Probe:
         return "\n".join(lines)
 
     def _line(self, arguments: Sequence[Argument], group: str | None, event: str | None) -> str:
-        from fetchc.emit.definition import definition, verify_event
-        from fetchc.emit.names import event_name, group_name
+        from fetchc.driver.defining import defined
 
-        site = self._found.site
-        where = site.function.name if site.function is not None else f"at_{site.address:x}"
-        group = group or group_name(self._program.path)
-        event = event or event_name(where)
-        listed = self.named(arguments)
-        kind = "uretprobe" if site.returns else "uprobe"
-        path = os.path.abspath(self._program.path)
-        offset = self._program.file_offset(site.address)
-        fetches = [(each.name, each.part.fetch) for each in listed]
-        problems = verify_event(fetches, group, event, path, offset, self._kernel, kind)
-        if problems:
-            raise CompileError(problems)
-        bodies = [(each.name, each.part.body) for each in listed]
-        return definition(kind, group, event, path, offset, bodies)
+        fetches = [(each.name, each.part.fetch) for each in self.named(arguments)]
+        return defined(self._found.site, fetches, self._kernel, group, event)
 
     def events(
         self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None

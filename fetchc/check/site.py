@@ -50,6 +50,15 @@ class Site(Record):
     returns: bool
     leaving: bool = False
 
+    @property
+    def probe_kind(self) -> str:
+        """The kind of probe, a key of the kernel's rules: uprobe, uretprobe, kprobe, ..."""
+        if not self.program.in_kernel:
+            return "uretprobe" if self.returns else "uprobe"
+        if self.returns:
+            return "kretprobe"
+        return "kprobe" if self.entry else "kprobe_inside"
+
 
 class Checker:
     """One expression being checked at one site: the site, the warnings so far, and what type

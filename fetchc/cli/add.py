@@ -33,7 +33,7 @@ def run(options: Options, output: Output) -> int:
     if len(arguments) < len(texts):
         return 1
     probe = probe or arguments[0].probe
-    if any((one.probe.kind, one.probe.address) != (probe.kind, probe.address) for one in arguments):
+    if any(one.probe.key != probe.key for one in arguments):
         output.say("error: the expressions are of several points: add them one by one")
         return 2
     output.diagnostics(probe.warnings, "")

@@ -72,12 +72,11 @@ def _compile(
 
 def _by_probe(outcomes: list[Outcome]) -> list[tuple[Probe, list[Argument]]]:
     """The compiled arguments, gathered by the point they are fetched at."""
-    groups: dict[tuple[str, int], tuple[Probe, list[Argument]]] = {}
+    groups: dict[tuple[str, str, int], tuple[Probe, list[Argument]]] = {}
     for outcome in outcomes:
         if outcome.argument is not None:
             probe = outcome.argument.probe
-            key = (probe.kind, probe.address)
-            groups.setdefault(key, (probe, []))[1].append(outcome.argument)
+            groups.setdefault(probe.key, (probe, []))[1].append(outcome.argument)
     return list(groups.values())
 
 

@@ -51,7 +51,7 @@ def _probe(probe: Probe, arguments: Sequence[Argument]) -> dict[str, Any]:
     return {
         "function": None if function is None else function.name,
         "kind": probe.kind,
-        "address": probe.address,
+        "address": None if probe.in_kernel else probe.address,
         "offset": probe.offset,
         "source": probe.source,
         "definition": probe.definition(arguments),

@@ -117,8 +117,7 @@ def _unsigned(span: Span) -> Diagnostic:
 
 def accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
     """Raise CompileError, about ``span``, where the kernel would refuse or mangle ``fetch``."""
-    kind = "uretprobe" if found.site.returns else "uprobe"
-    problems = verify(fetch, kernel, kind, found.site.architecture.named)
+    problems = verify(fetch, kernel, found.site.probe_kind, found.site.architecture.named)
     if problems:
         raise CompileError(
             tuple(

@@ -210,7 +210,10 @@ def _address(
 def _instruction_start(
     program: Program, function: Function, address: Address, point: Point
 ) -> None:
-    # The kernel does not look: a breakpoint inside an instruction changes the program.
+    # The kernel does not look: a breakpoint inside an instruction changes the program. In its own
+    # code it does.
+    if program.in_kernel:
+        return
     from fetchc.code.instructions import instruction_starts
 
     code = program.code(function.address, address - function.address + 16)

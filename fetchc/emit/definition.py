@@ -1,4 +1,4 @@
-"""The format ``probe``: whole definitions for ``uprobe_events``, held against the kernel's rules.
+"""The format ``probe``: whole definitions, held against the kernel's rules.
 
 A definition is split at blanks only: there is no quoting, and ``#`` cuts the rest of the
 line off (kernel/trace/trace.c, ``trace_parse_run_command``).
@@ -35,7 +35,8 @@ __all__ = [
     "verify_event",
 ]
 
-_LETTERS = {"uprobe": "p", "uretprobe": "r"}
+_LETTERS = {"uprobe": "p", "uretprobe": "r", "kprobe": "p", "kprobe_inside": "p", "kretprobe": "r"}
+_OF_PROGRAMS = ("uprobe", "uretprobe")
 _HYPHENATED = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*\Z")
 # Blanks of the C locale split words, the kernel ends at a NUL, and # starts a comment.
 _UNWRITABLE = re.compile(r"[\t\n\v\f\r \0#]")
@@ -57,10 +58,13 @@ def definition(
 ) -> str:
     """One line of ``uprobe_events``: ``p:GROUP/EVENT PATH:0xOFFSET NAME=BODY ...``.
 
-    ``kind`` is ``uprobe`` or ``uretprobe``; ``arguments`` are names and bodies. A path that
-    is not UTF-8 keeps its bytes as surrogates (:func:`os.fsdecode`).
+    Or of ``kprobe_events``, where ``path`` is a function and ``offset`` counts from its start:
+    ``p:GROUP/EVENT FUNCTION+0xOFFSET NAME=BODY ...``. ``kind`` is uprobe, uretprobe, kprobe,
+    kprobe_inside or kretprobe; ``arguments`` are names and bodies. A path that is not UTF-8
+    keeps its bytes as surrogates (:func:`os.fsdecode`).
     """
-    words = [f"{_LETTERS[kind]}:{group}/{event}", f"{path}:{offset:#x}"]
+    point = f"{path}:{offset:#x}" if kind in _OF_PROGRAMS else f"{path}+{offset:#x}"
+    words = [f"{_LETTERS[kind]}:{group}/{event}", point.removesuffix("+0x0")]
     words += [f"{name}={text}" for name, text in arguments]
     return " ".join(words)
 
@@ -77,7 +81,7 @@ def verify_event(
     """Problems of a whole definition beyond those of its fetches, which are sound; none is ()."""
     named = (event_problem(event, kernel), group_problem(group, kernel))
     problems = [problem for problem in named if problem is not None]
-    problems += _path(path, kernel)
+    problems += _path(path, kernel) if kind in _OF_PROGRAMS else []
     problems += _arguments([name for name, _ in arguments], kernel)
     problems += size_problem([fetch for _, fetch in arguments], kernel, kind)
     if not problems:

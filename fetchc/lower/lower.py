@@ -7,7 +7,7 @@ from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import bit_field_of, scalar, special
-from fetchc.lower.store import is_character, plain
+from fetchc.lower.store import plain
 from fetchc.program.types import (
     ArrayType,
     ChannelType,
@@ -55,7 +55,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
     from fetchc.lower import wholes
 
     match made:
-        case PointerType(target=target) if is_character(checker.resolved(target)):
+        case PointerType() if wholes.is_text_pointer(checker, made):
             return (wholes.pointed_text(checker, node),)
         case MapType() | ChannelType():
             return (entries(checker, node),)

@@ -16,8 +16,10 @@ from fetchc.lower.where import Memory, load_word, pointed
 from fetchc.program.places import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
+    CharType,
     InterfaceType,
     PointerType,
+    QualifiedType,
     SliceType,
     StringType,
     StructType,
@@ -47,8 +49,20 @@ _CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_pro
 
 
 def is_text_pointer(checker: Checker, made: Type) -> bool:
-    """Whether a type is a pointer to a text."""
-    return isinstance(made, PointerType) and is_character(checker.resolved(made.target))
+    """Whether a type is a pointer to a text.
+
+    In the kernel that is `unsigned char *` too (names of files are), where bytes are `u8 *`.
+    """
+    if not isinstance(made, PointerType):
+        return False
+    if is_character(checker.resolved(made.target)):
+        return True
+    if not checker.program.in_kernel:
+        return False
+    target = checker.program.type(made.target)
+    while isinstance(target, QualifiedType):
+        target = checker.program.type(target.target)
+    return isinstance(target, CharType) and target.name == "unsigned char"
 
 
 def pointed_text(checker: Checker, node: Typed, user: bool = False) -> Lowered:

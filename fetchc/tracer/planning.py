@@ -7,10 +7,9 @@ import os
 from fetchc.check.check import check
 from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError, reject
-from fetchc.emit.definition import definition, verify_event
+from fetchc.driver.defining import defined
 from fetchc.emit.names import argument_name, event_name
 from fetchc.ir.nodes import Comm, Fetch, Text
-from fetchc.ir.notation import body
 from fetchc.record import Record
 from fetchc.tracer.extents import FULL, Limits
 from fetchc.tracer.fields import COMM, Fields
@@ -89,7 +88,7 @@ def plan(
             layouts = [_layout(each, kernel, named, limits) for each in found.each()]
             lines = tuple(
                 [
-                    _line(program, each, kernel, layout.fields, group, event)
+                    defined(each.site, layout.fields, kernel, group, event)
                     for each, layout in zip(found.each(), layouts, strict=True)
                 ]
             )
@@ -106,7 +105,7 @@ def plan(
     return Plan(
         group,
         event,
-        os.path.abspath(program.path),
+        program.path if program.in_kernel else os.path.abspath(program.path),
         function,
         found.kind,
         site.address,
@@ -171,24 +170,6 @@ def _layout(
 def _shape(checker: Checker, fields: Fields, argument: Argument, limits: Limits) -> Shape:
     node = check(checker, argument.expression)
     return Shaper(checker, fields).value(node, argument.format, limits)
-
-
-def _line(
-    program: Program,
-    found: Found,
-    kernel: Kernel,
-    fields: Sequence[tuple[str, Fetch]],
-    group: str,
-    event: str,
-) -> str:
-    kind = "uretprobe" if found.site.returns else "uprobe"
-    path = os.path.abspath(program.path)
-    offset = program.file_offset(found.site.address)
-    problems = verify_event(fields, group, event, path, offset, kernel, kind)
-    if problems:
-        raise CompileError(problems)
-    bodies = [(name, body(fetch)) for name, fetch in fields]
-    return definition(kind, group, event, path, offset, bodies)
 
 
 def _same(layouts: list[_Layout], event: str) -> None:

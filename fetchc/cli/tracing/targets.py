@@ -93,7 +93,7 @@ class _Collecting:
         self._request = request
         self._group = group
         self._events: set[str] = set()
-        self._addresses: set[tuple[str, int]] = set()
+        self._taken: set[tuple[str, str, int]] = set()
         self.chosen: list[Target] = []
         self.left_out: list[LeftOut] = []
         self.told: list[tuple[str, Diagnostic]] = []
@@ -114,14 +114,14 @@ class _Collecting:
         if self._options.at is not None:
             self._at_address("", self._options.at)
             return
-        by_point: dict[tuple[str, int], tuple[Probe, list[str]]] = {}
+        by_point: dict[tuple[str, str, int], tuple[Probe, list[str]]] = {}
         for text in self._request.shown:
             try:
                 probe, bare = self._program.point(text, self._options.returns)
             except CompileError as refused:
                 self.left_out.append(LeftOut("", text, refused.diagnostics))
                 continue
-            by_point.setdefault((probe.kind, probe.address), (probe, []))[1].append(bare)
+            by_point.setdefault(probe.key, (probe, []))[1].append(bare)
         for probe, texts in by_point.values():
             self._hits(probe, tuple(texts))
 
@@ -139,9 +139,9 @@ class _Collecting:
     def _probed(self, name: str | None, at: str | None) -> None:
         latency = self._options.latency
         probe = self._program.probe(name, at, self._options.returns and not latency)
-        if (probe.kind, probe.address) in self._addresses:
+        if probe.key in self._taken:
             return  # another name of the same code
-        self._addresses.add((probe.kind, probe.address))
+        self._taken.add(probe.key)
         if latency:
             self._calls(probe, self._program.probe(name, at, True))
         else:

@@ -1,0 +1,51 @@
+"""The definition of a probe, from what it fetches."""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.diag.errors import CompileError
+from fetchc.emit.definition import definition, verify_event
+from fetchc.emit.names import event_name, group_name
+from fetchc.ir.notation import body
+from fetchc.units import FileOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.check.site import Site
+    from fetchc.ir.nodes import Fetch
+    from fetchc.target.kernel import Kernel
+
+__all__ = ["defined"]
+
+
+def defined(
+    site: Site,
+    fetches: Sequence[tuple[str, Fetch]],
+    kernel: Kernel,
+    group: str | None = None,
+    event: str | None = None,
+) -> str:
+    """The line that fetches ``fetches``, each with its name, at ``site``.
+
+    Raises CompileError where the kernel would refuse or mangle the line.
+    """
+    function = site.function
+    group = group or group_name(site.program.path)
+    event = event or event_name(function.name if function else f"at_{site.address:x}")
+    kind, (path, offset) = site.probe_kind, _probed(site)
+    problems = verify_event(fetches, group, event, path, offset, kernel, kind)
+    if problems:
+        raise CompileError(problems)
+    bodies = [(name, body(fetch)) for name, fetch in fetches]
+    return definition(kind, group, event, path, offset, bodies)
+
+
+def _probed(site: Site) -> tuple[str, FileOffset]:
+    """The file and the offset in it; of the kernel, the function and the offset into that."""
+    if not site.program.in_kernel:
+        return os.path.abspath(site.program.path), site.program.file_offset(site.address)
+    assert site.function is not None
+    return site.function.symbol, FileOffset(site.address - site.function.address)
