@@ -84,6 +84,12 @@ class Options:
         self.stack = False
         self.filters: list[str] = []
         self.program: list[str] = []
+        # Of `conformance` alone.
+        self.compilers: list[str] = []
+        self.gos: list[str] = []
+        self.rounds = 1
+        self.seed = "1"
+        self.only: str | None = None
 
 
 COMMANDS = {
@@ -127,6 +133,10 @@ COMMANDS = {
     "remove": Command(
         "remove", "remove what was added", ("operands", "NAME"), 0, None,
         ("all", "stale", "listed", "color"),
+    ),
+    "conformance": Command(
+        "conformance", "try fetchc on a compiler of your own", ("operands", "TOOLCHAIN"), 0, 0,
+        ("cc", "go", "rounds", "seed", "only", "listed", "color"),
     ),
     "explain": Command(
         "explain", "explain an expression, a fetch-arg or a diagnostic code",
@@ -181,6 +191,15 @@ OPTIONS = {
     "enable": Option("enable", ("--enable",), None, "switch it on"),
     "all": Option("all", ("--all",), None, "everything that was added"),
     "stale": Option("stale", ("--stale",), None, "what sessions left that were killed"),
+    "cc": Option(
+        "compilers", ("--cc",), "CC", "a C compiler, or a C++ one (its name has ++)", many=True
+    ),
+    "go": Option("gos", ("--go",), "GO", "a Go toolchain: its command or GOROOT", many=True),
+    "rounds": Option("rounds", ("--rounds",), "N", "draw N times as much", number=int),
+    "seed": Option("seed", ("--seed",), "S", "what is drawn; default: 1"),
+    "only": Option(
+        "only", ("--only",), "PART", "layouts or signatures", ("layouts", "signatures")
+    ),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
     "color": Option(
         "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",
@@ -284,15 +303,18 @@ def _count(command: Command, operands: list[str]) -> None:
     if len(operands) < command.least:
         raise _Usage(f"{what} is missing")
     if command.most is not None and len(operands) > command.most:
-        raise _Usage(f"one {what} is enough: what is `{operands[command.most]}`?")
+        enough = f"one {what} is enough" if command.most else "no operand is taken"
+        raise _Usage(f"{enough}: what is `{operands[command.most]}`?")
 
 
 def _usage(name: str, details: bool = False) -> str:
     command = COMMANDS[name]
     what = command.operand[1]
     shown = what if command.least else f"[{what}{'' if command.most else '...'}]"
+    if command.most == 0:
+        shown = ""
     needed = [OPTIONS[key] for key in command.options if OPTIONS[key].required]
-    words = [f"usage: fetchc {name} {shown}"]
+    words = [f"usage: fetchc {name} {shown}".rstrip()]
     words += [f"{option.flags[0]} {option.metavar}" for option in needed]
     words += ["[OPTION...]"] + ["[-- COMMAND ARG...]"] * command.starts
     lines = [" ".join(words)]

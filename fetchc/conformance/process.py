@@ -43,11 +43,13 @@ def call(
     folder: Path,
     seconds: float,
     environment: Mapping[str, str] | None = None,
+    built: str = "",
 ) -> Done:
     """Run ``command`` in ``folder`` to its end; nothing of it outlives this call.
 
-    Raises ConformanceError where there is no such command (FC0801), or it takes longer than
-    ``seconds`` (FC0803).
+    ``built`` names what built the command, where that is a program of ours. Raises
+    ConformanceError where there is no such command (FC0801; FC0805 where it was ``built``), or
+    it takes longer than ``seconds`` (FC0803).
     """
     try:
         child = subprocess.Popen(
@@ -62,6 +64,12 @@ def call(
             start_new_session=True,  # so that what it starts itself ends with it
         )
     except OSError as error:
+        if built:
+            raise refused(
+                "FC0805",
+                f"a program built by `{built}` cannot be run: {error.strerror}",
+                "name a compiler that builds for this machine",
+            ) from error
         raise refused(
             "FC0801",
             f"`{command[0]}` cannot be run: {error.strerror}",

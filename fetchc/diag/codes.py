@@ -1,7 +1,8 @@
 """Every diagnostic code with its title. Numbers are never reused.
 
 The first two digits say which question failed: 01 the text, 02 names, 03 types,
-04 places, 05 the kernel's rules, 06 warnings (right, but it can surprise), 07 tracing, 09 files.
+04 places, 05 the kernel's rules, 06 warnings (right, but it can surprise), 07 tracing,
+08 toolchains (of `fetchc conformance`), 09 files.
 
 To add one: a line here, a long text in :mod:`fetchc.diag.explain`, the place that
 raises it, a case under ``corpus/diagnostics/``. Tests hold the four together.
@@ -94,6 +95,13 @@ TITLES = {
     "FC0753": "the program cannot be run",
     "FC0755": "the number of functions is not one that can be traced",
     "FC0756": "a histogram of something that is not a number",
+    "FC0801": "the compiler cannot be run",
+    "FC0802": "the compiler builds no program",
+    "FC0803": "a compiler or a program of the suite does not end",
+    "FC0804": "the compiler writes no debug information",
+    "FC0805": "a program of the suite does not run to its end",
+    "FC0806": "programs cannot be traced here",
+    "FC0807": "the suite cannot run here",
     "FC0901": "the file cannot be read",
     "FC0902": "the file is not an ELF file",
     "FC0903": "the file has no debug information",

@@ -44,6 +44,13 @@ ELSEWHERE = {
     "FC0711": "tests/live/test_persistent.py::test_what_is_not_ours_is_shown_and_not_touched",
     "FC0712": "tests/unit/tracer/test_state.py::test_a_damaged_file_is_told_and_not_trusted",
     "FC0713": "tests/unit/tracer/test_tasks.py::test_numbers_of_another_namespace_are_told",
+    "FC0801": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_is_missing",
+    "FC0802": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_refuses",
+    "FC0803": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_hangs",
+    "FC0804": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_strips",
+    "FC0805": "tests/unit/conformance/test_toolchains.py::test_a_compiler_for_another_machine",
+    "FC0806": "tests/unit/conformance/test_toolchains.py::test_a_program_that_may_not_be_traced",
+    "FC0807": "tests/unit/conformance/test_toolchains.py::test_another_machine",
     "FC0904": "tests/unit/debuginfo/test_damaged_dwarf.py::test_damaged_units",
     "FC0905": "tests/unit/debuginfo/test_program.py::test_an_unread_machine_is_refused",
 }

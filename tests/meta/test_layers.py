@@ -55,6 +55,7 @@ def test_contracts_hold(tree: Path) -> None:
         ("lark", "cli/__init__", "def f():\n    import lark", "fetchc.cli -> lark"),
         ("elftools", "api", "import elftools.elf.elffile", "fetchc.api -> elftools"),
         ("capstone", "lower/__init__", "import capstone", "fetchc.lower -> capstone"),
+        ("rich", "cli/output", "import rich", "fetchc.cli.output -> rich"),
         ("main", "api", "import argparse", "fetchc.api -> argparse"),
     ],
 )

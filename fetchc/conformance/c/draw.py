@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from random import Random
 
-from fetchc.conformance.c.draw_types import CHARACTERS, FLOATS, INTEGERS, WIDE, TypeDrawing
+from fetchc.conformance.c.draw_types import (
+    CHARACTERS,
+    FLOATS,
+    INTEGERS,
+    WIDE,
+    TypeDrawing,
+    arithmetic,
+)
 from fetchc.conformance.c.types import (
     Array,
     CType,
@@ -108,7 +115,7 @@ class _Drawing(TypeDrawing):
         if which < 0.7:
             return Number("_Bool", "bool", 1)
         if which < 0.8:
-            target = self._random.choice([Number("char", "char", 1), Void(), self._plain()])
+            target = self._random.choice([arithmetic("char"), Void(), self._plain()])
             return Pointer(target)
         return self._plain()
 
@@ -134,15 +141,13 @@ class _Drawing(TypeDrawing):
             sizes = {alike: sizes[alike]}
         elif which < 0.12:
             base = self._random.choice(["int", "unsigned", "long", "unsigned char"])
-            kind = "char" if base == "unsigned char" else "integer"
-            number = Number(base, kind, INTEGERS.get(base, 1))
+            number = arithmetic(base)
             return Member(self._name(), number, self._random.randint(1, 8 * number.size))
         elif which < 0.22 and (fits := [it for it in inner if _about(it) <= room]):
             return Member(self._name(), self._random.choice(fits))
         name = self._random.choice([it for it, size in sizes.items() if size <= room])
         size = sizes[name]
-        kind = "float" if name in FLOATS else "char" if size == 1 else "integer"
-        made: CType = Number(name, kind, size)
+        made: CType = arithmetic(name)
         if room >= 2 * size and self._chance(0.25):
             made = Array(made, self._random.randint(1, min(5, room // size)))
         return Member(self._name(), made)
@@ -153,9 +158,8 @@ class _Drawing(TypeDrawing):
             which = self._random.random()
             if which < (0.65 if depth else 0.2):
                 name = self._random.choice(["int", "unsigned", "short", "unsigned char"])
-                base = Number(name, "char" if name[-4:] == "char" else "integer", 4)
                 width = self._random.randint(1, 8)
-                made.members.append(Member(self._name(), base, width))
+                made.members.append(Member(self._name(), arithmetic(name), width))
             elif which < 0.55 and depth < 1:
                 inner = Struct("struct", "")
                 self._small(inner, depth + 1)
@@ -165,8 +169,7 @@ class _Drawing(TypeDrawing):
             else:
                 names = ["char", "signed char", "short", "unsigned short", "int", "unsigned"]
                 name = self._random.choice(names)
-                size = INTEGERS.get(name, 1)
-                base = Number(name, "char" if size == 1 else "integer", size)
+                base = arithmetic(name)
                 number: CType = Array(base, 2) if self._chance(0.2) else base
                 made.members.append(Member(self._name(), number))
 
@@ -180,6 +183,8 @@ class _Drawing(TypeDrawing):
             member = self._member(depth, free, made.kind)
             guarded = guarded or next(careful(member.type), None) is not None
             made.members.append(member)
+        if "packed" in made.attribute:
+            _narrow(made)
         if not any(member.name for member in made.members):
             made.members.append(Member(self._name(), self._plain()))
 
@@ -198,6 +203,17 @@ class _Drawing(TypeDrawing):
         if self._chance(0.1):
             attribute = f" __attribute__(({self._random.choice(['packed', 'aligned(8)'])}))"
         return Member(self._name(), made, None, attribute)
+
+
+def _narrow(made: Struct) -> None:
+    # clang 14 leaves out where a packed bit field begins that is as wide as its type. That shows
+    # where it overlaps another one, and does not where only an unnamed one is before it.
+    if all(it.name or it.width is None for it in made.members):
+        return
+    for index, member in enumerate(made.members):
+        inner = resolved(member.type)
+        if isinstance(inner, Number) and member.width == 8 * inner.size and inner.size > 1:
+            made.members[index] = Member(member.name, member.type, member.width - 1)
 
 
 def _ancestors(made: Struct) -> list[Struct]:

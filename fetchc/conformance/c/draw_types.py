@@ -20,7 +20,7 @@ from fetchc.conformance.c.types import (
     resolved,
 )
 
-__all__ = ["CHARACTERS", "FLOATS", "INTEGERS", "WIDE", "TypeDrawing"]
+__all__ = ["CHARACTERS", "FLOATS", "INTEGERS", "WIDE", "TypeDrawing", "arithmetic"]
 
 INTEGERS = {
     **{"short": 2, "unsigned short": 2, "int": 4, "unsigned": 4, "long": 8, "unsigned long": 8},
@@ -31,6 +31,13 @@ FLOATS = {"float": 4, "double": 8}
 WIDE = {"long double": "float", "__int128": "integer", "double _Complex": "complex"}
 _ENUMS = [(0, 1, 7), (-3, 4), (0, 0x90000000), (-1, 70000), (0, 300), (1, 1 << 40), (-(1 << 35), 2)]
 _FIXED = ["unsigned char", "short", "unsigned", "long"]
+
+
+def arithmetic(name: str) -> Number:
+    """The number of that name. Only ``char`` alone is a character; the other two are numbers."""
+    if name in FLOATS:
+        return Number(name, "float", FLOATS[name])
+    return Number(name, "char" if name == "char" else "integer", INTEGERS.get(name, 1))
 
 
 class TypeDrawing:
@@ -66,7 +73,7 @@ class TypeDrawing:
         size = INTEGERS.get(name, 1)
         if which < 0.32 and kind != "union":
             return Member("", Number(name, "integer", size), self._random.choice([0, 1, 3, 5]))
-        made: CType = Number(name, "char" if size == 1 else "integer", size)
+        made: CType = arithmetic(name)
         if self._chance(0.2):
             made = self._named(made)
         if self._chance(0.1) and not self._plus:
@@ -85,7 +92,7 @@ class TypeDrawing:
                 element = self._named(element)
             return Array(element, self._random.choice([1, 2, 3, 4, 5]))
         if which < 0.78:
-            return Array(Number("char", "char", 1), self._random.choice([1, 4, 9, 16]))
+            return Array(arithmetic("char"), self._random.choice([1, 4, 9, 16]))
         if which < 0.88 and (complete := [it for it in self._complete() if not it.flexible]):
             return self._dressed(self._random.choice(complete))
         if which < 0.9 and wide:
@@ -97,16 +104,15 @@ class TypeDrawing:
         which = self._random.random()
         if which < 0.5:
             name = self._random.choice(list(INTEGERS))
-            return Number(name, "integer", INTEGERS[name])
+            return arithmetic(name)
         if which < 0.65:
-            return Number(self._random.choice(CHARACTERS), "char", 1)
+            return arithmetic(self._random.choice(CHARACTERS))
         if which < 0.8:
             return self._float()
         return self._enum()
 
     def _float(self) -> Number:
-        name = self._random.choice(list(FLOATS))
-        return Number(name, "float", FLOATS[name])
+        return arithmetic(self._random.choice(list(FLOATS)))
 
     def _enum(self) -> Enum:
         values = self._random.choice(_ENUMS)
@@ -125,7 +131,7 @@ class TypeDrawing:
         if which < 0.4:
             target = self._random.choice(self._family.roots)
         elif which < 0.55:
-            target = Number(self._random.choice(CHARACTERS), "char", 1)
+            target = arithmetic(self._random.choice(CHARACTERS))
         elif which < 0.7:
             target = self._plain()
         elif which < 0.76:

@@ -142,8 +142,7 @@ class Questions:
             name = "signed char" if name == "char" else name
             if not node.bits:
                 c = f"(({name}){node.c})"
-                found = "char" if to == 1 else "integer"
-                return self.expression(node, found, f"NUMBER({c})", text=f"({name}){node.text}")
+                return self.expression(node, "integer", f"NUMBER({c})", text=f"({name}){node.text}")
         return self.expression(node, kind, f"NUMBER({node.c})")
 
     def recast(self, node: Node, size: int) -> Expression:
@@ -154,8 +153,7 @@ class Questions:
         if which == "*":
             self.addressed(node)
             text, c = f"*({name} *)&{node.text}", f"*({name} *)&({node.c})"
-            kind = "char" if fewer == 1 else "integer"
-            return self.expression(node, kind, f"NUMBER({c})", text=text)
+            return self.expression(node, "integer", f"NUMBER({c})", text=text)
         signed = which == "s"
         name = name.replace("unsigned", "signed") if signed else name
         text = f"{node.text}:{which}{8 * fewer}"

@@ -82,6 +82,7 @@ def _smaller(failure: Failure) -> Iterator[Callable[[], None]]:
         if made.attribute:
             yield _set(made, "attribute", "")
     yield from _without(failure.family.declared)
+    yield from _without(failure.family.roots)
 
 
 def _without(items: list[Any]) -> Iterator[Callable[[], None]]:

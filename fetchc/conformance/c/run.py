@@ -14,7 +14,7 @@ from fetchc.conformance.errors import refused
 from fetchc.conformance.process import call, written
 from fetchc.record import Record
 
-__all__ = ["Build", "Stop", "Told", "run"]
+__all__ = ["Build", "Stop", "Told", "build_c", "run"]
 
 _BUILD_SECONDS, _RUN_SECONDS = 240, 60
 
@@ -56,14 +56,11 @@ class Told:
         self.values: dict[tuple[str, int], list[int | bytes]] = {}
 
 
-def run(source: str, build: Build, folder: Path) -> tuple[Path, Told]:
-    """Build and run a program in ``folder``.
-
-    Raises ConformanceError where the compiler does not take it (FC0802), or it does not run to
-    its end (FC0805).
-    """
+def build_c(source: str, build: Build, folder: Path) -> Path:
+    """Build a program in ``folder``; raises ConformanceError (FC0802) where there comes none."""
     file, binary = folder / ("drawn.cc" if build.plus else "drawn.c"), folder / "drawn"
     file.write_text(source)
+    binary.unlink(missing_ok=True)
     built = call(build.command(file, binary), folder, _BUILD_SECONDS)
     if built.status or not binary.exists():
         said = built.complaint or "it said nothing"
@@ -73,7 +70,16 @@ def run(source: str, build: Build, folder: Path) -> tuple[Path, Told]:
             "compile a C program by hand with these options, or name another compiler",
             f"the command is `{written(built.command)}`",
         )
-    done = call([str(binary)], folder, _RUN_SECONDS)
+    return binary
+
+
+def run(source: str, build: Build, folder: Path) -> tuple[Path, Told]:
+    """Build and run a program in ``folder``.
+
+    Raises ConformanceError as :func:`build_c`, or where it does not run to its end (FC0805).
+    """
+    binary = build_c(source, build, folder)
+    done = call([str(binary)], folder, _RUN_SECONDS, built=str(build))
     if done.status:
         raise refused(
             "FC0805",

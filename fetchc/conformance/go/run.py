@@ -54,6 +54,7 @@ def build_go(source: str, build: GoBuild, folder: Path) -> Path:
     """Build a program in ``folder``; raises ConformanceError where Go does not take it (FC0802)."""
     file, binary = folder / "drawn.go", folder / "drawn"
     file.write_text(source)
+    binary.unlink(missing_ok=True)
     line = build.line(file, binary)
     done = call(line, folder, _BUILD_SECONDS, build.environment)
     if done.status or not binary.exists():

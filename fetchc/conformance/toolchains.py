@@ -1,0 +1,134 @@
+"""The user's toolchains: what they are, and with which options they build what can be looked at."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+
+import fetchc
+from fetchc.conformance.c.run import Build, build_c
+from fetchc.conformance.errors import ConformanceError, refused
+from fetchc.conformance.go.run import KERNEL, GoBuild, build_go
+from fetchc.conformance.process import call
+from fetchc.record import Record
+
+__all__ = ["Toolchain", "c_toolchain", "go_toolchain", "here"]
+
+_C_OPTIONS = [
+    ("-O0", "-gdwarf-4"),
+    ("-O0", "-gdwarf-5", "-no-pie"),
+    ("-O2", "-gdwarf-4", "-no-pie"),
+    ("-O2", "-gdwarf-5"),
+]
+_GO_OPTIONS: list[tuple[str, ...]] = [(), ("-gcflags=-N -l",)]
+_C_TRIAL = "int asked(int given) { return given; }\nint main(void) { return asked(0); }\n"
+_GO_TRIAL = """package main
+
+//go:noinline
+func asked(given int) int { return given }
+func main() { asked(0) }
+"""
+_ANSWER_SECONDS = 30
+
+
+class Toolchain(Record):
+    """A compiler as it was ``name``d; ``left_out`` says which options it does not take, and why."""
+
+    name: str
+    version: str
+    language: str
+    builds: tuple[Build | GoBuild, ...]
+    left_out: tuple[str, ...]
+
+
+def here() -> None:
+    """Raise ConformanceError (FC0807) where the drawn programs cannot run."""
+    system, machine = platform.system(), platform.machine()
+    if (system, machine) != ("Linux", "x86_64"):
+        raise refused(
+            "FC0807",
+            f"the drawn programs run on Linux on x86-64, not on {system} on {machine}",
+            "run the suite on such a machine",
+        )
+
+
+def c_toolchain(command: str, folder: Path) -> Toolchain:
+    """A C compiler, or a C++ one where its name has ``++``; tried in ``folder``."""
+    version = call([command, "--version"], folder, _ANSWER_SECONDS)
+    plus = "++" in Path(command).name
+    trial = 'extern "C" ' * plus + _C_TRIAL
+    kept, left_out, errors = [], [], []
+    for options in _C_OPTIONS:
+        build = Build(command, options, plus)
+        try:
+            _looked_at(build_c(trial, build, folder), str(build), "asked", folder)
+            kept.append(build)
+        except ConformanceError as error:
+            errors.append(error)
+            left_out.append(f"{' '.join(options)}: {error.diagnostic.message}")
+    if not kept:
+        raise errors[0]
+    said = (version.output or version.errors).splitlines() or [command]
+    return Toolchain(command, said[0], "c++" if plus else "c", tuple(kept), tuple(left_out))
+
+
+def go_toolchain(command: str, folder: Path) -> Toolchain:
+    """A Go toolchain by its ``go`` command or its GOROOT; tried in ``folder``."""
+    if os.path.isdir(command):
+        command = os.path.join(command, "bin", "go")
+    environment = _go_environment(folder)
+    said = call([command, "version"], folder, _ANSWER_SECONDS, environment)
+    known = re.search(r"go version go(\d+)\.(\d+)\S*", said.output)
+    if said.status or known is None:
+        raise refused(
+            "FC0801",
+            f"`{command}` does not say which Go it is: {said.complaint or said.ending}",
+            "name the command `go` of a toolchain, or its GOROOT",
+        )
+    version = int(known[1]), int(known[2])
+    kept, left_out, errors = [], [], []
+    for options in _GO_OPTIONS:
+        build = GoBuild(command, version, options, environment)
+        try:
+            _looked_at(build_go(_GO_TRIAL, build, folder), str(build), "main.asked", folder)
+            kept.append(build)
+        except ConformanceError as error:
+            errors.append(error)
+            left_out.append(f"{' '.join(options) or 'no options'}: {error.diagnostic.message}")
+    if not kept:
+        raise errors[0]
+    return Toolchain(command, said.output.strip(), "go", tuple(kept), tuple(left_out))
+
+
+def _go_environment(folder: Path) -> dict[str, str]:
+    # Of the user's settings only where things are; nothing is fetched, no other Go is taken.
+    kept = ("PATH", "HOME", "GOROOT", "GOCACHE", "TMPDIR", "XDG_CACHE_HOME")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    if "HOME" not in environment:
+        environment.setdefault("GOCACHE", str(folder / "cache"))
+    return environment | {
+        **{"GOPATH": str(folder / "gopath"), "GO111MODULE": "off", "GOPROXY": "off"},
+        **{"GOFLAGS": "", "GOTOOLCHAIN": "local", "GOTELEMETRY": "off", "CGO_ENABLED": "0"},
+        **{"GOOS": "linux", "GOARCH": "amd64"},
+    }
+
+
+def _looked_at(binary: Path, build: str, function: str, folder: Path) -> None:
+    # The trial program has to run, and fetchc to read one expression of it.
+    done = call([str(binary)], folder, _ANSWER_SECONDS, built=build)
+    if done.status:
+        raise refused(
+            "FC0805",
+            f"a program built by `{build}` {done.ending}",
+            "run a program of this compiler by hand",
+        )
+    try:
+        fetchc.open(str(binary)).probe(function, kernel=KERNEL).compile("given")
+    except (fetchc.CompileError, fetchc.DebugInfoError) as error:
+        raise refused(
+            "FC0804",
+            f"fetchc finds no debug information in what `{build}` builds: {error}",
+            "look with `readelf --debug-dump=info` at what the compiler writes with `-g`",
+        ) from error
