@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import fetchc.check.indices
 from fetchc.conformance.c.ask import layouts
 from fetchc.conformance.c.check import Failure, check
+from fetchc.conformance.c.family import Family
 from fetchc.conformance.c.program import Probe
 from fetchc.conformance.c.reduce import reduced, reproducer
 from fetchc.conformance.c.run import Build
-from fetchc.conformance.c.types import Family
 from fetchc.conformance.reading import Change
 from fetchc.conformance.results import Tally
 from fetchc.ir.decode import Decode

@@ -6,8 +6,9 @@ from random import Random
 
 from fetchc.conformance.c.draw import draw, draw_signatures
 from fetchc.conformance.c.expressions import Root
+from fetchc.conformance.c.family import Family, Variable
 from fetchc.conformance.c.program import Probe
-from fetchc.conformance.c.types import Family, Pointer, Reference, Variable, resolved, short
+from fetchc.conformance.c.types import Pointer, Reference, resolved, short
 from fetchc.conformance.c.walks import leaves, walk
 
 __all__ = ["layouts", "signatures"]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import fetchc
 from fetchc.conformance.c.expressions import Expression
+from fetchc.conformance.c.family import Family
 from fetchc.conformance.c.program import STAGES, Probe, c_source
 from fetchc.conformance.c.refusals import Refusals
 from fetchc.conformance.c.run import Build, Told, run
-from fetchc.conformance.c.types import Family
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.reading import Change, as_it_is, fetched
 from fetchc.conformance.results import LIMITS, Tally

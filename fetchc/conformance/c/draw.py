@@ -16,17 +16,15 @@ from fetchc.conformance.c.draw_types import (
     TypeDrawing,
     arithmetic,
 )
+from fetchc.conformance.c.family import Family, Signature, Variable
 from fetchc.conformance.c.types import (
     Array,
     CType,
-    Family,
     Member,
     Number,
     Pointer,
     Reference,
-    Signature,
     Struct,
-    Variable,
     Void,
     careful,
     resolved,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
+from fetchc.conformance.c.family import Family
 from fetchc.conformance.c.types import (
     Alias,
     Array,
     Code,
     CType,
     Enum,
-    Family,
     Member,
     Number,
     Pointer,

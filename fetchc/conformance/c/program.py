@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from fetchc.conformance.c.expressions import Expression
+from fetchc.conformance.c.family import Family, Variable
 from fetchc.conformance.c.prologue import PROLOGUE, spy
 from fetchc.conformance.c.types import (
     Code,
     CType,
-    Family,
     Number,
     Pointer,
     Reference,
     Struct,
-    Variable,
     Void,
     careful,
     declare,

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fetchc.conformance.c.check import Failure, check
+from fetchc.conformance.c.family import Family
 from fetchc.conformance.c.program import Probe, c_source
 from fetchc.conformance.c.run import Build
-from fetchc.conformance.c.types import Alias, CType, Family, Struct, declare, resolved
+from fetchc.conformance.c.types import Alias, CType, Struct, declare, resolved
 from fetchc.conformance.process import written
 from fetchc.conformance.reading import Change, as_it_is
 from fetchc.conformance.results import Reproducer

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from fetchc.conformance.c.expressions import Expression
+from fetchc.conformance.c.family import Family
 from fetchc.conformance.c.program import Probe
 from fetchc.conformance.c.run import Build, Told
-from fetchc.conformance.c.types import Array, CType, Family, Member, Number, Struct, resolved
+from fetchc.conformance.c.types import Array, CType, Member, Number, Struct, resolved
 from fetchc.conformance.results import LIMITS
 from fetchc.diag.model import Diagnostic
 
