@@ -29,8 +29,9 @@ class Listed(Record):
     """An event with its definitions, as the kernel lists them.
 
     ``owner`` is ``added`` (then ``kept`` says what for), ``session``, ``stale`` (a session's that
-    is gone) or ``other``. ``enabled`` is the state in the top instance; None where it has no such
-    event. ``hits`` counts those while it was enabled anywhere, None where it is not known.
+    is gone) or ``other``. ``enabled`` is the state in the top instance, or in the session's; None
+    where there is no such event. ``hits`` counts those while it was enabled anywhere, None where
+    it is not known.
     """
 
     group: str
@@ -126,10 +127,15 @@ def _hits(tracefs: Tracefs) -> dict[tuple[str, str], int]:
 
 
 def _enabled(tracefs: Tracefs, group: str, event: str) -> bool | None:
-    try:
-        return tracefs.read("events", group, event, "enable").startswith("1")
-    except FileNotFoundError:
-        return None
+    # A session enables its events in its own instance only.
+    below = ("events", group, event, "enable")
+    states = []
+    for path in (below, ("instances", group, *below)):
+        try:
+            states.append(tracefs.read(*path).startswith("1"))
+        except FileNotFoundError:
+            continue
+    return any(states) if states else None
 
 
 def _switch(tracefs: Tracefs, group: str, event: str, on: bool) -> None:

@@ -44,8 +44,11 @@ def test_sessions_live_or_are_stale(tmp_path: Path) -> None:
     process, _, number = living.rpartition("_")
     dead = f"{process}1_{number}"
     lines = [f"p:{living}/e /bin/true:0x10", f"p:{dead}/e /bin/true:0x10"]
+    enabled(tmp_path, f"{living}/e", "0\n")
+    enabled(tmp_path / "instances" / living, f"{living}/e", "1\n")
+    enabled(tmp_path, f"{dead}/e", "0\n")
     found = definitions(tracefs(tmp_path, lines, []), [])
-    assert [one.owner for one in found] == ["session", "stale"]
+    assert [(one.owner, one.enabled) for one in found] == [("session", True), ("stale", False)]
     assert f"_{os.getpid()}_" in living
 
 
