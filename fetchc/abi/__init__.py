@@ -15,6 +15,7 @@ from fetchc.abi.places import (
     result_places,
     told_at_its_position,
     told_in_full,
+    told_one_by_one,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "result_places",
     "told_at_its_position",
     "told_in_full",
+    "told_one_by_one",
 ]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Shape = int | tuple["Shape", ...]
 
-__all__ = ["at_its_position", "parse", "shapes"]
+__all__ = ["at_its_position", "equal", "least_bytes", "parse", "shapes"]
 
 _OPEN, _CLOSE, _MORE, _FAR = 0xFE, 0xFD, 0xFC, 0xFB
 # A shape is the size of a number or what an aggregate holds, in order; or one of these:
@@ -86,6 +86,20 @@ def at_its_position(told: Sequence[Shape], listed: Sequence[Shape], position: in
         while at >= 0 and not _agree(told[at], listed[index]):
             at -= 1
     return at == position and all(map(_agree, told[:position], listed[:position]))
+
+
+def equal(told: Shape, listed: Shape) -> bool:
+    """Whether both are told in full and are the same."""
+    if isinstance(told, tuple) and isinstance(listed, tuple):
+        return len(told) == len(listed) and all(map(equal, told, listed))
+    return told == listed and told not in (_ANY, _REST)
+
+
+def least_bytes(shape: Shape) -> int:
+    """Bytes that a value of the shape takes at least: its numbers, without what is between."""
+    if isinstance(shape, tuple):
+        return sum(map(least_bytes, shape))
+    return max(shape, 0)
 
 
 def _agree(told: Shape, listed: Shape) -> bool:

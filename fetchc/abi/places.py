@@ -25,6 +25,7 @@ __all__ = [
     "result_places",
     "told_at_its_position",
     "told_in_full",
+    "told_one_by_one",
 ]
 
 
@@ -108,6 +109,30 @@ def told_at_its_position(
         whole = len(told[0]) == last + 1
         return whole and (last < 0 or at_its_position(told[0], listed[1:], last))
     return at_its_position(told[0], listed, index)
+
+
+def told_one_by_one(
+    program: Program, convention: Convention, function: Function, position: int, hidden: int
+) -> bool:
+    """Whether Go's run-time tables list the parameters one by one up to that position.
+
+    Of a call that they do not tell of in full, but whose parameters are known to take no more
+    than ``hidden`` bytes beyond those listed: none that is told of may be so small.
+    """
+    from fetchc.abi.go_stream import equal, least_bytes, parse, shapes
+    from fetchc.abi.signature import passed
+
+    stream = program.argument_stream(function)
+    told = None if stream is None else parse(stream)
+    call = passed(program, convention, function, program.parameters(function))
+    index = call.positions[position]
+    listed = shapes(program, call.parameters)
+    if told is None or listed is None or not isinstance(index, int) or "[" in function.symbol:
+        return False
+    first, same = told[0][: index + 1], listed[: index + 1]
+    if len(first) != len(same) or not all(map(equal, first, same)):
+        return False
+    return all(least_bytes(shape) > hidden for shape in first)
 
 
 def told_in_full(program: Program, convention: Convention, function: Function) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fetchc.target.model import Convention
     from fetchc.units import TypeId
 
-__all__ = ["Passed", "dictionary_position", "passed"]
+__all__ = ["Passed", "dictionary_position", "missing_receiver", "passed"]
 
 _DICTIONARY = ".dict"
 
@@ -24,6 +24,9 @@ _DICTIONARY = ".dict"
 # f.gowrap1, f.deferwrap1, and method values (-fm).
 # Source: Go, src/cmd/compile/internal/ir/func.go (closureName).
 _CLOSURE = r"(?:\.func\d+|-range\d+|\.gowrap\d+|\.deferwrap\d+)(?:[.-]\w+)*$|-fm$"
+
+_LITERAL = "func"  # of closures, whose names are func1, func2, ...
+_LISTS_RECEIVERS = (1, 22)  # and later, also those without a name
 
 # type:.eq.T, type..hash.T: made for a type, not written.
 _MADE = ("type:.", "type..")
@@ -62,6 +65,9 @@ def passed(
     if go and not any(variable.name == _DICTIONARY for variable in variables):
         dictionary = dictionary_position(function)
     stopped = dictionary if isinstance(dictionary, Absent) else None
+    receiver = missing_receiver(program, function, variables) if go else None
+    if receiver is not None:
+        parameters.append(receiver)
     for variable in variables:
         if variable.kind == "result":
             positions.append(len(results))
@@ -112,6 +118,38 @@ def dictionary_position(function: Function) -> int | Absent | None:
     if version is None:
         return Absent("FC0401", "the Go version, which places the hidden dictionary, is not known")
     return 1 if version >= (1, 20) else 0
+
+
+def missing_receiver(
+    program: Program, function: Function, variables: tuple[Variable, ...]
+) -> TypeId | None:
+    """The type of a Go method's receiver that the debug information leaves out, None elsewhere.
+
+    Up to Go 1.21 it does where the receiver has no name, as in every wrapper that the compiler
+    makes around a promoted method. Its first parameter is then of another type.
+    """
+    version = go_version(function.producer)
+    if version is None or version >= _LISTS_RECEIVERS or "[" in function.symbol:
+        return None
+    start = function.symbol.rfind("/") + 1
+    package, _, declared = function.symbol[start:].partition(".")
+    package = function.symbol[:start] + package
+    holder, _, method = declared.rpartition(".")
+    # A method is the last part and no closure: f.func1, init.0, f-fm.
+    if not holder or "-" in method or not method.replace("_", "a").isalnum():
+        return None
+    pointed = holder.startswith("(*") and holder.endswith(")")
+    name = holder[2:-1] if pointed else holder
+    if "." in name or method[:1].isdecimal() or method.startswith(_LITERAL):
+        return None
+    wanted = f"{'*' * pointed}{package}.{name}"
+    first = next((one.type for one in variables if one.kind != "result"), None)
+    if first is not None and getattr(program.type(first), "name", "") == wanted:
+        return None
+    if pointed:
+        return _word(program)
+    found = program.types_named(wanted, function)
+    return found[0] if len(found) == 1 else None
 
 
 def _without_brackets(name: str) -> str:

@@ -103,10 +103,10 @@ def _is_listed_in_full(
     position: int,
 ) -> bool:
     # Whether nothing that shifts parameters[position] can be missing from the list.
-    from fetchc.abi import call_layout, convention_for, told_at_its_position
+    from fetchc.abi import call_layout, convention_for, told_at_its_position, told_one_by_one
     from fetchc.check.go_signature import counted_by_results
 
-    counted = counted_by_results(function, parameters)
+    counted = counted_by_results(site.program, function, parameters)
     if counted:
         return True
     program, place = site.program, places[position]
@@ -118,6 +118,8 @@ def _is_listed_in_full(
     layout = call_layout(program, convention, function)
     if layout is not None and layout.total == program.argument_bytes(function):
         if layout.unused == 0:
+            return True
+        if registers and told_one_by_one(program, convention, function, position, layout.unused):
             return True
         if isinstance(place, InMemory):
             if not registers:

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
     from fetchc.program.model import Function, Variable
+    from fetchc.program.protocol import Program
 
 __all__ = ["counted_by_results", "lists_every_parameter"]
 
@@ -24,7 +25,7 @@ def lists_every_parameter(site: Site, function: Function) -> bool:
     from fetchc.abi import call_layout, convention_for, told_in_full
 
     variables = site.program.parameters(function)
-    counted = counted_by_results(function, variables)
+    counted = counted_by_results(site.program, function, variables)
     if counted is not None:
         return counted
     convention = convention_for(site.program, function)
@@ -35,13 +36,16 @@ def lists_every_parameter(site: Site, function: Function) -> bool:
     return layout is not None and layout.unused == 0 and layout.total == total
 
 
-def counted_by_results(function: Function, variables: tuple[Variable, ...]) -> bool | None:
+def counted_by_results(
+    program: Program, function: Function, variables: tuple[Variable, ...]
+) -> bool | None:
     """What the first result without a name says: up to Go 1.16 it is named by the parameters.
 
     It is ``~r3`` (``~b3`` for a blank one) behind three parameters, the receiver not counted.
     None where it says nothing. Source: Go 1.15, cmd/compile/internal/gc/dcl.go (funcargs).
     """
     from fetchc.abi import go_version
+    from fetchc.abi.signature import missing_receiver
 
     version = go_version(function.producer)
     unnamed = [one.name for one in variables if one.kind == "result" and one.name[:1] == "~"]
@@ -52,6 +56,8 @@ def counted_by_results(function: Function, variables: tuple[Variable, ...]) -> b
     if unnamed[0][1:2] not in ("r", "b") or not number.isdecimal():
         return None
     listed = sum(one.kind != "result" for one in variables)
+    if receivers and missing_receiver(program, function, variables) is not None:
+        receivers = 0
     return int(number) == listed - receivers
 
 

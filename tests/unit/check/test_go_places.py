@@ -192,3 +192,13 @@ def test_beyond_the_stream_the_size_proves_a_list_of_words(tmp_path: Path) -> No
     assert fetched(whole, "p0", "p8", "p9") == ["%ax:s64", "%r11:s64", "+8(%sp):s64"]
     more = probe(tmp_path, REGISTERS, listed, 104, stream)
     assert fetched(more, "p0", "p8", "p9") == ["FC0407"] * 3
+
+
+def test_a_long_list_is_told_one_by_one_where_nothing_so_small_hides(tmp_path: Path) -> None:
+    # 4 bytes behind the last one belong to nothing: no number told of is so small.
+    listed = [parameter(f"p{index}", "int") for index in range(11)] + [parameter("q", "int8")]
+    stream = b"".join(bytes([8 * index, 8]) for index in range(10)) + b"\xfc" + ENDED
+    at = probe(tmp_path, REGISTERS, listed, 96, stream)
+    assert fetched(at, "p0", "p8", "p9") == ["%ax:s64", "%r11:s64", "+8(%sp):s64"]
+    # One more of its size could hide behind those that are told of, and shift it.
+    assert fetched(at, "q") == ["FC0407"]

@@ -5,16 +5,24 @@ from __future__ import annotations
 import pytest
 
 from fetchc.check.go_signature import counted_by_results
-from fetchc.program.model import Function, Variable
-from fetchc.units import Address, ByteSize, DieOffset, TypeId
+from fetchc.program.model import Variable
+from fetchc.program.types import IntType, PointerType
+from fetchc.units import ByteSize, DieOffset, TypeId
+from tests.support.types import TypeTable, function
 
 OLD, NEW = "Go cmd/compile go1.15.15", "Go cmd/compile go1.22.10; regabi"
 
 
-def function(symbol: str, producer: str = OLD) -> Function:
-    return Function(
-        symbol, symbol, Address(0x401000), ByteSize(16), DieOffset(1), "go", producer, True
-    )
+def counted(
+    symbol: str, listed: tuple[Variable, ...], producer: str = OLD, receiver: str = ""
+) -> bool | None:
+    types = TypeTable()
+    package, _, rest = symbol.rpartition("/")[2].partition(".(*")
+    whole = symbol[: symbol.rfind("/") + 1] + package
+    name = receiver or (f"*{whole}.{rest.partition(')')[0]}" if rest else symbol.rpartition(".")[0])
+    types.add(IntType("int", ByteSize(8), True))
+    types.add(PointerType(name, ByteSize(8), TypeId(0)))
+    return counted_by_results(types.program, function(symbol, "go", producer, symbol), listed)
 
 
 def variables(parameters: int, *results: str) -> tuple[Variable, ...]:
@@ -48,17 +56,24 @@ def variables(parameters: int, *results: str) -> tuple[Variable, ...]:
 def test_the_number_counts_parameters(
     symbol: str, listed: int, result: str, said: bool | None
 ) -> None:
-    assert counted_by_results(function(symbol), variables(listed, result)) is said
+    assert counted(symbol, variables(listed, result)) is said
 
 
 def test_named_results_say_nothing() -> None:
-    assert counted_by_results(function("main.f"), variables(1, "n", "err")) is None
-    assert counted_by_results(function("main.f"), variables(1)) is None
+    assert counted("main.f", variables(1, "n", "err")) is None
+    assert counted("main.f", variables(1)) is None
 
 
 def test_the_first_of_them_counts() -> None:
-    assert counted_by_results(function("main.f"), variables(1, "n", "~r1", "~r2")) is True
+    assert counted("main.f", variables(1, "n", "~r1", "~r2")) is True
 
 
 def test_later_versions_count_from_zero() -> None:
-    assert counted_by_results(function("main.f", NEW), variables(3, "~r3")) is None
+    assert counted("main.f", variables(3, "~r3"), NEW) is None
+
+
+def test_a_receiver_that_is_not_listed_does_not_count() -> None:
+    # func (*server) handle(a, b int) int
+    listed = variables(2, "~r2")
+    assert counted("main.(*server).handle", listed, receiver="int") is True
+    assert counted("main.(*server).handle", variables(1, "~r2"), receiver="int") is False
