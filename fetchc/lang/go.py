@@ -8,6 +8,7 @@ from fetchc.program.types import (
     ChannelType,
     FunctionType,
     MapType,
+    NamedType,
     PointerType,
     QualifiedType,
     SliceType,
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GO", "package_of"]
 
+# What the compiler calls the types of a generic body's parameters; behind it is their shape.
+# Source: Go, src/cmd/internal/dwarf/dwarf.go (DictIndex).
+_OF_SHAPE = ".param"
 _DEEPEST = 64  # hops of a type's name; only a cyclic, hostile type has more
 
 
@@ -49,6 +53,8 @@ def spell(program: Program, type_id: TypeId) -> str:
                 prefix += "[]"
                 type_id = element
             case QualifiedType(target=target):
+                type_id = target
+            case NamedType(name=name, target=target) if name.startswith(_OF_SHAPE):
                 type_id = target
             case FunctionType():
                 return prefix + (made.name or "func()")
