@@ -107,4 +107,6 @@ TITLES = {
     "FC0903": "the file has no debug information",
     "FC0904": "the debug information is malformed",
     "FC0905": "the debug information uses something that fetchc does not read",
+    "FC0906": "the image has no code that a probe can be set on",
+    "FC0907": "an assembly that the image refers to is not found",
 }

@@ -1,0 +1,1 @@
+"""Images of .NET: portable executables with metadata, and the native code inside them."""

@@ -1,0 +1,226 @@
+"""One assembly: an image with its metadata, and what is asked of both together."""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dotnet.metadata import Token, metadata_of
+from fetchc.debuginfo.dotnet.pe import Pe, map_file
+from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun, native_header
+from fetchc.debuginfo.dotnet.signatures import SignatureReader
+from fetchc.diag.errors import DebugInfoError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.dotnet.signatures import MethodSignature, Signature
+
+__all__ = ["Assembly"]
+
+MOST_NESTED = 64
+INDEX_AFTER = 8  # questions for a type by name; an index costs as much as 20 of them
+# How ManagedNativeHeader begins. Source: dotnet/coreclr 2.1, src/inc/corcompile.h (NGEN images).
+KINDS = {b"RTR\0": "ReadyToRun", b"NGE\0": "fragile"}
+
+
+class Assembly:
+    """An image as its metadata describes it; ``native`` is None where it has no ReadyToRun code.
+
+    ``kind`` is of its code: ReadyToRun, fragile (images of .NET Core 2 that fit one build of the
+    runtime), or IL. Raises DebugInfoError FC0901, FC0902, FC0904.
+    """
+
+    __slots__ = (
+        "_asked", "_enclosing", "_layouts", "_names", "_offsets", "_parents", "_rows", "image",
+        "kind", "metadata", "name", "native", "path", "version",
+    )  # fmt: skip
+
+    def __init__(self, path: str, image: Pe | None = None) -> None:
+        self.path = path
+        self.image = Pe(path, map_file(path)) if image is None else image
+        self.metadata = metadata_of(self.image)
+        found = native_header(self.image)
+        self.kind = "IL" if found is None else KINDS.get(found[0], "unknown")
+        self.native = ReadyToRun(self.image) if self.kind == "ReadyToRun" else None
+        self.name = ""
+        self.version: tuple[int, ...] = (0, 0, 0, 0)
+        if self.metadata.count("Assembly"):
+            row = self.metadata.row("Assembly", 1)
+            self.name, self.version = self.metadata.text(row[7]), row[1:5]
+        self._names: dict[int, str] = {}
+        self._asked = 0
+        self._rows: dict[str, int] | None = None
+        self._enclosing: dict[int, int] | None = None
+        self._layouts: dict[int, tuple[int, int]] | None = None
+        self._offsets: dict[int, int] | None = None
+        self._parents: dict[int, list[tuple[Token, int]]] | None = None
+
+    def broken(self, what: str) -> DebugInfoError:
+        """A located FC0904 for ``raise``."""
+        return DebugInfoError("FC0904", self.path, what, "metadata")
+
+    # --- types
+
+    def enclosing(self, row: int) -> int:
+        """The type that a nested one is declared in; 0 of others."""
+        if self._enclosing is None:
+            rows = self.metadata.rows("NestedClass")
+            self._enclosing = {inner: outer for inner, outer in rows}  # noqa: C416 - of two columns
+        return self._enclosing.get(row, 0)
+
+    def type_name(self, row: int) -> str:
+        """``System.Collections.Generic.List`1+Enumerator``."""
+        found = self._names.get(row)
+        if found is None:
+            found = self._names[row] = self._type_name(row)
+        return found
+
+    def _type_name(self, row: int) -> str:
+        parts: list[str] = []
+        for _ in range(MOST_NESTED):
+            columns = self.metadata.row("TypeDef", row)
+            outer = self.enclosing(row)
+            name = self.metadata.text(columns[1])
+            if not outer:
+                namespace = self.metadata.text(columns[2])
+                return "+".join([f"{namespace}.{name}" if namespace else name, *parts])
+            parts.insert(0, name)
+            row = outer
+        raise self.broken(f"types nested more than {MOST_NESTED} deep")
+
+    def type_named(self, name: str) -> int:
+        """The row of the type of that whole name (with ``+`` of nested ones); 0 if none."""
+        self._asked += 1
+        if self._asked > INDEX_AFTER:
+            if self._rows is None:
+                every = range(1, self.metadata.count("TypeDef") + 1)
+                self._rows = {self.type_name(row): row for row in reversed(every)}
+            return self._rows.get(name, 0)
+        short = name.rpartition("+")[2] if "+" in name else name.rpartition(".")[2]
+        for row in self.types_called(short):
+            if self.type_name(row) == name:
+                return row
+        return 0
+
+    def types_called(self, short: str, then: bytes = b"\0") -> list[int]:
+        """Rows of the types whose own name begins with ``short`` and goes on with ``then``."""
+        offsets = self.metadata.names_at(short, then)
+        rows = self.metadata.rows("TypeDef")
+        return [number for number, row in enumerate(rows, 1) if row[1] in offsets]
+
+    def forwarded(self, name: str) -> str:
+        """The assembly that a type was moved to, by its whole name; empty if none was."""
+        outermost = name.partition("+")[0]
+        namespace, _, short = outermost.rpartition(".")
+        offsets = self.metadata.names_at(short)
+        for row in self.metadata.rows("ExportedType"):
+            if row[2] in offsets and self.metadata.text(row[3]) == namespace:
+                token = self.metadata.coded("Implementation", row[4])
+                if token.table == "AssemblyRef":
+                    return self.reference(token.number)
+        return ""
+
+    def reference(self, row: int) -> str:
+        """The name of a referenced assembly."""
+        return self.metadata.text(self.metadata.row("AssemblyRef", row)[6])
+
+    def type_parameters(self, row: int) -> int:
+        """How many type parameters a type has; those of its enclosing types are counted in."""
+        _, mark, digits = self.metadata.text(self.metadata.row("TypeDef", row)[1]).rpartition("`")
+        own = int(digits) if mark and digits.isdecimal() and len(digits) < 4 else 0
+        outer = self.enclosing(row)
+        return own + (self.type_parameters(outer) if outer else 0)
+
+    def class_layout(self, row: int) -> tuple[int, int]:
+        """The packing and size that a type states; 0 where it does not."""
+        if self._layouts is None:
+            rows = self.metadata.rows("ClassLayout")
+            self._layouts = {owner: (pack, size) for pack, size, owner in rows}
+        return self._layouts.get(row, (0, 0))
+
+    # --- fields
+
+    def fields(self, row: int) -> list[int]:
+        """Rows of the instance fields of a type, in the order of their declaration."""
+        span = self.metadata.span("TypeDef", row, 4, "Field")
+        return [each for each in span if not self.metadata.row("Field", each)[0] & 0x10]
+
+    def field_name(self, row: int) -> str:
+        """The name of a field."""
+        return self.metadata.text(self.metadata.row("Field", row)[1])
+
+    def field_type(self, row: int) -> Signature:
+        """The type of a field."""
+        return SignatureReader(
+            self.metadata, self.metadata.blob(self.metadata.row("Field", row)[2])
+        ).field()
+
+    def field_offset(self, row: int) -> int:
+        """The offset that a field of explicit layout states."""
+        if self._offsets is None:
+            self._offsets = {field: at for at, field in self.metadata.rows("FieldLayout")}
+        if row not in self._offsets:
+            raise self.broken(f"field {row} of an explicit layout has no offset")
+        return self._offsets[row]
+
+    def constant(self, row: int) -> bytes | None:
+        """The value of a constant field, as it is stored."""
+        for _, parent, value in self.metadata.rows("Constant"):
+            if self.metadata.coded("HasConstant", parent) == Token("Field", row):
+                return self.metadata.blob(value)
+        return None
+
+    # --- methods
+
+    def methods(self, row: int) -> range:
+        """Rows of the methods of a type."""
+        return self.metadata.span("TypeDef", row, 5, "MethodDef")
+
+    def method_name(self, row: int) -> str:
+        """The name of a method."""
+        return self.metadata.text(self.metadata.row("MethodDef", row)[3])
+
+    def method_signature(self, row: int) -> MethodSignature:
+        """The signature of a method."""
+        blob = self.metadata.blob(self.metadata.row("MethodDef", row)[4])
+        return SignatureReader(self.metadata, blob).method()
+
+    def parameter_names(self, row: int) -> dict[int, str]:
+        """Names of a method's parameters by their position, from 1; some may be missing."""
+        span = self.metadata.span("MethodDef", row, 5, "Param")
+        rows = [self.metadata.row("Param", each) for each in span]
+        return {sequence: self.metadata.text(name) for _, sequence, name in rows}
+
+    def owner(self, method: int) -> int:
+        """The type that declares a method."""
+        low, high = 1, self.metadata.count("TypeDef")
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.metadata.row("TypeDef", middle)[5] <= method:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    # --- attributes
+
+    def attribute(self, row: int, name: str) -> bytes | None:
+        """The value of the first attribute of that whole name on a type; None if none."""
+        if self._parents is None:
+            self._parents = {}
+            for parent, kind, value in self.metadata.rows("CustomAttribute"):
+                owner = self.metadata.coded("HasCustomAttribute", parent)
+                if owner.table == "TypeDef":
+                    found = self.metadata.coded("CustomAttributeType", kind)
+                    self._parents.setdefault(owner.number, []).append((found, value))
+        for constructor, value in self._parents.get(row, ()):
+            if self._constructed(constructor) == name:
+                return self.metadata.blob(value)
+        return None
+
+    def _constructed(self, constructor: Token) -> str:
+        if constructor.table == "MethodDef":
+            return self.type_name(self.owner(constructor.number))
+        parent = self.metadata.row("MemberRef", constructor.number)[0]
+        token = self.metadata.coded("MemberRefParent", parent)
+        if token.table != "TypeRef":
+            return ""
+        _, name, namespace = self.metadata.row("TypeRef", token.number)
+        return f"{self.metadata.text(namespace)}.{self.metadata.text(name)}"

@@ -1,0 +1,102 @@
+"""What runtimes of .NET do with objects: data of targets/runtime/dotnet by name and version."""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+from fetchc.target.load import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = ["ArrayPlaces", "LayoutRules", "Runtime", "StringPlaces", "runtime"]
+
+
+class LayoutRules(Record):
+    """How a runtime lays out the fields of classes and structures; sizes are bytes.
+
+    ``algorithm``: ``coreclr`` sorts fields by size, ``mono`` keeps their order. Sequential layout
+    may ask that structures among the fields have it too (``sequential_needs_sequential_members``).
+    Where fields are sorted, a structure among them is aligned to ``structure_alignment`` at the
+    least and takes a multiple of ``structure_size_multiple``. ``greatest_alignment`` is the
+    packing where none is stated. ``vectors`` are types whose size the runtime itself knows:
+    ``vector_bytes``; whether that is their alignment says ``vectors_aligned``.
+    ``base_rounds_across_modules``: in precompiled images, fields begin at a multiple of 8 where
+    the layout of a base depends on another module.
+    """
+
+    algorithm: str
+    sequential_needs_sequential_members: bool
+    structure_alignment: int
+    structure_size_multiple: int
+    greatest_alignment: int
+    vectors: frozenset[str]
+    vectors_aligned: bool
+    inline_arrays: bool
+    base_rounds_across_modules: bool
+    vector_bytes: Mapping[str, int]
+
+
+class StringPlaces(Record):
+    """Offsets of a string's length (in UTF-16 units, 4 bytes) and of its text."""
+
+    length: int
+    text: int
+
+
+class ArrayPlaces(Record):
+    """Offsets in an array: of its length (4 bytes) and of its elements.
+
+    Of several dimensions, ``lengths`` is where the length of each is, None where a pointer leads
+    to them, and elements begin ``elements_per_dimension`` bytes later for each dimension.
+    """
+
+    length: int
+    elements: int
+    lengths: int | None
+    elements_per_dimension: int
+
+
+class Runtime(Record):
+    """One version of a runtime. ``fields`` is the offset of an object's first field.
+
+    ``sequences``: of types that hold counted elements, the member of the count and that of the
+    elements. ``properties``: of types, properties and the members behind them.
+    """
+
+    name: str
+    version: tuple[int, int]
+    fields: int
+    string: StringPlaces
+    array: ArrayPlaces
+    layout: LayoutRules
+    sequences: Mapping[str, tuple[str, str]]
+    properties: Mapping[str, Mapping[str, str]]
+
+
+def runtime(name: str, version: tuple[int, int]) -> Runtime:
+    """The runtime ``coreclr`` or ``mono`` in a version; CompileError FC0905 if unknown."""
+    raw = table(f"runtime/dotnet/{name}")
+    rules: dict[str, Any] = {}
+    for step in raw["layout"]:
+        if tuple(step["since"]) <= version:
+            rules.update(step)
+    rules.pop("since")
+    rules["vectors"] = frozenset(rules["vectors"])
+    array = raw["array"]
+    return Runtime(
+        name=name,
+        version=version,
+        fields=raw["object"]["fields"],
+        string=StringPlaces(raw["string"]["length"], raw["string"]["text"]),
+        array=ArrayPlaces(
+            array["length"],
+            array["elements"],
+            array.get("lengths"),
+            array.get("elements_per_dimension", 0),
+        ),
+        layout=LayoutRules(**rules, vector_bytes=raw.get("vector_bytes", {})),
+        sequences={kind: (count, items) for kind, (count, items) in raw["sequences"].items()},
+        properties=raw["properties"],
+    )
