@@ -92,6 +92,7 @@ TITLES = {
     "FC0713": "the kernel has other numbers for the processes",
     "FC0751": "the filter does not parse",
     "FC0752": "the filter compares a value with what it cannot be",
+    "FC0714": "the kernel has no probes of its own functions",
     "FC0753": "the program cannot be run",
     "FC0755": "the number of functions is not one that can be traced",
     "FC0756": "a histogram of something that is not a number",

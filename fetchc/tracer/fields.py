@@ -45,12 +45,16 @@ _CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_pro
 
 
 class _Block(Record):
-    """``size`` bytes of memory, from ``offset`` on ``base``, that ``field`` begins with."""
+    """``size`` bytes of memory, from ``offset`` on ``base``, that ``field`` begins with.
+
+    ``user``: of the program that a probe of the kernel finds running.
+    """
 
     base: Value
     offset: int
     size: int
     field: str
+    user: bool
 
     def has(self, offset: int, size: int) -> bool:
         """Whether ``size`` bytes from ``offset`` on are all in it."""
@@ -115,7 +119,7 @@ class Fields:
         base, offset = _place(fetch.value)
         size = fixed_bytes(fetch.store)
         for block in self._blocks:
-            if block.base == base and block.has(offset, size):
+            if block.base == base and block.has(offset, size) and block.user == fetch.value.user:
                 return block.field, offset - block.offset, size
         return None
 
@@ -127,14 +131,14 @@ class Fields:
         """
         base, offset = _place(value)
         for block in self._blocks:
-            if block.base == base and block.has(offset, size):
+            if block.base == base and block.has(offset, size) and block.user == value.user:
                 return block.field, offset - block.offset
         first = ""
         for low, store in _chunks(size):
             # Never a field that is there already: that would tear the row apart.
             name = self._new(for_kernel(Fetch(_moved(value, low), store), self._kernel))
             first = first or name
-        self._blocks.append(_Block(base, offset, size, first))
+        self._blocks.append(_Block(base, offset, size, first, value.user))
         return first, 0
 
     def guards(self, value: Value) -> tuple[Guard, ...]:
@@ -144,25 +148,27 @@ class Fields:
             loads.append(value)
             value = value.base
         guards = []
+        kernel = self._found.site.program.in_kernel
         for load in reversed(loads):
             pointer = load.base
             if isinstance(pointer, Absolute | Image | Immediate | StackPointer | Comm):
                 continue
             if isinstance(pointer, Register) and pointer.name == self._stack_register():
                 continue
-            guards.append(self._guard(pointer, load.offset))
+            field, start = self._pointer(pointer)
+            guards.append(Guard(field, start, load.offset, kernel=kernel and not load.user))
         return tuple(guards)
 
-    def _guard(self, pointer: Value, moved: int) -> Guard:
+    def _pointer(self, pointer: Value) -> tuple[str, int]:
         assert isinstance(pointer, Deref | Register | StackEntry | ReturnValue)
         word = Fetch(pointer, Word())
         if (found := self.spot(word)) is not None:
-            return Guard(found[0], found[1], moved)
+            return found[:2]
         for store in (Scalar("x", 64), Scalar("u", 64)):
             same = self._made.get(Fetch(pointer, store))
             if same is not None:
-                return Guard(same, 0, moved)
-        return Guard(self.add(word), 0, moved)
+                return same, 0
+        return self.add(word), 0
 
     def _stack_register(self) -> str | None:
         machine = self._found.site.architecture
@@ -197,7 +203,7 @@ def _moved(value: Deref, by: int) -> Deref:
         case Absolute(address=start):
             return Deref(Absolute(start + by), value.offset)
         case base:
-            return Deref(base, value.offset + by)
+            return Deref(base, value.offset + by, value.user)
 
 
 def _chunks(size: int) -> list[tuple[int, Array]]:

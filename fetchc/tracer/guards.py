@@ -13,6 +13,7 @@ unmapped the page, or have ended. Then a 0 stands.
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
 import time
@@ -29,7 +30,18 @@ if TYPE_CHECKING:
     Make = Callable[[bytes, Faults], Value]
     Mapped = Callable[[int, int], bool | None]
 
-__all__ = ["PID", "THREAD", "Doubt", "Remembered", "by_length", "guarded"]
+__all__ = [
+    "HIGHEST",
+    "LOWEST",
+    "OF_KERNEL",
+    "OF_PROGRAM",
+    "PID",
+    "THREAD",
+    "Doubt",
+    "Remembered",
+    "by_length",
+    "guarded",
+]
 
 THREAD = struct.Struct("=i").unpack_from
 PID = 4
@@ -39,8 +51,16 @@ _WORD = struct.Struct("=Q").unpack_from
 _MASK = (1 << 64) - 1
 # No program has memory in the first page (vm.mmap_min_addr; the privileged may lower it), nor
 # behind the user half, which has 56 bits of addresses with five levels of pages.
-_LOWEST = 0x1000
-_HIGHEST = 1 << (56 if sys.maxsize > 1 << 32 else 32)
+LOWEST = 0x1000
+HIGHEST = 1 << (56 if sys.maxsize > 1 << 32 else 32)
+OF_PROGRAM = (LOWEST, HIGHEST)
+"""From which address on, and up to which, a program can have memory."""
+# The kernel's half. The last page is of error numbers as pointers (include/linux/err.h); s390 has
+# an address space of its own for the kernel, 32-bit machines differ in where they divide theirs.
+_WORD_BITS = sys.maxsize.bit_length() + 1
+_DIVIDED = _WORD_BITS == 64 and os.uname().machine != "s390x"
+OF_KERNEL = (1 << 63 if _DIVIDED else LOWEST, (1 << _WORD_BITS) - 0x1000)
+"""The same for the kernel."""
 _PAGE = 12  # bits of an address inside of the smallest page
 _FRESH = 1.0  # seconds
 _MOST = 100_000
@@ -60,12 +80,16 @@ class Doubt(Record):
 
 
 def guarded(
-    make: Make, checks: Sequence[tuple[int, int, bool]], doubt: Doubt | None, path: str
+    make: Make,
+    checks: Sequence[tuple[int, int, bool, tuple[int, int]]],
+    doubt: Doubt | None,
+    path: str,
 ) -> Make:
     """``make`` where the pointers on the way lead somewhere; else ``path`` is a fault.
 
     Each of ``checks``, outermost first, is the offset of a pointer in the record, how far from
-    where it leads the next load is, and whether NULL stands for a thing without entries.
+    where it leads the next load is, whether NULL stands for a thing without entries, and the
+    bounds of where it can lead.
     """
     if not checks and doubt is None:
         return make
@@ -75,9 +99,9 @@ def guarded(
     nothing = bytes(high - low)
 
     def careful(data: bytes, faults: Faults) -> Value:
-        for start, moved, empty in checks:
+        for start, moved, empty, (lowest, highest) in checks:
             pointer = _WORD(data, start)[0]
-            if not _LOWEST <= pointer + moved & _MASK < _HIGHEST or pointer < _LOWEST:
+            if not lowest <= pointer + moved & _MASK < highest or pointer < lowest:
                 if empty and pointer == 0:
                     return 0
                 faults.append(path)
@@ -105,7 +129,7 @@ def by_length(length: Make, make: Make, empty: Callable[[], Value], path: str) -
         assert isinstance(count, int)
         if count == 0:
             return empty()
-        if 0 < count < _HIGHEST:
+        if 0 < count < HIGHEST:
             return make(data, faults)
         faults.append(path)
         return None

@@ -1,4 +1,4 @@
-"""Definitions go into ``uprobe_events`` and out of it again.
+"""Definitions go into ``uprobe_events`` and ``kprobe_events``, and out of them again.
 
 The kernel takes many lines in one write, up to the first that it refuses; those before it stay.
 An enabled event cannot be removed. Measured on Linux 6.18: 1,000 definitions are installed in
@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import time
 
+from fetchc.diag.errors import TracerError
 from fetchc.tracer.refusals import refused_definition
 from fetchc.tracer.tracefs import refused
 
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["head", "install", "listed", "uninstall"]
+__all__ = ["PROBED", "file_of", "head", "install", "listed", "listed_in", "uninstall"]
 
-_FILE = "uprobe_events"
+PROBED = ("uprobe_events", "kprobe_events")
+"""The files of definitions: of probes in programs, and in the kernel itself."""
+
 _CHUNK = 256  # lines a write
 _TRIES = 40  # of a removal that finds an event in use: two seconds
 _PAUSE = 0.05
@@ -33,43 +36,88 @@ def head(line: str) -> tuple[str, str]:
     return group, event
 
 
+def file_of(line: str) -> str:
+    """The file that a definition goes into: probes of programs name a path, others a function."""
+    return PROBED[0] if line.split(maxsplit=2)[1].startswith("/") else PROBED[1]
+
+
 def listed(tracefs: Tracefs) -> list[str]:
-    """The definitions that the kernel has, of everybody, as it writes them."""
-    return tracefs.read(_FILE).splitlines()
+    """The definitions that the kernel has, of everybody, as it writes them; programs' first."""
+    return [line for file in PROBED for line in listed_in(tracefs, file)]
+
+
+def listed_in(tracefs: Tracefs, file: str) -> list[str]:
+    """Those of one of the files, nothing where the kernel has no such probes."""
+    try:
+        return tracefs.read(file).splitlines()
+    except FileNotFoundError:
+        return []
 
 
 def install(tracefs: Tracefs, lines: Sequence[str]) -> None:
     """Append the definitions ``lines``, all of one group; where one is refused, none stays.
 
-    Raises TracerError (FC0705, FC0706) for the first that the kernel does not take.
+    Raises TracerError (FC0705, FC0706) for the first that the kernel does not take, FC0714 where
+    it has no such probes.
     """
+    done: list[str] = []
+    for file in PROBED:
+        own = [line for line in lines if file_of(line) == file]
+        if not own:
+            continue
+        try:
+            _install(tracefs, file, own)
+        except TracerError:
+            _take_back(tracefs, done)
+            raise
+        done += own
+
+
+def _install(tracefs: Tracefs, file: str, lines: Sequence[str]) -> None:
     group = head(lines[0])[0]
-    before = _number(tracefs, group)
+    before = _number(tracefs, file, group)
     for start in range(0, len(lines), _CHUNK):
         chunk = lines[start : start + _CHUNK]
         try:
-            tracefs.write("\n".join(chunk) + "\n", _FILE)
+            tracefs.write("\n".join(chunk) + "\n", file)
+        except FileNotFoundError as error:
+            raise _no_such_probes(tracefs, file) from error
         except OSError as error:
             # The lines in front of the bad one are there: their number tells which it is.
-            done = _number(tracefs, group) - before
+            done = _number(tracefs, file, group) - before
             refusal = refused_definition(tracefs, lines[done], error)
             _take_back(tracefs, lines[:done])
             raise refusal from error
 
 
-def _number(tracefs: Tracefs, group: str) -> int:
-    return sum(head(line)[0] == group for line in listed(tracefs))
+def _no_such_probes(tracefs: Tracefs, file: str) -> TracerError:
+    return refused(
+        "FC0714",
+        "this kernel has no probes of its own functions",
+        notes=(f"there is no {tracefs.path(file)}",),
+        help="run a kernel that is built with CONFIG_KPROBE_EVENTS=y",
+    )
+
+
+def _number(tracefs: Tracefs, file: str, group: str) -> int:
+    return sum(head(line)[0] == group for line in listed_in(tracefs, file))
 
 
 def _take_back(tracefs: Tracefs, lines: Sequence[str]) -> None:
     # By place: an event of the name can have other probes, which were there before.
-    removals = []
     for line in lines:
-        path, _, offset = line.split()[1].rpartition(":")
-        where = f"{path}:{int(offset, 16):#018x}"
-        removals.append("-:{}/{} {}".format(*head(line), where))
-    for removal in removals:
-        tracefs.write(removal + "\n", _FILE)
+        group, event = head(line)
+        tracefs.write(f"-:{group}/{event} {_where(line)}\n", file_of(line))
+
+
+def _where(line: str) -> str:
+    # As the kernel lists it, which is what it compares: a function's offset is decimal.
+    point = line.split(maxsplit=2)[1]
+    if file_of(line) == PROBED[0]:
+        path, _, offset = point.rpartition(":")
+        return f"{path}:{int(offset.partition('(')[0], 16):#018x}"
+    function, _, offset = point.partition("+")
+    return f"{function}+{int(offset, 16)}" if offset else function
 
 
 def uninstall(tracefs: Tracefs, events: Sequence[tuple[str, str]]) -> None:
@@ -97,18 +145,30 @@ def uninstall(tracefs: Tracefs, events: Sequence[tuple[str, str]]) -> None:
 
 def _removed(tracefs: Tracefs, events: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     # Tries all of them; the result are those in use.
+    busy: list[tuple[str, str]] = []
+    for file in PROBED:
+        there = {head(line) for line in listed_in(tracefs, file)}
+        own = [event for event in events if event in there]
+        if own:
+            busy += _removed_from(tracefs, file, own)
+    return busy
+
+
+def _removed_from(
+    tracefs: Tracefs, file: str, events: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
     text = "\n".join(f"-:{group}/{event}" for group, event in events) + "\n"
     try:
-        tracefs.write(text, _FILE)
+        tracefs.write(text, file)
         return []
     except OSError:
         busy: list[tuple[str, str]] = []
-    there = {head(line) for line in listed(tracefs)}
+    there = {head(line) for line in listed_in(tracefs, file)}
     for group, event in events:
         if (group, event) not in there:
             continue
         try:
-            tracefs.write(f"-:{group}/{event}\n", _FILE)
+            tracefs.write(f"-:{group}/{event}\n", file)
         except OSError as error:
             if error.errno != errno.EBUSY:
                 raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.diag.errors import TracerError
 from fetchc.record import Record
-from fetchc.tracer.install import head, install, listed, uninstall
+from fetchc.tracer.install import PROBED, head, install, listed, listed_in, uninstall
 from fetchc.tracer.owner import alive
 from fetchc.tracer.signals import shielded
 from fetchc.tracer.state import Kept
@@ -88,7 +88,7 @@ def known(state: State) -> tuple[list[Kept], tuple[Diagnostic, ...]]:
 def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
     """Every event of a probe, those of uprobes first; ``kept`` are those that were added."""
     lines: dict[tuple[str, str], list[str]] = {}
-    for line in listed(tracefs) + _of_the_kernel(tracefs):
+    for line in listed(tracefs):
         lines.setdefault(head(line), []).append(line)
     ours = {(one.group, one.event): one for one in kept}
     hits = _hits(tracefs)
@@ -106,23 +106,21 @@ def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
     return found
 
 
-def _of_the_kernel(tracefs: Tracefs) -> list[str]:
-    # Probes of kernel functions, where the kernel has them.
-    if not tracefs.exists("kprobe_events"):
-        return []
-    return tracefs.read("kprobe_events").splitlines()
-
-
 def _hits(tracefs: Tracefs) -> dict[tuple[str, str], int]:
-    # uprobe_profile has a line for each definition, in the order of uprobe_events: path, event
-    # without its group, hits. Where a definition came or went between the two, nothing is known.
-    lines = listed(tracefs)
-    counted = [line.rsplit(maxsplit=2) for line in tracefs.read("uprobe_profile").splitlines()]
-    if [head(line)[1] for line in lines] != [words[1] for words in counted]:
-        return {}
+    # A profile has a line for each definition, in their order: event without its group, hits; a
+    # path in front of them or misses behind. Where a definition came or went between the two,
+    # nothing is known.
     hits: dict[tuple[str, str], int] = {}
-    for line, words in zip(lines, counted, strict=True):
-        hits[head(line)] = hits.get(head(line), 0) + int(words[2])
+    for file, first in zip(PROBED, (-2, -3), strict=True):
+        lines = listed_in(tracefs, file)
+        if not lines:
+            continue
+        rows = listed_in(tracefs, file.replace("events", "profile"))
+        counted = [row.split()[first:][:2] for row in rows]
+        if [[head(line)[1]] for line in lines] != [words[:1] for words in counted]:
+            continue
+        for line, (_, number) in zip(lines, counted, strict=True):
+            hits[head(line)] = hits.get(head(line), 0) + int(number)
     return hits
 
 

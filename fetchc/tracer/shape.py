@@ -31,13 +31,15 @@ class Guard(Record):
     """A pointer on the way to a value: the word at ``offset`` bytes into ``field``.
 
     What is loaded next stands ``moved`` bytes from where it leads. ``empty``: NULL is no fault
-    there but stands for a thing without entries (a nil map of Go).
+    there but stands for a thing without entries (a nil map of Go). ``kernel``: it leads to
+    memory of the kernel, not of the program.
     """
 
     field: str
     offset: int = 0
     moved: int = 0
     empty: bool = False
+    kernel: bool = False
 
 
 class Leaf(Record):

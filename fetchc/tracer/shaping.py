@@ -146,7 +146,7 @@ class Shaper:
         guards = self._fields.guards(fetch.value)
         if empty and guards:
             last = guards[-1]
-            guards = (*guards[:-1], Guard(last.field, last.offset, last.moved, empty=True))
+            guards = (*guards[:-1], Guard(last.field, last.offset, last.moved, True, last.kernel))
         return Leaf(field, lowered.decode, offset, size, shift, guards)
 
     def _counts(self, node: Typed) -> bool:

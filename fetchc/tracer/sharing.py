@@ -12,6 +12,7 @@ import os
 import re
 
 from fetchc.record import Record
+from fetchc.tracer.install import file_of
 from fetchc.tracer.model import Plan
 
 TYPE_CHECKING = False
@@ -55,8 +56,8 @@ def shared(plans: Sequence[Plan], filters: Mapping[str, str], kernel: Kernel) ->
     alike: dict[object, list[Plan]] = {}
     for number, plan in enumerate(plans):
         signature = _signature(plan.definitions[0])
-        letter = plan.definitions[0][0]
-        key = (letter, signature, filters.get(plan.event))
+        line = plan.definitions[0]
+        key = (file_of(line), line[0], signature, filters.get(plan.event))
         room = _fits(plan, signature, kernel)
         alike.setdefault(key if room else number, []).append(plan)
     return [_event(group) for group in alike.values()]

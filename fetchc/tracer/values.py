@@ -5,7 +5,16 @@ from __future__ import annotations
 import struct
 
 from fetchc.record import assert_never
-from fetchc.tracer.guards import PID, THREAD, Doubt, Remembered, by_length, guarded
+from fetchc.tracer.guards import (
+    OF_KERNEL,
+    OF_PROGRAM,
+    PID,
+    THREAD,
+    Doubt,
+    Remembered,
+    by_length,
+    guarded,
+)
 from fetchc.tracer.kinds import CutList, Hexadecimal, SymbolName
 from fetchc.tracer.scalars import CODES, meaning
 from fetchc.tracer.shape import (
@@ -237,12 +246,17 @@ class _Preparing:
     ) -> Make:
         """``make`` behind its guards; ``zero`` are the bytes that are 0 after a fault."""
         checks = [
-            (self._offset(guard.field, guard.offset), guard.moved, guard.empty)
+            (
+                self._offset(guard.field, guard.offset),
+                guard.moved,
+                guard.empty,
+                OF_KERNEL if guard.kernel else OF_PROGRAM,
+            )
             for guard in guards
             if (guard.field, guard.offset) not in trusted
         ]
         doubt = None
-        if zero is not None and guards and self._mapped is not None:
+        if zero is not None and guards and self._mapped is not None and not guards[-1].kernel:
             last = guards[-1]
             place = self._offset(last.field, last.offset), last.moved
             doubt = Doubt(*zero, *place, self._mapped)

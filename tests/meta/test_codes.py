@@ -44,6 +44,7 @@ ELSEWHERE = {
     "FC0711": "tests/live/test_persistent.py::test_what_is_not_ours_is_shown_and_not_touched",
     "FC0712": "tests/unit/tracer/test_state.py::test_a_damaged_file_is_told_and_not_trusted",
     "FC0713": "tests/unit/tracer/test_tasks.py::test_numbers_of_another_namespace_are_told",
+    "FC0714": "tests/unit/tracer/test_install.py::test_a_kernel_without_kprobes_is_told",
     "FC0801": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_is_missing",
     "FC0802": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_refuses",
     "FC0803": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_hangs",

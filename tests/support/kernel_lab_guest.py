@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 
 from tests.support.kernel_lab import SOURCES, LabKernel, archive, built
@@ -71,7 +71,10 @@ class Guest:
         machine = self.kernel.machine
         agent = built(machine, SOURCES / "agent.c", "-O1")
         content = {"dev": (0o40755, b""), "init": (0o100755, agent)}
-        content |= {name: (0o100755, each) for name, each in files.items()}
+        for name, each in sorted(files.items()):
+            above = reversed(PurePath(name).parents[:-1])
+            content |= {str(directory): (0o40755, b"") for directory in above}
+            content[name] = (0o100755, each)
         memory = Path(self._scratch.name) / "initramfs"
         memory.write_bytes(archive(content))
         descriptor = its.fileno()

@@ -192,6 +192,8 @@ class _Collecting:
         return [_asked(probe, text) for text in self._request.further if text not in known]
 
     def _caller(self, probe: Probe) -> list[Asked]:
+        if probe.in_kernel:
+            return []  # the program's stack begins where it called the kernel
         if not self._options.stack or probe.kind != "entry" or not probe.pushed_by_call:
             return []
         return [_asked(probe, CALLER)]

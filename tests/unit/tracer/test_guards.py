@@ -1,8 +1,10 @@
-"""Pages that were there a moment ago."""
+"""Where pointers can lead, and pages that were there a moment ago."""
 
 from __future__ import annotations
 
-from fetchc.tracer.guards import Remembered
+import struct
+
+from fetchc.tracer.guards import OF_KERNEL, OF_PROGRAM, Remembered, guarded
 
 
 def test_what_was_there_is_remembered_for_a_second() -> None:
@@ -28,3 +30,18 @@ def test_what_was_there_is_remembered_for_a_second() -> None:
     now += 0.2
     assert look(1, 0x4010) is True
     assert len(asked) == 6
+
+
+def test_pointers_lead_into_the_kernel_or_into_the_program() -> None:
+    word, path = struct.Struct("=Q"), "file->flags"
+    for bounds, good, bad in (
+        (OF_KERNEL, 0xFFFF888000001000, (0, 8, 0x7F0000001000, (1 << 64) - 22)),
+        (OF_PROGRAM, 0x7F0000001000, (0, 8, 0xFFFF888000001000, (1 << 64) - 22)),
+    ):
+        read = guarded(lambda data, faults: 7, [(0, 16, False, bounds)], None, path)
+        faults: list[str] = []
+        assert read(word.pack(good), faults) == 7
+        assert faults == []
+        for pointer in bad:
+            assert read(word.pack(pointer), faults) is None
+        assert faults == [path] * 4

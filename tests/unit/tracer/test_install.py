@@ -13,43 +13,56 @@ from fetchc.tracer.tracefs import Tracefs
 
 
 class Kernel(Tracefs):
-    """``uprobe_events`` alone: takes lines up to the first that it refuses."""
+    """Takes lines up to the first that it refuses; ``of_kernel`` are those of functions, if any."""
 
     def __init__(self) -> None:
         super().__init__("/nowhere")
         self.lines = ["p:others/one /bin/true:0x0000000000000010"]
+        self.of_kernel: list[str] | None = None
         self.busy: dict[tuple[str, str], int] = {}  # events, and how often they are still in use
         self.writes = 0
 
     def read(self, *parts: str) -> str:
-        if parts != ("uprobe_events",):
+        known = {"uprobe_events": self.lines, "kprobe_events": self.of_kernel}
+        lines = known.get("/".join(parts))
+        if lines is None:
             raise FileNotFoundError(errno.ENOENT, "No such file", parts[-1])
-        return "".join(f"{line}\n" for line in self.lines)
+        return "".join(f"{line}\n" for line in lines)
 
     def write(self, text: str, *parts: str) -> None:
-        assert parts == ("uprobe_events",)
         self.writes += 1
+        if parts == ("kprobe_events",):
+            if self.of_kernel is None:
+                raise FileNotFoundError(errno.ENOENT, "No such file", parts[-1])
+            for line in text.splitlines():
+                self.of_kernel = self._take(line, self.of_kernel)
+            return
+        assert parts == ("uprobe_events",)
         for line in text.splitlines():
-            self._take(line)
+            self.lines = self._take(line, self.lines)
 
-    def _take(self, line: str) -> None:
+    def _take(self, line: str, lines: list[str]) -> list[str]:
         name = head(line)
         if line.startswith("-:"):
             place = line.split()[1:]
-            gone = [one for one in self.lines if head(one) == name and one.split()[1:2] == place]
-            gone = gone if place else [one for one in self.lines if head(one) == name]
+            gone = [one for one in lines if head(one) == name and one.split()[1:2] == place]
+            gone = gone if place else [one for one in lines if head(one) == name]
             if not gone:
                 raise OSError(errno.ENOENT, "No such file or directory")
             if self.busy.get(name):
                 self.busy[name] -= 1
                 raise OSError(errno.EBUSY, "Device or resource busy")
-            self.lines = [one for one in self.lines if one not in gone]
-            return
+            return [one for one in lines if one not in gone]
         if "bad" in line:
             raise OSError(errno.EINVAL, "Invalid argument")
         words = line.split()
-        path, _, offset = words[1].rpartition(":")
-        self.lines.append(" ".join([words[0], f"{path}:{int(offset, 16):#018x}", *words[2:]]))
+        if words[1].startswith("/"):
+            path, _, offset = words[1].rpartition(":")
+            words[1] = f"{path}:{int(offset, 16):#018x}"
+        elif "+" in words[1]:
+            function, _, offset = words[1].partition("+")
+            words[1] = f"{function}+{int(offset, 16)}"
+        return [*lines, " ".join(words)]
 
 
 @pytest.fixture
@@ -117,3 +130,31 @@ def test_what_stays_in_use_is_told(kernel: Kernel) -> None:
 def test_nothing_to_remove_asks_nothing(kernel: Kernel) -> None:
     uninstall(kernel, [])
     assert kernel.writes == 0
+
+
+def test_probes_of_functions_have_a_file_of_their_own(kernel: Kernel) -> None:
+    kernel.of_kernel = []
+    install(kernel, ["p:g/a vfs_read a=%di", "p:g/b /bin/true:0x10 a=%di", "r:g/c vfs_read"])
+    assert kernel.of_kernel == ["p:g/a vfs_read a=%di", "r:g/c vfs_read"]
+    assert kernel.lines[1:] == ["p:g/b /bin/true:0x0000000000000010 a=%di"]
+    uninstall(kernel, [("g", "a"), ("g", "b"), ("g", "c")])
+    assert (kernel.of_kernel, len(kernel.lines)) == ([], 1)
+
+
+def test_what_one_file_took_goes_where_the_other_refuses(kernel: Kernel) -> None:
+    kernel.of_kernel = ["p:others/two vfs_open"]
+    before = list(kernel.lines), list(kernel.of_kernel)
+    lines = ["p:g/a vfs_read+0x10 a=%di", "p:g/a vfs_read+0x20 bad=%di", "p:g/b /bin/true:0x10"]
+    with pytest.raises(TracerError) as refused:
+        install(kernel, lines)
+    assert refused.value.text == lines[1]
+    assert (kernel.lines, kernel.of_kernel) == before
+
+
+def test_a_kernel_without_kprobes_is_told(kernel: Kernel) -> None:
+    before = list(kernel.lines)
+    with pytest.raises(TracerError) as refused:
+        install(kernel, ["p:g/b /bin/true:0x10 a=%di", "p:g/a vfs_read a=%di"])
+    (told,) = refused.value.diagnostics
+    assert (told.code, told.notes) == ("FC0714", ("there is no /nowhere/kprobe_events",))
+    assert kernel.lines == before

@@ -73,3 +73,20 @@ def test_probes_of_the_kernel_are_others(tmp_path: Path) -> None:
         ("g/visit", "added", 3),
         ("kprobes/open", "other", None),
     ]
+
+
+def test_probes_of_the_kernel_are_ours_and_have_hits(tmp_path: Path) -> None:
+    line = "r10:g/read vfs_read ret=$retval:s64"
+    kept = Kept("g", "read", "kernel", "vfs_read", ("$retval",), (line,))
+    files = tracefs(
+        tmp_path,
+        [LINE],
+        ["  /bin/server visit 3"],
+        kprobe_events=f"{line}\n",
+        kprobe_profile=f"  {'read':<44} {12:15} {1:15}\n",
+    )
+    found = definitions(files, [KEPT, kept])
+    assert [(one.name, one.owner, one.hits) for one in found] == [
+        ("g/visit", "added", 3),
+        ("g/read", "added", 12),
+    ]
