@@ -141,13 +141,15 @@ class Remembered:
     """``mapped(thread, address)`` with the pages that were there remembered for a second.
 
     Zeros are frequent, and asking costs some microseconds. That a page is not there is not
-    remembered: programs map new ones all the time.
+    remembered: programs map new ones all the time. That a thread cannot be asked is: of a program
+    that ended early, all events may still be to be read.
     """
 
     def __init__(self, mapped: Mapped, clock: Callable[[], float] = time.monotonic) -> None:
         self._mapped = mapped
         self._clock = clock
         self._there: set[tuple[int, int]] = set()
+        self._silent: set[int] = set()
         self._until = 0.0
 
     def __call__(self, thread: int, address: int) -> bool | None:
@@ -156,10 +158,15 @@ class Remembered:
         now = self._clock()
         if now >= self._until or len(self._there) >= _MOST:
             self._there.clear()
+            self._silent.clear()
             self._until = now + _FRESH
         elif page in self._there:
             return True
+        elif thread in self._silent:
+            return None
         found = self._mapped(thread, address)
         if found:
             self._there.add(page)
+        elif found is None:
+            self._silent.add(thread)
         return found

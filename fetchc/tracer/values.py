@@ -16,6 +16,7 @@ from fetchc.tracer.guards import (
     guarded,
 )
 from fetchc.tracer.kinds import CutList, Hexadecimal, SymbolName
+from fetchc.tracer.numbers import numbers
 from fetchc.tracer.scalars import CODES, meaning
 from fetchc.tracer.shape import (
     Asserted,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fetchc.tracer.model import Format, Plan, Value
+    from fetchc.tracer.numbers import Numbers
     from fetchc.tracer.shape import Guard, Shape
 
     Faults = list[str]
@@ -64,9 +66,26 @@ def reader(
         (one.label, preparing.maker(one.shape, one.label, frozenset())) for one in plan.values
     ]
 
-    def read(data: bytes) -> tuple[dict[str, Value], tuple[str, ...]]:
+    def closely(data: bytes) -> tuple[dict[str, Value], tuple[str, ...]]:
         faults: Faults = []
         values = {label: make(data, faults) for label, make in makers}
+        return values, tuple(faults)
+
+    found = preparing.numbers(plan)
+    if found is None:
+        return closely
+    plain, at_once = found
+    others = [(label, make) for label, make in makers if label not in plain]
+
+    def read(data: bytes) -> tuple[dict[str, Value], tuple[str, ...]]:
+        values = at_once(data)
+        if values is None:
+            return closely(data)
+        if not others:
+            return values, ()
+        faults: Faults = []
+        for label, make in others:
+            values[label] = make(data, faults)
         return values, tuple(faults)
 
     return read
@@ -80,6 +99,10 @@ class _Preparing:
         self._texts = Texts(format)
         self._mapped = None if mapped is None else Remembered(mapped)
         self._symbol = symbol
+
+    def numbers(self, plan: Plan) -> tuple[frozenset[str], Numbers] | None:
+        """What gives all plain numbers of a plan at once, and which those are."""
+        return numbers(plan.values, self._fields, self._mapped)
 
     def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
         """What makes the value of ``shape``; ``trusted`` are the pointers looked at."""

@@ -7,10 +7,11 @@ from fetchc.tracer.printing import printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from fetchc.cli.tracing.calls import Hit
     from fetchc.cli.tracing.targets import Target
+    from fetchc.tracer.model import Value
     from fetchc.tracer.stacks import Frame
 
 __all__ = ["TextLines"]
@@ -19,6 +20,7 @@ _PROCESS = 18  # columns: a comm of 10, a slash, a number of 7
 _FUNCTION = 40  # of functions in a column; longer ones push the rest to the right
 _VALUE = 32  # of a value in a column
 _COMMS = 4096
+_UNSEEN = "?\0"  # the value of an entry that was not seen: by identity, no text is this one
 
 
 class TextLines:
@@ -33,11 +35,7 @@ class TextLines:
         names = {each.plan.event: _name(each) for each in listed}
         width = min(_FUNCTION, max((len(name) for name in names.values()), default=0))
         self._names = {event: f"{name:<{width}}" for event, name in names.items()}
-        self._labels = {
-            each.plan.event: [(label, f"{printable(label)}=") for label in each.labels]
-            for each in listed
-        }
-        self._widths = {each.plan.event: [0] * len(each.labels) for each in listed}
+        self._cells = {each.plan.event: _Cells(each.labels) for each in listed}
         self._timed = timed
         self._start: float | None = None
         self._processes: dict[tuple[str, int, int], str] = {}
@@ -51,21 +49,10 @@ class TextLines:
         process = self._processes.get((event.comm, event.pid, event.thread))
         if process is None:
             process = self._process(event.comm, event.pid, event.thread)
-        args, widths = event.args, self._widths[name]
-        cells = []
-        for number, (label, head) in enumerate(self._labels[name]):
-            if label not in args:
-                cell = head + "?"  # of an entry that was not seen
-            else:
-                value = args[label]
-                cell = f"{head}{value}" if type(value) is int else head + printed(value)
-            length = len(cell)
-            if length > widths[number] and length <= _VALUE + len(head):
-                widths[number] = length
-            cells.append(cell.ljust(widths[number]))
+        cells = self._cells[name].cells(event.args)
         took = self._took(hit.latency) if self._timed else ""
         time = event.timestamp - self._start
-        line = f"{time:>12.6f}  {process}  {took}{self._names[name]}  {'  '.join(cells)}".rstrip()
+        line = f"{time:>12.6f}  {process}  {took}{self._names[name]}  {cells}".rstrip()
         for frame in frames:
             line += f"\n{'':>14}{printable(str(frame))}"
         return line
@@ -80,6 +67,46 @@ class TextLines:
 
     def _took(self, latency: float | None) -> str:
         return f"{'?':>12} us  " if latency is None else f"{latency:>12.3f} us  "
+
+
+class _Cells:
+    """``label=value`` side by side, in columns that grow with what is in them."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self._labels = list(labels)
+        self._heads = [f"{printable(label)}=" for label in self._labels]
+        self._widths = [len(head) for head in self._heads]
+        self._settle()
+
+    def _settle(self) -> None:
+        # A line whose cells all fit is as long as the pattern says. A longer one is rare.
+        shown = zip(self._heads, self._widths, strict=True)
+        cells = [f"{head.replace('%', '%%')}%-{width - len(head)}s" for head, width in shown]
+        self._pattern = "  ".join(cells)
+        self._length = sum(self._widths) + 2 * max(0, len(cells) - 1)
+
+    def cells(self, args: Mapping[str, Value]) -> str:
+        """The cells of one hit."""
+        found = [args.get(label, _UNSEEN) for label in self._labels]
+        values = [
+            value if type(value) is int else "?" if value is _UNSEEN else printed(value)
+            for value in found
+        ]
+        line = self._pattern % tuple(values)
+        if len(line) > self._length and self._grow([str(value) for value in values]):
+            line = self._pattern % tuple(values)
+        return line
+
+    def _grow(self, values: list[str]) -> bool:
+        grown = False
+        for number, value in enumerate(values):
+            length = len(self._heads[number]) + len(value)
+            if self._widths[number] < length and len(value) <= _VALUE:
+                self._widths[number] = length
+                grown = True
+        if grown:
+            self._settle()
+        return grown
 
 
 def _name(target: Target) -> str:
