@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from fetchc.record import Record
 
-__all__ = ["LIMITS", "Reproducer", "Tally"]
+__all__ = ["LIMITS", "Reproducer", "Tally", "without"]
 
 # The kernel's own limits: right wherever they are said, and counted.
 LIMITS = frozenset(["FC0501", "FC0502"])
@@ -38,6 +41,23 @@ class Tally:
             f"{self.types} types, {self.functions} functions, {self.expressions} expressions, "
             f"{self.compared} compared, refused: {refused or 'none'}"
         )
+
+
+def without(items: list[Any]) -> Iterator[Callable[[], None]]:
+    """Take items out, many at once and then fewer; each time how to put them back."""
+    many = len(items)
+    while many:
+        for start in range(len(items) - 1, -1, -many):
+            first = max(0, start - many + 1)
+            taken = items[first : start + 1]
+            if taken:
+                del items[first : start + 1]
+                yield partial(_put_back, items, first, taken)
+        many //= 2
+
+
+def _put_back(items: list[Any], first: int, taken: list[Any]) -> None:
+    items[first:first] = taken
 
 
 class Reproducer(Record):

@@ -74,9 +74,10 @@ class _Drawing(TypeDrawing):
     def signatures(self, functions: int) -> Family:
         family = self._family
         for _ in range(functions):
-            most = self._random.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 12])
-            taken = [self._argument() for _ in range(most)]
-            given = self._argument() if self._chance(0.8) else None
+            most = self._random.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 14])
+            floating = 0.8 if self._chance(0.2) else 0.15  # more than there are registers for
+            taken = [self._argument(floating) for _ in range(most)]
+            given = self._argument(0.15) if self._chance(0.8) else None
             family.signatures.append(Signature(tuple(taken), given))
         return family
 
@@ -97,20 +98,20 @@ class _Drawing(TypeDrawing):
         for base in self._complete():
             above = {it.tag for it in _ancestors(base)}
             usable = base.kind != "union" and not base.flexible and not met & above
-            if usable and len(made.bases) < 3 and self._chance(0.25):
+            if usable and len(made.bases) < 3 and self._chance(0.4):
                 made.bases.append(base)
                 met |= above
 
-    def _argument(self) -> CType:
-        which = self._random.random()
-        if which < 0.45:
-            return self._sized(self._random.randint(1, 40))
-        if which < 0.6:
+    def _argument(self, floating: float) -> CType:
+        if self._chance(floating):
             return self._float()
-        if which < 0.66:
+        which = self._random.random()
+        if which < 0.55:
+            return self._sized(self._random.randint(1, 40))
+        if which < 0.64:
             name = self._random.choice(list(WIDE))
             return Number(name, WIDE[name], 16)
-        if which < 0.7:
+        if which < 0.69:
             return Number("_Bool", "bool", 1)
         if which < 0.8:
             target = self._random.choice([arithmetic("char"), Void(), self._plain()])

@@ -26,8 +26,8 @@ STAGES = ("entry", "inner", "leave")  # where a probe is seen
 class Probe:
     """One function with its expressions at the entry, in its body, and where it returns.
 
-    ``probe_TAG`` takes the parameters, ``give_TAG`` gives the result. Mutable, for a failure is
-    made smaller by taking parts out.
+    ``probe_TAG`` takes the parameters and gives the result, ``give_TAG`` gives it again. Mutable,
+    for a failure is made smaller by taking parts out.
     """
 
     def __init__(self, tag: str, parameters: list[Variable], result: CType | None) -> None:
@@ -147,21 +147,22 @@ def c_source(families: list[tuple[Family, list[Probe]]]) -> str:
 
 
 def _functions(probe: Probe) -> list[str]:
-    tag, names = probe.tag, [it.name for it in probe.parameters]
+    tag, names, result = probe.tag, [it.name for it in probe.parameters], probe.result
     locals_ = [f" {declare(it.type, f'l_{it.name}')} = {it.name};" for it in probe.parameters]
     kept = [f'"m"({prefix}{name})' for name in names for prefix in ("", "l_")]
     spied = spy("spy_inner").replace("%", "%%")
-    lines = [
-        f"PLAIN __attribute__((noinline, noipa)) void probe_{tag}({probe.signature}) {{",
+    lines = [] if result is None else [f"{declare(Pointer(result), f'from_{tag}')};"]
+    lines += [
+        f"PLAIN __attribute__((noinline, noipa)) {_function(probe, 'probe')} {{",
         *locals_,
         f' __asm__ volatile(".globl mark_{tag}\\nmark_{tag}:\\n{spied}" ::: "memory", "cc");',
         *[f' __asm__ volatile("" :: {each} : "memory");' for each in kept],
-        "}",
+        "}" if result is None else f" return *from_{tag}; }}",
         f'__asm__(".text\\nenter_{tag}:\\n{spy("spy_entry")} jmp probe_{tag}\\n");',
-        f"PLAIN char mark_{tag}[]; PLAIN void enter_{tag}({probe.signature});",
+        f"PLAIN char mark_{tag}[]; PLAIN {_function(probe, 'enter')};",
     ]
-    if probe.result is not None:
-        lines += _giving(tag, probe.result)
+    if result is not None:
+        lines += _giving(tag, result)
     lines += [
         f"__attribute__((noinline)) void show_{tag}({probe.signature}) {{",
         *locals_,
@@ -172,20 +173,30 @@ def _functions(probe: Probe) -> list[str]:
     for index, expression in enumerate(probe.expressions):
         items = " ".join(f"{item};" for item in expression.items)
         lines.append(f' printf("value {tag} {index}"); {items} puts("");')
-    lines.append(f" enter_{tag}({', '.join(names)});")
+    called = f"enter_{tag}({', '.join(names)});"
+    if result is not None:
+        called = f"{declare(result, 'made')} = {called} {_used('made')}"
+    lines.append(f" {called}")
     lines += [f' stop("{tag} {stage}", spy_{stage});' for stage in ("entry", "inner")]
-    if probe.result is not None:
-        taken = declare(probe.result, "taken")
-        lines += [f' {taken} = leave_{tag}(); __asm__ volatile("" :: "r"(&taken) : "memory");']
+    if result is not None:
+        lines += [f" {declare(result, 'taken')} = leave_{tag}(); {_used('taken')}"]
         lines += [f' printf("size {tag} $retval %ld\\n", (long)sizeof taken);']
         lines += [f' stop("{tag} leave", spy_leave);']
     return [*lines, "}"]
 
 
+def _function(probe: Probe, role: str) -> str:
+    declared = f"{role}_{probe.tag}({probe.signature})"
+    return f"void {declared}" if probe.result is None else declare(probe.result, declared)
+
+
+def _used(name: str) -> str:
+    return f'__asm__ volatile("" :: "r"(&{name}) : "memory");'
+
+
 def _giving(tag: str, result: CType) -> list[str]:
     # The address of an object that the function gives goes on in the same register.
     return [
-        f"{declare(Pointer(result), f'from_{tag}')};",
         f"PLAIN __attribute__((noinline, noipa)) {declare(result, f'give_{tag}(void)')}",
         f"{{ return *from_{tag}; }}",
         f'__asm__(".text\\nleave_{tag}:\\n sub $8, %rsp\\n call give_{tag}\\n'

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from fetchc.conformance.c.check import Failure, check
 from fetchc.conformance.c.family import Family
@@ -14,7 +13,7 @@ from fetchc.conformance.c.run import Build
 from fetchc.conformance.c.types import Alias, CType, Struct, declare, resolved
 from fetchc.conformance.process import written
 from fetchc.conformance.reading import Change, as_it_is
-from fetchc.conformance.results import Reproducer
+from fetchc.conformance.results import Reproducer, without
 from fetchc.diag.errors import Error
 
 __all__ = ["reduced", "reproducer"]
@@ -73,22 +72,18 @@ class _Search:
 
 def _smaller(failure: Failure) -> Iterator[Callable[[], None]]:
     # Each is one part taken out, and how to put it back.
-    yield from _without(failure.probe.parameters)
+    yield from without(failure.probe.parameters)
     if failure.probe.result is not None:
         yield _set(failure.probe, "result", None)
-    yield from _without(failure.family.globals)
+    yield from without(failure.family.globals)
+    yield from without(failure.family.declared)
     for made in _structs(failure.family):
-        yield from _without(made.members)
-        yield from _without(made.bases)
+        yield from without(made.members)
+        yield from without(made.bases)
         if made.attribute:
             yield _set(made, "attribute", "")
-    yield from _without(failure.family.declared)
-    yield from _without(failure.family.roots)
-
-
-def _without(items: list[Any]) -> Iterator[Callable[[], None]]:
-    for index in range(len(items) - 1, -1, -1):
-        yield partial(items.insert, index, items.pop(index))
+    yield from without(failure.family.declared)
+    yield from without(failure.family.roots)
 
 
 def _set(holder: Probe | Struct, name: str, value: object) -> Callable[[], None]:
@@ -114,15 +109,15 @@ def _written_there(made: CType) -> bool:
 def reproducer(failure: Failure, build: Build) -> Reproducer:
     """All that it takes to see the failure; the source without what fills and prints."""
     probe, family = failure.probe, failure.family
-    result = "void" if probe.result is None else declare(probe.result, "")
-    lines = [family.source(), f"void probe_{probe.tag}({probe.signature});"]
-    if failure.stage == "leave":
-        lines[1] = f"{result} give_{probe.tag}(void);"
+    name = f"{'give' if failure.stage == 'leave' else 'probe'}_{probe.tag}"
+    shown = f"{name}({'void' if failure.stage == 'leave' else probe.signature})"
+    shown = f"void {shown}" if probe.result is None else declare(probe.result, shown)
+    lines = [family.source(), f"{shown};"]
     return Reproducer(
         command=written(build.command(*_FILES[build.plus])),
         source="\n".join(lines),
         whole=c_source([(family, [probe])]),
-        function=f"{'give' if failure.stage == 'leave' else 'probe'}_{probe.tag}",
+        function=name,
         stage=failure.stage,
         expression=failure.expression.text,
         fetcharg=failure.fetcharg,

@@ -29,7 +29,8 @@ class Refusals:
         self._away = stage == "inner" and "-O0" not in build.options
         passed = [probe.result] if stage == "leave" else [it.type for it in probe.parameters]
         types = [resolved(it) for it in passed if it is not None]
-        self._classes = build.plus and any(isinstance(it, Struct) for it in types)
+        given = [] if probe.result is None else [resolved(probe.result)]
+        self._classes = build.plus and any(isinstance(it, Struct) for it in [*types, *given])
         self._unnamed = any(_unnamed(it) for it in types)
         self._full = {it.name for it in _bit_fields(family) if _is_full(it)}
 

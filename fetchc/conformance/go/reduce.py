@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from fetchc.conformance.go.check import GoFailure, check
 from fetchc.conformance.go.program import go_source
@@ -13,7 +11,7 @@ from fetchc.conformance.go.run import GoBuild
 from fetchc.conformance.go.types import GoProbe, GoTypes
 from fetchc.conformance.process import written
 from fetchc.conformance.reading import Change, as_it_is
-from fetchc.conformance.results import Reproducer
+from fetchc.conformance.results import Reproducer, without
 from fetchc.diag.errors import Error
 
 __all__ = ["reduced", "reproducer"]
@@ -68,19 +66,14 @@ class _Search:
 
 
 def _smaller(failure: GoFailure) -> Iterator[Callable[[], None]]:
-    yield from _without(failure.probe.parameters)
+    yield from without(failure.probe.parameters)
     # Whole structures first: what only they reach goes with their fields.
     reached = failure.types.reached(made for _, made in failure.probe.parameters)
     named = [name for name in reached if name not in failure.types.generic]
     for name in named:
         yield _emptied(failure.types, name)
     for name in named:
-        yield from _without(failure.types.structs[name])
-
-
-def _without(items: list[Any]) -> Iterator[Callable[[], None]]:
-    for index in range(len(items) - 1, -1, -1):
-        yield partial(items.insert, index, items.pop(index))
+        yield from without(failure.types.structs[name])
 
 
 def _emptied(types: GoTypes, name: str) -> Callable[[], None]:
