@@ -179,7 +179,10 @@ class Probe:
 
     @property
     def kind(self) -> str:
-        """``entry``, ``return``, ``return-site`` (see :meth:`each`) or ``offset``."""
+        """``entry``, ``return``, ``return-site``, ``body``, ``line``, ``inline`` or ``offset``.
+
+        Of a return-site, a line and an inlined function there may be several: :meth:`each`.
+        """
         return self._found.kind
 
     @property
@@ -231,7 +234,8 @@ class Probe:
     ) -> tuple[tuple[Probe, tuple[Argument, ...]], ...]:
         """This probe at each of its addresses, with ``arguments`` compiled for that address.
 
-        A Go function's return has several: they make one event, a definition an address.
+        A Go function's return has several, a source line and an inlined function may have: they
+        make one event, a definition an address.
         """
         found = self._found.each()
         probes = [Probe(self._program, self._lock, one, self._kernel) for one in found]
@@ -371,7 +375,12 @@ class Argument:
 
     def at(self, probe: Probe) -> Argument:
         """The same argument, compiled for another address."""
-        return Argument(probe, self.text, self._tree)
+        try:
+            return Argument(probe, self.text, self._tree)
+        except CompileError as refusal:
+            from fetchc.driver.several import at_address
+
+            raise at_address(refusal, probe._found) from refusal
 
     @property
     def whole(self) -> Compiled:
@@ -382,11 +391,26 @@ class Argument:
 
     @property
     def fetcharg(self) -> str:
-        """The bare fetch-arg; raises CompileError where one cannot hold the value."""
+        """The bare fetch-arg; raises CompileError where one cannot hold the value.
+
+        Nor does one where the probe has several addresses, each with a place of its own.
+        """
         if self._bare is None:
             assert self._refusal is not None
             raise self._refusal
-        return self._bare.parts[0].body
+        body = self._bare.parts[0].body
+        if self.probe._found.more:
+            from fetchc.driver.several import apart
+
+            found = {argument.at_one_address for _, (argument,) in self.probe.each([self])}
+            if len(found) > 1:
+                raise apart(self.expression, self._tree.expression.span, found)
+        return body
+
+    @property
+    def at_one_address(self) -> str:
+        """The bare fetch-arg of this address, whatever it is at others of the same probe."""
+        return self._bare.parts[0].body if self._bare is not None else ""
 
     @property
     def expression(self) -> str:

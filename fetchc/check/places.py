@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from fetchc.diag.model import Diagnostic
     from fetchc.program.model import Function, Variable
     from fetchc.source import Span
+    from fetchc.units import Address
 
-__all__ = ["variable_place"]
+__all__ = ["optimised_by_gcc", "variable_place"]
 
 
 def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, Diagnostic | None]:
@@ -66,6 +67,10 @@ def _body_place(site: Site, variable: Variable) -> Place:
     if above and not site.architecture.callee_slots:
         # Go 1.27 gives unused register parameters the room that a spill would take.
         return Absent("FC0401", "its room on the stack is set aside and never written")
+    if slot is None and variable.called is not None:
+        early = _stored_by_call(site, function, variable, variable.called)
+        if early is not None:
+            return early
     if slot is not None:
         body = site.program.body_address(function)
         if site.address < body:
@@ -74,7 +79,7 @@ def _body_place(site: Site, variable: Variable) -> Place:
                 f"its stack slot is written by the function's first instructions, up to "
                 f"+{body - function.address:#x}",
             )
-        if _optimised_by_gcc(function):
+        if optimised_by_gcc(function):
             # The slot is written somewhere in the first blocks, and nothing says where: of
             # 157 such parameters at the second line row 14 were not yet stored (GCC 12).
             return Absent(
@@ -98,6 +103,24 @@ def _only_slot(site: Site, variable: Variable) -> Place | None:
     return place if isinstance(place, InMemory | FrameRelative) else None
 
 
+def _stored_by_call(
+    site: Site, function: Function, variable: Variable, called: Address
+) -> Absent | None:
+    # A parameter of an inlined call that has one slot all over. gcc -O0 stores it in front of the
+    # call's code, clang with the call's first instructions.
+    if _only_slot(site, variable) is None or _is_unoptimised_by_gcc(function):
+        return None
+    if optimised_by_gcc(function):
+        return Absent("FC0401", "it is in a stack slot, and nothing says from which instruction on")
+    lines = site.program.code_map()
+    behind = None if lines is None else lines.statement_behind(function, called)
+    if behind is None or site.address < behind:
+        return Absent(
+            "FC0401", "its stack slot is written by the inlined call's first instructions"
+        )
+    return None
+
+
 def _is_passed_there(
     site: Site, function: Function, variable: Variable, slot: Place | None
 ) -> bool:
@@ -111,12 +134,14 @@ def _is_passed_there(
     return isinstance(places[position], Absent) or places[position] == passed
 
 
-def _optimised_by_gcc(function: Function) -> bool:
-    # GCC records its options; the last level counts.
-    if not function.producer.startswith("GNU "):
-        return False
+def optimised_by_gcc(function: Function) -> bool:
+    """Whether gcc made the code, and not for debugging: it records its options, the last counts."""
+    return function.producer.startswith("GNU ") and not _is_unoptimised_by_gcc(function)
+
+
+def _is_unoptimised_by_gcc(function: Function) -> bool:
     levels = [word for word in function.producer.split() if word.startswith("-O")]
-    return bool(levels) and levels[-1] != "-O0"
+    return function.producer.startswith("GNU ") and (not levels or levels[-1] == "-O0")
 
 
 def _local_at_entry(site: Site, variable: Variable) -> Place:
@@ -231,7 +256,7 @@ def _is_of_no_convention(site: Site, function: Function) -> bool:
     from fetchc.target.model import WordRules
 
     rules = convention_for(site.program, function).rules
-    return isinstance(rules, WordRules) and rules.regparm and _optimised_by_gcc(function)
+    return isinstance(rules, WordRules) and rules.regparm and optimised_by_gcc(function)
 
 
 def _is_nowhere(site: Site, function: Function, variable: Variable) -> bool:

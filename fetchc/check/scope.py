@@ -26,8 +26,12 @@ def visible(site: Site, function: Function) -> tuple[Variable, ...]:
 
     At the entry these are its parameters and results: optimisers move instructions of inner
     blocks and inlined calls there (Go's first instruction is often one), none of which the
-    program has entered yet.
+    program has entered yet. Where a copy of another function begins, its own names are the first.
     """
+    if site.instance is not None:
+        lines = site.program.code_map()
+        assert lines is not None
+        return lines.variables(site.instance)
     known = site.program.variables(function, site.address)
     if not site.entry:
         return known
@@ -179,7 +183,13 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
     notes: tuple[str, ...] = ()
     hint: str | None = None
     elsewhere = place.code in ("FC0401", "FC0406")
-    if elsewhere and site.function is not None and variable.kind != "global":
+    if elsewhere and variable.called is not None and site.address >= variable.called:
+        lines, function = site.program.code_map(), site.function
+        assert lines is not None
+        assert function is not None
+        behind = lines.statement_behind(function, site.address)
+        hint = None if behind is None else f"probe the statement behind: `--at {behind:#x}`"
+    elif elsewhere and site.function is not None and variable.kind != "global":
         start = site.function.address
         where = []
         for extent in site.program.extents(variable, site.function):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Asserted
     from fetchc.diag.model import Diagnostic
     from fetchc.lang.base import Language
-    from fetchc.program.model import Function
+    from fetchc.program.model import Function, Instance
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
     from fetchc.target.model import Architecture
@@ -38,7 +38,8 @@ class Site(Record):
     convention puts them (the function's first instruction, or behind Go's stack check,
     which leaves registers and stack pointer alone). ``returns`` is for return probes,
     ``leaving`` for a return instruction: the results are there, the frame is gone.
-    ``function`` is None for a bare address.
+    ``function`` is None for a bare address. ``instance`` is the copy of another function's body
+    that begins there; ``label`` what the event is called after, where not after the function.
     """
 
     program: Program
@@ -49,6 +50,15 @@ class Site(Record):
     entry: bool
     returns: bool
     leaving: bool = False
+    instance: Instance | None = None
+    label: str = ""
+
+    @property
+    def named_after(self) -> str:
+        """What a definition's event is called after."""
+        if self.label or self.function is None:
+            return self.label or f"at_{self.address:x}"
+        return self.function.name
 
     @property
     def probe_kind(self) -> str:

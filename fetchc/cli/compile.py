@@ -37,13 +37,16 @@ def run(options: Options, output: Output) -> int:
         return _json(output, program, kernel, shared, outcomes)
     if shared is not None:
         output.diagnostics(shared.warnings, "")
+    groups = _by_probe(outcomes)
+    for probe, _ in groups:
+        if probe is not shared:
+            output.diagnostics(probe.warnings, "")
     settled = _settled(options.format)
     for outcome in outcomes:
         said = [each for each in outcome.diagnostics if each.code not in settled]
         output.diagnostics(said, outcome.text)
         if not whole and outcome.argument is not None:
             output.line(outcome.argument.fetcharg)
-    groups = _by_probe(outcomes)
     if options.format == "probe":
         for probe, arguments in groups:
             output.line(probe.definition(arguments))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Elf", "Segment", "Symbol"]
 
 _DEBUG_ROOT = "/usr/lib/debug"
+_SHF_EXECINSTR = 4  # of a section's flags
+_PF_X = 1  # of a segment's flags
 
 
 class Elf:
@@ -137,6 +139,14 @@ class Elf:
             if segment.address <= address < segment.address + segment.memory_size:
                 return segment
         return None
+
+    def is_code(self, address: Address) -> bool:
+        """Whether a section of instructions holds ``address``; a segment, where there is none."""
+        marked = [header for header in self._image.headers if header.flags & _SHF_EXECINSTR]
+        if not marked:
+            segment = self.segment_of(address)
+            return segment is not None and bool(segment.flags & _PF_X)
+        return any(each.address <= address < each.address + each.size for each in marked)
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at ``address`` is in the file; FC0904 where no segment has it."""

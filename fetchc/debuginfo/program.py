@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.die import Die
     from fetchc.program.model import Extent, Function, Variable
     from fetchc.program.places import Place
-    from fetchc.program.protocol import Program, RuntimeTypes
+    from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
     from fetchc.units import FileOffset, TypeId
 
@@ -251,6 +251,13 @@ class DwarfProgram:
             if second is None and row.is_stmt and row.address > start:
                 second = row.address
         return start if second is None else second
+
+    def code_map(self) -> CodeMap | None:
+        """Lines and inlined calls; DebugInfoError FC0903 without debug information."""
+        from fetchc.debuginfo.dwarf import code_map
+
+        self._require()
+        return code_map.CodeMap(self._elf, self._info)
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""

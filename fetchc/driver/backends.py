@@ -35,7 +35,7 @@ def event(
     return Event(
         "uretprobe" if site.returns else "uprobe",
         group or group_name(program.path),
-        name or event_name(function.name if function is not None else f"at_{site.address:x}"),
+        name or event_name(site.named_after),
         os.path.abspath(program.path),
         site.address,
         offset,

@@ -32,9 +32,8 @@ def defined(
 
     Raises CompileError where the kernel would refuse or mangle the line.
     """
-    function = site.function
     group = group or group_name(site.program.path)
-    event = event or event_name(function.name if function else f"at_{site.address:x}")
+    event = event or event_name(site.named_after)
     kind, (path, offset) = site.probe_kind, _probed(site)
     problems = verify_event(fetches, group, event, path, offset, kernel, kind)
     if problems:

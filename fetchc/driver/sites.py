@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Point
     from fetchc.target.model import Architecture
 
-__all__ = ["Found", "find_function", "find_site"]
+__all__ = ["Found", "behind_stack_check", "find_function", "find_site"]
 
 _SHOWN = 12  # functions that a message lists
 
@@ -27,8 +27,9 @@ _SHOWN = 12  # functions that a message lists
 class Found(Record):
     """A probe site, how it is called in output, and what should be said of it.
 
-    ``kind``: entry, return, return-site, offset. ``more`` are further addresses of the same
-    event: a function may have several return instructions.
+    ``kind``: entry, return, return-site, body, line, inline, offset. ``more`` are further
+    addresses of the same event: a function may have several return instructions, a line several
+    beginnings, an inlined function several copies.
     """
 
     site: Site
@@ -46,15 +47,18 @@ class Found(Record):
 def find_site(program: Program, name: str | None, point: Point | None, returns: bool) -> Found:
     """The site of a function's name and a point (``--at`` or behind ``@``), either may be None.
 
-    Raises CompileError FC0202, FC0203, FC0206, FC0409, FC0103.
+    Raises CompileError FC0202, FC0203, FC0206, FC0409.
     """
     if point is not None:
-        name = point.function or name
+        part = _part(program, name, point)
+        name = (None if part == point.function else point.function) or name
         returns = returns or point.returns
         if point.line is not None or point.file is not None:
-            raise reject(
-                "FC0103", "a source line as a probe point belongs to a later release", point.span
-            )
+            return _line_sites(program, name, point, returns)
+        if part:
+            return _part_sites(program, name, part, point, returns)
+    if point is None and name is not None and _only_inlined(program, name) and not returns:
+        return _inlined(program, name, None)
     function, warnings = _function(program, name, point)
     machine = architecture(program.architecture)
     rules = language(function.language if function is not None else "c")
@@ -77,6 +81,81 @@ def find_site(program: Program, name: str | None, point: Point | None, returns: 
             )
         warnings = (_unknown_start(where),)
     return Found(site, kind, warnings)
+
+
+def _part(program: Program, name: str | None, point: Point) -> str:
+    # `--at body` beside the name of a function, unless there is a function of that name.
+    plain = (point.offset, point.line, point.returns, point.address) == (None, None, False, None)
+    word = point.function
+    if not point.part and name is not None and plain and word in ("body", "inline"):
+        return "" if program.functions_named(word) else word
+    return point.part
+
+
+def _only_inlined(program: Program, name: str) -> bool:
+    return not program.functions_named(name) and program.is_only_inlined(name)
+
+
+def _line_sites(program: Program, name: str | None, point: Point, returns: bool) -> Found:
+    from fetchc.driver.statements import of_file, of_function, several, sites_at
+
+    if returns:
+        raise _no_return_here(point)
+    warnings: tuple[Diagnostic, ...] = ()
+    if point.file is not None:
+        addresses, label = of_file(program, point)
+    else:
+        function, warnings = _function(program, name, point)
+        assert function is not None
+        addresses, label = of_function(program, function, point)
+    sites = sites_at(program, addresses, label)
+    told = several(label, sites)
+    return Found(sites[0], "line", (*warnings, *told), tuple(sites[1:]))
+
+
+def _part_sites(
+    program: Program, name: str | None, part: str, point: Point, returns: bool
+) -> Found:
+    if returns:
+        raise _no_return_here(point)
+    if part == "inline" and name is not None:
+        return _inlined(program, name, point)
+    function, warnings = _function(program, name, point)
+    assert function is not None
+    from fetchc.driver.statements import body_of
+
+    machine, rules = architecture(program.architecture), language(function.language)
+    address = body_of(program, function, point)
+    return Found(Site(program, machine, rules, function, address, False, False), "body", warnings)
+
+
+def _inlined(program: Program, name: str, point: Point | None) -> Found:
+    from fetchc.driver.instances import inlined_sites
+
+    sites = inlined_sites(program, name)
+    if not sites:
+        if point is None or _only_inlined(program, name):
+            raise _unknown(program, name)
+        find_function(program, name)  # says what is wrong with the name
+        raise reject(
+            "FC0206",
+            f"no inlined copy of `{name}` is known in `{program.path}`",
+            point.span,
+            "not inlined",
+            help="probe its own code: leave `inline` out",
+        )
+    said = Diagnostic(
+        "FC0617",
+        f"inlined copies of `{name}` are probed, {len(sites)} that the debug information has",
+        notes=("where the compiler simplified a copy away, or merged two, calls are not seen",),
+    )
+    return Found(sites[0], "inline", (said,), sites[1:])
+
+
+def _no_return_here(point: Point) -> CompileError:
+    return reject(
+        "FC0206", "a return probe is of a whole function, not of an address in it", point.span
+    )
 
 
 def _return_sites(
@@ -185,7 +264,7 @@ def _address(
         assert point.address is not None
         return Address(point.address), False
     first = program.local_entry(function) if machine.local_entries else 0
-    behind = first or _behind_stack_check(program, function)
+    behind = first or behind_stack_check(program, function)
     if point is None or (point.offset is None and point.address is None):
         return Address(function.address + (first if returns else behind)), True
     if point.address is not None:
@@ -243,7 +322,8 @@ def _unknown_start(address: Address) -> Diagnostic:
     )
 
 
-def _behind_stack_check(program: Program, function: Function) -> int:
+def behind_stack_check(program: Program, function: Function) -> int:
+    """Bytes from a function's first instruction to where its stack is known to be big enough."""
     if not language(function.language).stack_check:
         return 0
     from fetchc.abi import convention_for
@@ -295,7 +375,9 @@ def _several(program: Program, name: str, found: list[Function]) -> CompileError
         "FC0203",
         f"{len(found)} functions are called `{name}`",
         notes=tuple(listed),
-        help=f"pick one by its address: `--at {found[0].address:#x}`",
+        help=f"name one of them whole: `{found[0].symbol}`"
+        if found[0].symbol.startswith(f"{found[0].name}(")
+        else f"pick one by its address: `--at {found[0].address:#x}`",
     )
 
 
@@ -316,7 +398,7 @@ def _unknown(program: Program, name: str) -> CompileError:
             "FC0202",
             f"`{name}` has no code of its own in `{program.path}`",
             notes=("the compiler put its body into every function that calls it",),
-            help="probe one of its callers",
+            help="probe its copies without `--return`, or one of its callers",
         )
     close = alike(name, program.function_names())
     if not close and next(iter(program.function_names()), None) is None:

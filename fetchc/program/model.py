@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
-__all__ = ["Extent", "Function", "RuntimeType", "Variable"]
+__all__ = ["Extent", "Function", "Instance", "RuntimeType", "Variable"]
 
 
 class Function(Record):
@@ -40,7 +40,8 @@ class Variable(Record):
     ``die`` is the entry that has the location (the concrete one where there are two).
     ``line`` is the declaration's, 0 where unknown. ``artificial`` variables
     (``this``, Go's ``.dict``) were not written by the programmer. ``captured`` is where in a
-    Go closure the variable is, in bytes; None of others, and up to Go 1.22.
+    Go closure the variable is, in bytes; None of others, and up to Go 1.22. ``called`` is, of a
+    parameter of an inlined call, the first instruction of the call's code.
     """
 
     name: str
@@ -50,6 +51,21 @@ class Variable(Record):
     line: int
     artificial: bool = False
     captured: int | None = None
+    called: Address | None = None
+
+
+class Instance(Record):
+    """A copy of a function's body in another function, ``function``, which has called it.
+
+    ``name`` is the copied function's, ``address`` where the copy is entered, ``die`` its
+    DW_TAG_inlined_subroutine, ``call`` the line that calls (``file.c:17``), None where unknown.
+    """
+
+    name: str
+    function: Function
+    address: Address
+    die: DieOffset
+    call: str | None
 
 
 class RuntimeType(Record):

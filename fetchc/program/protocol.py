@@ -14,14 +14,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from fetchc.program.model import Extent, Function, RuntimeType, Variable
+    from fetchc.program.model import Extent, Function, Instance, RuntimeType, Variable
     from fetchc.program.places import Place
     from fetchc.program.types import Type
     from fetchc.units import Address, FileOffset, TypeId
 else:
     Protocol = object
 
-__all__ = ["Program", "RuntimeTypes"]
+__all__ = ["CodeMap", "Program", "RuntimeTypes"]
+
+
+class CodeMap(Protocol):
+    """Where source lines, and the bodies of functions that were inlined, are in the code."""
+
+    def lines(self, file: str) -> dict[str, dict[int, tuple[Address, ...]]]:
+        """Of each source file whose path ends in ``file``: where its lines begin in the code.
+
+        Consecutive statements of one line are one address, the first one's.
+        """
+
+    def lines_of(self, function: Function) -> tuple[str, dict[int, tuple[Address, ...]]] | None:
+        """The file that ``function`` is in, and where its lines begin in its own code.
+
+        None where the debug information has neither.
+        """
+
+    def statement_behind(self, function: Function, address: Address) -> Address | None:
+        """The first statement of ``function`` behind ``address``; None where there is none."""
+
+    def instances(self, name: str) -> tuple[Instance, ...]:
+        """Every inlined copy of the functions of that name, by address."""
+
+    def variables(self, instance: Instance) -> tuple[Variable, ...]:
+        """What the inlined call's code sees: its parameters, its locals, what is around it."""
 
 
 class RuntimeTypes(Protocol):
@@ -110,6 +135,9 @@ class Program(Protocol):
         (prologue_end), else its second statement row is it; the function's first
         instruction where neither says so.
         """
+
+    def code_map(self) -> CodeMap | None:
+        """Lines and inlined calls; None where the debug information has neither (BTF)."""
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 __all__ = ["IGNORED", "PATTERN", "RULES", "SPELLED", "STARTS", "STATES"]
 
-PATTERN = '(?P<ADDRESS>0[xX]\\w*(?=\\s*\\Z))|(?P<FILE>[^\\s:@+%][^:@]*\\.(?:c|h|cc|hh|cpp|hpp|cxx|hxx|c\\+\\+|C|H|inc|go|s|S|cs|fs|vb|rs|d|f90|y|l)(?=\\s*:))|(?P<OFFSET>\\+\\s*[0-9]\\w*)|(?P<LINE>:\\s*[0-9]\\w*)|(?P<RETURN>%\\s*return)|(?P<FUNCTION>(?s:(?:::)?[^\\s+:%](?:.*?\\S)??(?=\\s*(?:\\+\\s*[0-9]\\w*|:\\s*[0-9]\\w*|%\\s*return)?\\s*\\Z)))|(?P<__IGNORE_0>\\s+)'
+PATTERN = '(?P<ADDRESS>0[xX]\\w*(?=\\s*\\Z))|(?P<FILE>[^\\s:@+%][^:@]*\\.(?:c|h|cc|hh|cpp|hpp|cxx|hxx|c\\+\\+|C|H|inc|go|s|S|cs|fs|vb|rs|d|f90|y|l)(?=\\s*:))|(?P<PART>%\\s*(?:body|inline))|(?P<OFFSET>\\+\\s*[0-9]\\w*)|(?P<LINE>:\\s*[0-9]\\w*)|(?P<RETURN>%\\s*return)|(?P<FUNCTION>(?s:(?:::)?[^\\s+:%](?:.*?\\S)??(?=\\s*(?:\\+\\s*[0-9]\\w*|:\\s*[0-9]\\w*|%\\s*(?:return|body|inline))?\\s*\\Z)))|(?P<__IGNORE_0>\\s+)'
 
 # words that PATTERN spells out (its groups' names are no harm among them); None
 # where a text has no plain form: see fetchc/syntax/driver.py
@@ -20,7 +20,7 @@ IGNORED = frozenset(('__IGNORE_0',))
 
 # start: first state, last state
 STARTS = {
-    'point': (0, 7),
+    'point': (0, 8),
 }
 
 # symbol, number of symbols it replaces, action, which of them the action gets
@@ -29,25 +29,29 @@ RULES: tuple[tuple[str, int, str, tuple[int, ...]], ...] = (
     ('point', 1, 'function', (0,)),
     ('point', 1, 'line', (0,)),
     ('point', 1, 'offset', (0,)),
+    ('point', 1, 'part', (0,)),
     ('point', 1, 'returns', (0,)),
     ('point', 2, 'file_line', (0, 1)),
     ('point', 2, 'function_line', (0, 1)),
     ('point', 2, 'function_offset', (0, 1)),
+    ('point', 2, 'function_part', (0, 1)),
     ('point', 2, 'function_return', (0, 1)),
 )
 
 # of each state: what to do by the next symbol; a rule is -1 - its number
 STATES: tuple[dict[str, int], ...] = (
-    {'ADDRESS': 1, 'FILE': 2, 'FUNCTION': 3, 'LINE': 4, 'OFFSET': 5, 'RETURN': 6, 'point': 7},
+    {'ADDRESS': 1, 'FILE': 2, 'FUNCTION': 3, 'LINE': 4, 'OFFSET': 5, 'PART': 6, 'RETURN': 7, 'point': 8},
     {'$END': -1},
-    {'LINE': 8},
-    {'$END': -2, 'LINE': 9, 'OFFSET': 10, 'RETURN': 11},
+    {'LINE': 9},
+    {'$END': -2, 'LINE': 10, 'OFFSET': 11, 'PART': 12, 'RETURN': 13},
     {'$END': -3},
     {'$END': -4},
     {'$END': -5},
-    {},
     {'$END': -6},
+    {},
     {'$END': -7},
     {'$END': -8},
     {'$END': -9},
+    {'$END': -10},
+    {'$END': -11},
 )

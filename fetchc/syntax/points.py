@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["point_behind", "point_of"]
 
 # What a function's name ends in when a point has two endings.
-_ENDING = r"(?:\+\s*[0-9]\w*|(?<!:):\s*[0-9]\w*|%\s*return)\Z"
+_ENDING = r"(?:\+\s*[0-9]\w*|(?<!:):\s*[0-9]\w*|%\s*(?:return|body|inline))\Z"
 
 
 def point_behind(text: str, at: int) -> Point:
@@ -80,6 +80,11 @@ class PointBuilder:
         """``f%return``."""
         return Point(_function(parts[0]), None, None, None, True, None, span)
 
+    def function_part(self, parts: list[Token], span: Span) -> Point:
+        """``f%body``."""
+        part = _word(parts[1])
+        return Point(_function(parts[0]), None, None, None, False, None, span, part)
+
     def file_line(self, parts: list[Token], span: Span) -> Point:
         """``main.go:17``."""
         return Point(None, None, _line(parts[1]), parts[0].text.rstrip(), False, None, span)
@@ -95,6 +100,14 @@ class PointBuilder:
     def returns(self, parts: list[Token], span: Span) -> Point:
         """``%return``."""
         return Point(None, None, None, None, True, None, span)
+
+    def part(self, parts: list[Token], span: Span) -> Point:
+        """``%body``."""
+        return Point(None, None, None, None, False, None, span, _word(parts[0]))
+
+
+def _word(token: Token) -> str:
+    return token.text[1:].strip()
 
 
 def _function(token: Token) -> str:

@@ -346,6 +346,7 @@ class Point(Record):
     ``main.f:17``, ``:17``    function (or None) and line
     ``main.go:17``            file and line
     ``main.f%return``         function (or None) and returns
+    ``f%body``, ``%inline``   function (or None) and part
     ``0x401234``              address, as the file states it
     ========================= ====================================
 
@@ -359,6 +360,7 @@ class Point(Record):
     returns: bool
     address: int | None
     span: Span
+    part: str = ""
 
 
 class Argument(Record):

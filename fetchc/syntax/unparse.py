@@ -70,6 +70,8 @@ def unparse_point(point: Point) -> str:
         text += f"+{point.offset:#x}"
     if point.line is not None:
         text += f":{point.line}"
+    if point.part:
+        text += f"%{point.part}"
     return text + ("%return" if point.returns else "")
 
 

@@ -80,7 +80,7 @@ def plan(
     """
     site = found.site
     function = None if site.function is None else site.function.name
-    event = event or event_name(function or f"at_{site.address:x}")
+    event = event or event_name(site.named_after)
     named = _named(wanted, kernel)
     refusal: CompileError | None = None
     for limits in _steps():

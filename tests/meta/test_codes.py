@@ -23,6 +23,8 @@ ELSEWHERE = {
     "FC0512": "tests/unit/ir/test_verify.py::test_registers_of_the_machine",
     "FC0513": "tests/unit/lower/test_containers.py::test_a_field_in_nine_bytes_is_refused",
     "FC0607": "tests/unit/check/test_copies.py::test_an_exported_variable_may_be_copied",
+    "FC0617": "tests/unit/driver/test_statements.py::"
+    "test_an_inlined_function_is_probed_where_its_copies_begin",
     "FC0751": "tests/unit/tracer/test_filters.py::test_what_does_not_parse",
     "FC0752": "tests/unit/tracer/test_filters.py::test_constants_that_can_never_be",
     "FC0753": "tests/unit/tracer/test_command.py::test_programs_that_cannot_be_run",

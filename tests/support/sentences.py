@@ -36,6 +36,7 @@ WORDS = {
     "FUNCTION": ["main.(*T).f", "ns::f(int)"],
     "OFFSET": ["+4"],
     "RETURN": ["%return"],
+    "PART": ["%body", "% inline"],
 }
 
 

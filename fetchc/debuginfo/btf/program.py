@@ -158,6 +158,9 @@ class BtfProgram:
         """The function's start: BTF has no line table."""
         return function.address
 
+    def code_map(self) -> None:
+        """None: BTF has no lines and no inlined calls."""
+
     def frame_base_is_cfa(self, function: Function) -> bool:
         """False: BTF has no frames."""
         return False

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.debuginfo.elf import Elf, Symbol
 
-__all__ = ["function_at", "function_names", "functions_named", "is_inlined", "is_only_inlined"]
+__all__ = [
+    "comes_from",
+    "function_at",
+    "function_names",
+    "functions_named",
+    "holding",
+    "is_inlined",
+    "is_only_inlined",
+]
 
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
 CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
@@ -63,13 +71,21 @@ def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
     unit = info.unit_of_address(address) if info.present else None
     if unit is not None:
         for die in _subprograms(info, unit):
-            for start, end in info.ranges(die):
-                if start <= address < end:
-                    name = next((symbol.name for symbol in elf.symbols_at(start)), "")
-                    return _function(info, die, name, start, ByteSize(end - start))
+            found = holding(elf, info, die, address)
+            if found is not None:
+                return found
     for symbol in elf.function_symbols():
         if symbol.address <= address < symbol.address + symbol.size:
             return _of_symbol(info, symbol)
+    return None
+
+
+def holding(elf: Elf, info: DebugInfo, die: Die, address: Address) -> Function | None:
+    """The concrete subprogram ``die``, by that of its ranges which holds ``address``."""
+    for start, end in info.ranges(die):
+        if start <= address < end:
+            name = next((symbol.name for symbol in elf.symbols_at(start)), "")
+            return _function(info, die, name, start, ByteSize(end - start))
     return None
 
 
@@ -233,11 +249,12 @@ def _instances(elf: Elf, info: DebugInfo, abstract: Die) -> Iterator[Die]:
         return
     # Constructors: the declaration's linkage name (C4) is no symbol, those of its copies are.
     for die in _subprograms(info, abstract.unit):
-        if _comes_from(info, die, abstract) and info.ranges(die):
+        if comes_from(info, die, abstract) and info.ranges(die):
             yield die
 
 
-def _comes_from(info: DebugInfo, die: Die, abstract: Die) -> bool:
+def comes_from(info: DebugInfo, die: Die, abstract: Die) -> bool:
+    """Whether ``abstract`` is ``die`` itself or one of its origins and specifications."""
     seen = set()
     current: Die | None = die
     while current is not None and current.offset not in seen:

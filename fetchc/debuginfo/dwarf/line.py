@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.info import DebugInfo
     from fetchc.debuginfo.dwarf.units import Unit
 
-__all__ = ["LineRow", "file_name", "rows"]
+__all__ = ["LineRow", "file_name", "file_names", "rows"]
 
 DW_LNCT_path = 0x1
 DW_LNCT_directory_index = 0x2
@@ -113,18 +113,20 @@ def file_name(info: DebugInfo, unit: Unit, index: int) -> str | None:
     position = index if header.version >= 5 else index - 1
     if not 0 <= position < len(header.files):
         return None
-    name, directory = header.files[position]
-    parts = [unit.comp_dir or ""]
-    if header.version >= 5:
-        if directory < len(header.directories):
-            parts.append(_text(info, cursor, header.directories[directory]))
-    elif 0 < directory <= len(header.directories):
-        parts.append(_text(info, cursor, header.directories[directory - 1]))
-    parts.append(_text(info, cursor, name))
-    path = ""
-    for part in parts:
-        path = part if part.startswith("/") or not path else f"{path}/{part}" if part else path
-    return path
+    return _path(info, unit, cursor, header, position)
+
+
+def file_names(info: DebugInfo, unit: Unit) -> dict[int, str]:
+    """The paths of all files of the unit's line table, by the index that its rows have."""
+    cursor = _open(info, unit)
+    if cursor is None:
+        return {}
+    header = _header(cursor)
+    first = 0 if header.version >= 5 else 1
+    return {
+        first + position: _path(info, unit, cursor, header, position)
+        for position in range(len(header.files))
+    }
 
 
 def rows(info: DebugInfo, unit: Unit) -> Iterator[LineRow]:
@@ -139,6 +141,21 @@ def rows(info: DebugInfo, unit: Unit) -> Iterator[LineRow]:
     header = _header(cursor)
     cursor.offset, cursor.end = header.start, header.end
     yield from _run(cursor, header, (1 << 8 * unit.address_size) - 1)
+
+
+def _path(info: DebugInfo, unit: Unit, cursor: Cursor, header: _Header, position: int) -> str:
+    name, directory = header.files[position]
+    parts = [unit.comp_dir or ""]
+    if header.version >= 5:
+        if directory < len(header.directories):
+            parts.append(_text(info, cursor, header.directories[directory]))
+    elif 0 < directory <= len(header.directories):
+        parts.append(_text(info, cursor, header.directories[directory - 1]))
+    parts.append(_text(info, cursor, name))
+    path = ""
+    for part in parts:
+        path = part if part.startswith("/") or not path else f"{path}/{part}" if part else path
+    return path
 
 
 def _open(info: DebugInfo, unit: Unit) -> Cursor | None:

@@ -15,6 +15,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_const_value,
     DW_AT_decl_line,
     DW_AT_declaration,
+    DW_AT_entry_pc,
     DW_AT_go_closure_offset,
     DW_AT_location,
     DW_AT_low_pc,
@@ -37,7 +38,7 @@ from fetchc.debuginfo.dwarf.constants import (
 from fetchc.debuginfo.dwarf.scopes import answers_to, declaration, last_part, qualified_name
 from fetchc.debuginfo.dwarf.types import VOID
 from fetchc.program.model import Variable
-from fetchc.units import TypeId
+from fetchc.units import Address, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +47,15 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.abbrev import Declaration
     from fetchc.debuginfo.dwarf.die import Die
     from fetchc.debuginfo.dwarf.info import DebugInfo
-    from fetchc.units import Address
 
-__all__ = ["global_variables", "locals_at", "parameters", "result"]
+__all__ = [
+    "called_at",
+    "global_variables",
+    "locals_around",
+    "locals_at",
+    "parameters",
+    "result",
+]
 
 PARAMETER, RESULT, LOCAL, GLOBAL = "parameter", "result", "local", "global"
 # DW_TAG_member with DW_AT_external: a static member of a class up to DWARF 4.
@@ -104,11 +111,43 @@ def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ..
     found: list[Variable] = []
     # Deepest first; of two beside each other, in the order of the file.
     for depth, scope in sorted(scopes, key=lambda entry: -entry[0]):
-        entries = _merged(info, scope, _any_variable if depth else _plain_variable)
-        # What is captured is of the function itself: an inlined closure has none of its own.
-        inside = go and depth == 0
-        found.extend(_variable(info, entry, LOCAL, go, inside) for entry in entries)
+        found.extend(_of_scope(info, scope, go, depth == 0))
     return tuple(found)
+
+
+def locals_around(info: DebugInfo, function: Die, call: Die) -> tuple[Variable, ...]:
+    """What the inlined ``call`` declares itself, then the blocks and calls around it, innermost
+    first. Parameters of ``function``, the one with the code, are not among them.
+    """
+    go = is_go(declaration(info, function).unit)
+    around = [die for die in info.ancestors(call) if die.offset >= function.offset]
+    found: list[Variable] = []
+    for scope in (call, *reversed(around)):
+        found.extend(_of_scope(info, scope, go, scope.offset == function.offset))
+    return tuple(found)
+
+
+def called_at(info: DebugInfo, call: Die) -> Address | None:
+    """Where the code of an inlined call is entered; None where it has no code.
+
+    DW_AT_entry_pc is an address, from DWARF 5 on also a distance from the code's start; without
+    it the first address is it. Source: DWARF 5, section 2.18.
+    """
+    ranges = info.ranges(call) if call.has(DW_AT_low_pc) or call.has(DW_AT_ranges) else ()
+    if not ranges:
+        return None
+    address = call.address(DW_AT_entry_pc)
+    return (
+        Address(ranges[0][0] + (call.constant(DW_AT_entry_pc) or 0)) if address is None else address
+    )
+
+
+def _of_scope(info: DebugInfo, scope: Die, go: bool, whole: bool) -> Iterator[Variable]:
+    # What is captured is of the function itself (``whole``): an inlined closure has none.
+    called = called_at(info, scope) if scope.tag == DW_TAG_inlined_subroutine else None
+    for entry in _merged(info, scope, _plain_variable if whole else _any_variable):
+        passed = called if entry.tag == DW_TAG_formal_parameter else None
+        yield _variable(info, entry, LOCAL, go, go and whole, passed)
 
 
 def global_variables(info: DebugInfo, name: str, within: Die | None) -> tuple[Variable, ...]:
@@ -212,7 +251,12 @@ def _origins(info: DebugInfo, die: Die) -> Iterator[int]:
 
 
 def _variable(
-    info: DebugInfo, die: Die, kind: str, go: bool, closure: bool = False
+    info: DebugInfo,
+    die: Die,
+    kind: str,
+    go: bool,
+    closure: bool = False,
+    called: Address | None = None,
 ) -> Variable:
     name = ""
     named = info.inherited(die, DW_AT_name)
@@ -237,6 +281,7 @@ def _variable(
         0 if lined is None else lined.unsigned(DW_AT_decl_line) or 0,
         (artificial is not None and artificial.flag(DW_AT_artificial)) or (go and name == ".dict"),
         None if captured is None else captured.unsigned(DW_AT_go_closure_offset),
+        called,
     )
 
 

@@ -253,6 +253,8 @@ def test_shapes_of_types() -> None:
         ("+0", {"offset": 0}),
         (":17", {"line": 17}),
         ("%return", {"returns": True}),
+        ("%body", {"part": "body"}),
+        ("ns::f(int) % inline", {"function": "ns::f(int)", "part": "inline"}),
     ],
 )
 def test_points(text: str, expected: dict[str, object]) -> None:
@@ -260,7 +262,7 @@ def test_points(text: str, expected: dict[str, object]) -> None:
     nothing = Point(None, None, None, None, False, None, Span(0, len(text)))
     got = {
         field: getattr(point, field)
-        for field in ("function", "offset", "line", "file", "returns", "address")
+        for field in ("function", "offset", "line", "file", "returns", "address", "part")
         if getattr(point, field) != getattr(nothing, field)
     }
     assert got == expected

@@ -1,0 +1,135 @@
+"""Lines, bodies and inlined copies under the running kernel, against what was printed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.support.toolchains import require
+from tests.support.tracefs import Session, require_uprobes
+
+pytestmark = pytest.mark.live
+
+SOURCE = """\
+#include <stdio.h>
+#define INLINED static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+struct pt { int x, y; };
+INLINED int scale(struct pt *p, int by, int n)
+{
+  int made = p->x * by;
+  __asm__ volatile("" : "+r"(made), "+r"(p), "+r"(by), "+r"(n));
+  return made + n;
+}
+NOINLINE int first(struct pt *q, int m)
+{
+  printf("scale %d %d %d\\n", q->x, 3, m);
+  return scale(q, 3, m) + 1;
+}
+NOINLINE int second(struct pt *q)
+{
+  printf("scale %d %d %d\\n", q->x, q->y, 77);
+  return scale(q, q->y, 77);
+}
+NOINLINE int walk(struct pt *q, int m)
+{
+  int sum = 5;
+  for (int i = 0; i < m; i++) {
+    printf("line %d %d\\n", i, sum);
+    sum += q[i].x;
+    __asm__ volatile("" : "+r"(sum), "+r"(i));
+  }
+  return sum;
+}
+NOINLINE int body(struct pt by_value, long wide, char small)
+{
+  printf("body %d %d %ld %d\\n", by_value.x, by_value.y, wide, small);
+  __asm__ volatile("" : : "m"(by_value), "r"(wide), "r"((int)small));
+  return by_value.x;
+}
+int main(void)
+{
+  struct pt a[] = {{1, -2}, {30, 4}, {-500, 6}};
+  int sum = 0;
+  for (int n = 0; n < 3; n++)
+    sum += first(a + n, n) + second(a + n) + body(a[n], 1l << 40 << n, (char)('a' + n));
+  return walk(a, 3) + sum == 0;
+}
+"""
+LINE = 1 + SOURCE[: SOURCE.index("sum += q[i].x")].count("\n")
+BUILDS = [(compiler, level) for compiler in ("gcc", "clang") for level in ("-O0", "-O2")]
+
+
+def build(folder: Path, compiler: str, level: str) -> Path:
+    require(compiler)
+    (folder / "lines.c").write_text(SOURCE)
+    command = [compiler, "-g", level, "lines.c", "-o", "lines"]
+    subprocess.run(command, cwd=folder, check=True, timeout=60)
+    return folder / "lines"
+
+
+def traced(
+    binary: Path, expressions: list[str], **point: str | None
+) -> tuple[list[tuple[int, ...]], list[list[int]], int]:
+    """The values of each event, what the program printed, and the number of addresses."""
+    require_uprobes()
+    probe = fetchc.open(str(binary)).probe(point.get("function"), at=point.get("at"))
+    arguments = [probe.compile(f"v{n}={text}") for n, text in enumerate(expressions)]
+    with Session() as session:
+        lines = probe.definition(arguments, session.group, "met").split("\n")
+        for line in lines:
+            session.add(line)
+        printed = session.run([str(binary)])
+        hits = session.hits("met")
+    word = point["word"]
+    told = [line.split() for line in printed.splitlines()]
+    return (
+        [tuple(int(hit.values[f"v{n}"], 0) for n in range(len(expressions))) for hit in hits],
+        [[int(one) for one in words[1:]] for words in told if words[0] == word],
+        len(lines),
+    )
+
+
+@pytest.mark.parametrize(("compiler", "level"), BUILDS)
+def test_every_pass_through_a_line(tmp_path: Path, compiler: str, level: str) -> None:
+    binary = build(tmp_path, compiler, level)
+    met, told, _ = traced(binary, ["i", "sum"], at=f"lines.c:{LINE}", word="line")
+    assert sorted(set(met)) == sorted(map(tuple, told))
+
+
+@pytest.mark.parametrize(("compiler", "level"), [one for one in BUILDS if one != ("clang", "-O0")])
+def test_every_inlined_call(tmp_path: Path, compiler: str, level: str) -> None:
+    binary = build(tmp_path, compiler, level)
+    expressions = ["p->x", "by", "n"]
+    met, told, places = traced(binary, expressions, function="scale", word="scale")
+    assert places == 2
+    assert sorted(met) == sorted(map(tuple, told))
+    assert len(met) == 6
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_behind_the_prologue(tmp_path: Path, compiler: str) -> None:
+    binary = build(tmp_path, compiler, "-O0")
+    expressions = ["by_value.x", "by_value.y", "wide", "small:u8"]
+    met, told, places = traced(binary, expressions, function="body", at="%body", word="body")
+    assert (places, sorted(met)) == (1, sorted(map(tuple, told)))
+
+
+def test_another_instruction_gives_other_values(tmp_path: Path) -> None:
+    """At the first instruction the slots that hold behind the prologue are not yet stored."""
+    binary = build(tmp_path, "gcc", "-O0")
+    program = fetchc.open(str(binary))
+    entry, behind = program.probe("body"), program.probe("body", at="%body")
+    wrong = behind.compile("v=wide").fetcharg
+    assert wrong != entry.compile("v=wide").fetcharg
+    require_uprobes()
+    with Session() as session:
+        line = entry.definition([entry.compile("v=wide")], session.group, "met")
+        session.add(line.replace(entry.compile("v=wide").fetcharg, wrong))
+        printed = session.run([str(binary)])
+        hits = session.hits("met")
+    told = [int(line.split()[3]) for line in printed.splitlines() if line.startswith("body")]
+    assert [int(hit.values["v"]) for hit in hits] != told
