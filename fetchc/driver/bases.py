@@ -164,7 +164,8 @@ def _at(leaf: Leaf, family: str) -> ReadBase:
     signs = [at for at in (text.find("+"), text.find("-")) if at >= 0]
     symbol, offset_text = (text[: min(signs)], text[min(signs) :]) if signs else (text, "")
     if offset_text and kernel_number(offset_text) is None:
-        return ReadBase(None, not_a_number("offset", offset_text, leaf.span))
+        what = f"the symbol's offset `{offset_text}` is not a number"
+        return _wrong("FC0101", what, leaf.span, "not a number")
     if not symbol:
         return _wrong("FC0101", "the symbol is missing", leaf.span, "nothing behind the `@`")
     value = KernelValue("symbol", leaf.text, _SYMBOL_LOADS)
@@ -217,6 +218,10 @@ def _other(leaf: Leaf, family: str) -> ReadBase:
             "member" if arrow else "name", text, 1 + rest.count("->") if arrow else 0
         )
         return ReadBase(value, unknown=f"what `{text}` is")
+    dash = re.search("-(?!>)", text)
+    if dash is not None:
+        span = Span(leaf.span.start + dash.start(), leaf.span.end)
+        return _wrong("FC0101", "a lone `-` stands for nothing", span, "`->` is meant?")
     what = f"`{text}` names nothing that a kernel probe knows"
     note = "an argument is written by its name, its members with `->` and `.`"
     return _wrong("FC0201", what, leaf.span, "not known", note)

@@ -7,6 +7,8 @@ fetch-arg of a uprobe. The rules are those that
 
 from __future__ import annotations
 
+from functools import cache
+
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.fetching import ReadFetch
@@ -62,7 +64,7 @@ def check_definition(text: str, rules: Kernel, machine: str = _MACHINE) -> Check
     except CompileError as refused:
         return Checked(text, "uprobe", refused.diagnostics, (), ())
     problems = tuple(line.problems_for(rules, registers))
-    accepted = [not line.problems_for(kernel(dotted(turn)), registers) for turn in turns()]
+    accepted = [not line.problems_for(each, registers) for each in _kernels()]
     ranges = _ranges(accepted)
     if line.path is None or line.offset is None:
         kind = line.kind.removesuffix("_inside")
@@ -71,6 +73,12 @@ def check_definition(text: str, rules: Kernel, machine: str = _MACHINE) -> Check
 
     broken, warnings = look(line.path, line.offset, line.path_place, line.place)
     return Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
+
+
+@cache
+def _kernels() -> tuple[Kernel, ...]:
+    # The rules of every version that changes some, made once for many definitions.
+    return tuple([kernel(dotted(turn)) for turn in turns()])
 
 
 def _unknown(line: ReadLine) -> tuple[Diagnostic, ...]:
@@ -93,7 +101,7 @@ def _fetch(text: str, rules: Kernel, registers: Container[str]) -> Checked:
     def problems(version: Kernel) -> list[Diagnostic]:
         return read.name_problems(version) + read.problems_for(version, kind, registers)
 
-    accepted = [not problems(kernel(dotted(turn))) for turn in turns()]
+    accepted = [not problems(each) for each in _kernels()]
     return Checked(text, kind, tuple(problems(rules)), (), _ranges(accepted))
 
 

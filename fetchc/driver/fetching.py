@@ -19,6 +19,7 @@ from fetchc.ir.nodes import (
     Deref,
     Fetch,
     KernelValue,
+    Scalar,
     StackPointer,
     Symbol,
     Text,
@@ -41,6 +42,7 @@ __all__ = ["ReadFetch"]
 # The name of a directory entry and of a file: loads, and characters of what the kernel puts in
 # their place, `+0x0(+0xNN(` and `)):string`; the offsets are of two digits in all its versions.
 _DENTRIES = {"%pd": (2, 20), "%pD": (3, 27)}
+_WORD_BITS = 64
 _COUNTS = 1 << 32  # an array's count is read as an unsigned int
 
 
@@ -236,6 +238,7 @@ class ReadFetch:
             what = "`$arg*` stands alone: it has neither name nor type"
             self._reject("FC0507", what, self._places[id(base)], "not alone")
             self._whole = False
+            self._places.clear()  # the rest would be told of what nobody can write
 
     def _followed(self, value: Value) -> Value:
         # The kernel writes the types of directory entries and files out as loads.
@@ -282,9 +285,13 @@ class ReadFetch:
                 self._array_count(rest, Span(span.end + 1, written.span.end))
             return element
         count = self._array_count(rest, Span(span.end + 1, written.span.end))
-        if isinstance(element, Symbol):
-            self._reject("FC0507", "the kernel has no arrays of `symbol`", span, "one at a time")
+        if isinstance(element, Symbol) and (element.text or self._family == "program"):
+            what = f"the kernel has no arrays of `{name}`"
+            self._reject("FC0507", what, span, "one at a time")
             return None
+        if isinstance(element, Symbol):
+            element = Scalar("x", _WORD_BITS)  # what it is but for how it is printed
+            self._mark(element, span)
         if count is None or isinstance(element, Word | Array):
             return None
         array = Array(element, count)

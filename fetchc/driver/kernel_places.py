@@ -24,6 +24,7 @@ _TRACEPOINT = re.compile(r"[A-Za-z0-9_]*")
 _EVENT = re.compile(r"([A-Za-z_-][A-Za-z0-9_-]*)[./]([A-Za-z_][A-Za-z0-9_]*)\Z")
 _RESULT = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _OFFSETS = 1 << 32
+_BUILT = "whether the kernel is built with CONFIG_FPROBE_EVENTS"
 
 
 class KernelPlace(Record):
@@ -145,6 +146,7 @@ def _address(reading: _Reading) -> str:
 def _function(reading: _Reading) -> str:
     reading.number("f")
     reading.used.append(("function_probe", "function probes", reading.letter.span))
+    reading.unknown.append(_BUILT)
     text, returns = reading.suffix(reading.word.text)
     reading.symbol(text, offset=False)
     returns = returns or any(_RESULT.search(piece.text) for piece in reading.arguments)
@@ -160,6 +162,7 @@ def _function(reading: _Reading) -> str:
 def _tracepoint(reading: _Reading) -> str:
     reading.number("")
     reading.used.append(("function_probe", "tracepoint probes", reading.letter.span))
+    reading.unknown.append(_BUILT)
     name = reading.word.text
     good = _TRACEPOINT.match(name)
     if good is not None and good.end() < len(name):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from fetchc.driver.checking import Checked, check_definition
-from fetchc.target.kernel import kernel
+from fetchc.driver.checking import check_definition
+from fetchc.target.kernel import kernel as rules_of
+from tests.support.kernel_lab import LabKernel
 from tests.support.kernel_lab_guest import Guest
 from tests.support.verdict_compare import compare
+from tests.support.verdicts import Verdict
 
 Drawn = TypeVar("Drawn")
-Check = Callable[[str], Checked]
 
 
 @dataclass
@@ -55,18 +56,23 @@ def drawn(strategy: st.SearchStrategy[Drawn], count: int) -> list[Drawn]:
     return found
 
 
-def judged(
-    guest: Guest, lines: Iterable[str], check: Check | None = None, file: str = "uprobe_events"
-) -> Round:
-    """Every line to the guest's kernel and to ours of its version."""
-    rules = kernel(guest.kernel.release)
-    ours = check or (lambda line: check_definition(line, rules))
-    wanted: Sequence[str] = list(dict.fromkeys(lines))
+def verdicts(
+    guest: Guest, lines: Iterable[str], file: str = "uprobe_events"
+) -> list[tuple[str, Verdict]]:
+    """Every line once, and what the guest's kernel says to it."""
+    wanted = list(dict.fromkeys(lines))
+    return list(zip(wanted, guest.judge(file, wanted), strict=True))
+
+
+def compared(kernel: LabKernel, answers: Sequence[tuple[str, Verdict]], version: str = "") -> Round:
+    """A kernel's verdicts beside ours by the rules of its version, or of another one."""
+    rules = rules_of(version or kernel.release)
     round = Round()
-    for line, verdict in zip(wanted, guest.judge(file, wanted), strict=True):
+    for line, verdict in answers:
         round.asked += 1
         round.accepted += not verdict.errno
         round.refused += bool(verdict.errno)
-        if difference := compare(line, ours(line), verdict):
+        ours = check_definition(line, rules, kernel.machine.name)
+        if difference := compare(line, ours, verdict):
             round.differences.append(difference)
     return round

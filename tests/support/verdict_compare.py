@@ -6,6 +6,7 @@ what it accepts must be accepted. The exceptions are ``STRICTER``.
 
 from __future__ import annotations
 
+import errno
 import re
 
 from fetchc.conformance import machine
@@ -26,11 +27,15 @@ STRICTER = [
     ("the file has no code there: nothing looks before it is enabled", "FC0206", "no code of"),
 ]
 
-# The same of event probes, for which the kernel does not look at all.
-STRICTER_OF_EVENTS = [
-    ("where a text is, is stored as a number", "FC0507", "an immediate string has no"),
-    ("where the task's name is, is stored as a number", "FC0507", "`$comm` cannot be fetched"),
-    ("the task's name is taken for an address", "FC0507", "`$comm` is a text"),
+# The same of some kinds of kernel probes.
+_LATE = ("fprobe", "fexit", "tprobe")
+STRICTER_OF_KINDS = [
+    (("eprobe",), "where a text is, is stored as a number", "an immediate string has no"),
+    (("eprobe",), "where the task's name is, is stored as a number", "`$comm` cannot be fetched"),
+    (("eprobe",), "the task's name is taken for an address", "`$comm` is a text"),
+    (_LATE, "symbols are looked up when it is enabled, from 7.3 on", "the symbol is missing"),
+    (_LATE, "their offsets are read then as well", "the symbol's offset"),
+    (("kprobe", "kretprobe", *_LATE), "a type of `$arg*` is dropped", "`$arg*` stands alone"),
 ]
 
 # Where only some kernels accept: what a later release of a series has and mainline's first of it
@@ -77,6 +82,8 @@ WORDS = {
         "String is not closed with '\"'",
         "Array is not closed",
         "Array has wrong suffix",
+        "Failed to parse single hyphen. Forgot '>'?",
+        "BTF is not available or not supported",
         "Maxactive is only for function exit",
         "Maxactive is not for kprobe",
         "Invalid maxactive number",
@@ -184,6 +191,10 @@ def compare(line: str, checked: Checked, verdict: Verdict) -> str:
     only = KERNEL_ONLY | (FIELDS if checked.kind == "eprobe" else set())
     if checked.kind not in ("uprobe", "uretprobe") and verdict.text in only:
         return "" if problems or checked.warnings else said
+    # Without a word: a symbol that it does not have, a kind of probe that it is not built with.
+    silent = {"eprobe": errno.ENOENT, **dict.fromkeys(_LATE, errno.EINVAL)}
+    if verdict.errno == silent.get(checked.kind) and not verdict.text:
+        return "" if problems or checked.warnings else said
     if not problems:
         return said
     if not verdict.text or unbalanced(line):
@@ -201,9 +212,11 @@ def stricter(problem: Diagnostic, kind: str = "uprobe") -> bool:
     """Whether the problem is one that the kernel does not have, for a reason."""
     if any(problem.message.startswith(start) for _, start in OF_SOME):
         return True
-    rules = STRICTER + (STRICTER_OF_EVENTS if kind == "eprobe" else [])
+    for kinds, _, start in STRICTER_OF_KINDS:
+        if kind in kinds and problem.message.startswith(start):
+            return True
     return any(
-        problem.code == code and problem.message.startswith(start) for _, code, start in rules
+        problem.code == code and problem.message.startswith(start) for _, code, start in STRICTER
     )
 
 
@@ -257,8 +270,6 @@ def carets(line: str, place: Span, reason: str) -> set[int]:
         return {place.start, place.end + 1}  # told at the group, or behind it
     if reason == "Non pointer structure/union argument is not supported.":
         return {place.start}
-    if reason == "Invalid fetch argument" and line[start : place.start].endswith("."):
-        return {start}  # before BTF names: a member is not looked for
     if reason == "No filter rule after 'if'":
         return {place.start + 1}
     if reason == machine.NESTED:
@@ -273,7 +284,11 @@ def carets(line: str, place: Span, reason: str) -> set[int]:
     if reason == "Dereference brace is not closed":
         return {place.start - each for each in lost}  # which level tells it, the tree does not say
     before = re.match(f"({_LOAD})*", line[start : place.start])
-    return {place.start - sum(loads(before[0] if before else ""))}
+    opened = before[0] if before else ""
+    found = {place.start - sum(loads(opened))}
+    if reason in ("Invalid fetch argument", "BTF is not available or not supported"):
+        found.add(start + len(opened) - sum(loads(opened)))  # not read any further
+    return found
 
 
 _LEVELS = 8

@@ -1,0 +1,54 @@
+"""One guest at a time, and what each round came to at the end of the run."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Generator
+
+import pytest
+
+from tests.support.kernel_lab import LabKernel, chosen
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run the tests of this directory one after another, whatever ``-n`` says.
+
+    Emulation takes a core and some hundred MiB each. As in ``tests/conftest.py`` a lock does it.
+    """
+    if "lab" not in item.path.parts:
+        return (yield)
+    with open(__file__, "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return (yield)
+
+
+@pytest.fixture(params=chosen(), ids=lambda kernel: kernel.label)
+def lab_kernel(request: pytest.FixtureRequest) -> LabKernel:
+    """Each kernel of this run; skipped with the reason where it cannot be booted."""
+    kernel: LabKernel = request.param
+    reason = kernel.why_not()
+    if reason:
+        pytest.skip(reason)
+    return kernel
+
+
+@pytest.fixture
+def tell(record_property: Callable[[str, object], None]) -> Callable[[object], None]:
+    """Print a line at the end of the run."""
+    return lambda text: record_property("lab", str(text))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The lines that tests told, from all processes of pytest-xdist."""
+    lines = [
+        str(value)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport) and report.when == "call"
+        for name, value in report.user_properties
+        if name == "lab"
+    ]
+    if lines:
+        terminalreporter.section("kernel lab")
+        terminalreporter.write("\n".join([*lines, ""]))

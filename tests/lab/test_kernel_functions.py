@@ -1,0 +1,176 @@
+"""Functions of booted kernels: what a definition made here fetches there is what was passed in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+import fetchc
+from tests.support.kernel_lab import LabKernel
+from tests.support.kernel_lab_calls import COMM, Done, definition, done, hits, program
+from tests.support.kernel_lab_guest import TRACEFS, Guest
+from tests.support.kernel_lab_python import PYTHON, files
+from tests.support.tracefs import Hit
+
+NAME = "file->f_path.dentry->d_name.name"
+FILE = (
+    f"name={NAME}",
+    "count",
+    "flags=file->f_flags",
+    "inode=file->f_inode->i_ino",
+    "mode=file->f_inode->i_mode",
+    "above=file->f_path.dentry->d_parent->d_name.name",
+    "kind=file->f_inode->i_sb->s_type->name",
+)
+OPEN = ("path=filename", "flags=how->flags", "mode=how->mode")
+# From here on the kernel compiles such expressions itself.
+BTF_ARGUMENTS = (6, 12)
+Row = tuple[str | int, ...]
+
+
+def version(kernel: LabKernel) -> tuple[int, int]:
+    major, minor = kernel.release.split(".")[:2]
+    return int(major), int(minor)
+
+
+def rows(found: list[Hit], event: str, *names: str) -> list[Row]:
+    """The values of an event's hits on files of the program; of several lines, in their order."""
+    of_event = [hit.values for hit in found if hit.event == event]
+    made = [tuple([value(values[name]) for name in names]) for values in of_event]
+    return [row for row in made if isinstance(row[0], str) and "lab_" in row[0]]
+
+
+def value(text: str) -> str | int:
+    return text[1:-1] if text.startswith('"') else int(text, 0)
+
+
+def expected(account: Done) -> tuple[list[Row], list[Row], list[Row]]:
+    """What was opened, read and written, as :func:`rows` has it."""
+    opened: list[Row] = [row[:3] for row in account.opened]
+    return opened, [row[:5] for row in account.read], [row[:5] for row in account.written]
+
+
+def found(seen: list[Hit]) -> tuple[list[Row], list[Row], list[Row]]:
+    columns = ("name", "count", "flags", "inode", "mode")
+    return (
+        rows(seen, "opened", "path", "flags", "mode"),
+        rows(seen, "reading", *columns),
+        rows(seen, "writing", *columns),
+    )
+
+
+def test_what_was_passed_in_is_what_is_fetched(
+    lab_kernel: LabKernel, tell: Callable[[object], None]
+) -> None:
+    opened = fetchc.open(str(lab_kernel.image))
+    lines = [
+        definition(opened, lab_kernel, "reading", "vfs_read", *FILE),
+        definition(opened, lab_kernel, "writing", "vfs_write", *FILE),
+        definition(opened, lab_kernel, "opened", "do_sys_openat2", *OPEN),
+    ]
+    if version(lab_kernel) >= BTF_ARGUMENTS:
+        lines += [own_words(lines[0], "reading"), own_words(lines[1], "writing")]
+    with Guest(lab_kernel, {"calls": program(lab_kernel)}) as guest:
+        account, seen = hits(guest, lines)
+        assert found(seen) == expected(account)
+        assert len(account.read) == 6
+        assert {hit.values["above"] for hit in seen if "above" in hit.values} >= {'"tmp"'}
+        assert {hit.values["kind"] for hit in seen if "kind" in hit.values} >= {'"rootfs"'}
+        for event in ("reading", "writing"):
+            own = [hit.values for hit in seen if hit.event == f"{event}_own"]
+            if version(lab_kernel) >= BTF_ARGUMENTS:
+                assert own == [hit.values for hit in seen if hit.event == event]
+                assert own
+        for wrong in spoilt(lines[0]):
+            account, seen = hits(guest, [wrong])
+            assert rows(seen, "reading", "name", "count", "flags", "inode", "mode") != [
+                row[:5] for row in account.read
+            ]
+    tell(f"{lab_kernel.release}, kernel functions: {len(lines)} events agree")
+
+
+def own_words(line: str, event: str) -> str:
+    """The same event with the arguments as the kernel itself compiles them by its BTF."""
+    types = re.findall(r" (\w+)=\S+:(\w+)(?= |$)", line)
+    sources = dict(text.partition("=")[::2] if "=" in text else (text, text) for text in FILE)
+    words = [f"{name}={sources[name]}:{kind}" for name, kind in types]
+    assert len(words) == len(FILE)
+    first, function, *_ = line.split(" ")
+    return " ".join([first.replace(event, f"{event}_own"), function, *words])
+
+
+def spoilt(line: str) -> list[str]:
+    """Definitions with one argument made wrong each: its innermost offset, or its register."""
+    made = []
+    for name in ("name", "flags", "inode", "mode"):
+        wrong = re.sub(
+            rf"( {name}=\S*\+)(\d+)(\(%)",
+            lambda part: f"{part[1]}{int(part[2]) + 8}{part[3]}",
+            line,
+        )
+        made.append(wrong)
+    made.append(re.sub(r" count=%\w+", " count=$stack1", line))
+    assert all(each != line for each in made)
+    return made
+
+
+def traced(guest: Guest, *words: str) -> tuple[Done, list[dict[str, object]], str]:
+    """fetchc in the guest: the program's account, and the events; all that was printed."""
+    text = guest.run(PYTHON, "-m", "fetchc", "trace", *words, "--format", "jsonl", "--", "/calls")
+    shown = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return done(text), shown, text
+
+
+def test_fetchc_itself_traces_the_kernel_it_runs_on(lab_kernel: LabKernel) -> None:
+    if lab_kernel.machine.name != "x86_64":
+        pytest.skip("fetchc runs in guests of this machine's own architecture")
+    with Guest(lab_kernel, {**files(), "calls": program(lab_kernel)}) as guest:
+        account, shown, text = traced(
+            guest, f"name={NAME}", "count", "$retval", "--latency", "-x", "kernel", "-f", "vfs_read"
+        )
+        mine = [one for one in shown if str(args(one)["name"]).startswith("lab_")]
+        assert [(a["name"], a["count"], a["$retval"]) for a in map(args, mine)] == [
+            (row[0], row[1], row[5]) for row in account.read
+        ], text
+        assert {(one["comm"], one["pid"]) for one in mine} == {(COMM, account.process)}
+        assert all(isinstance(one["latency_us"], float) for one in mine)
+        words = ("filename", "how->flags", "-x", "kernel", "-f", "do_sys_openat2")
+        account, shown, text = traced(guest, *words)
+        opened = [args(one) for one in shown if "lab_" in str(args(one)["filename"])]
+        assert [(a["filename"], a["how->flags"]) for a in opened] == [
+            row[:2] for row in account.opened
+        ], text
+        account, shown, text = traced(
+            guest, "count", "-x", "kernel", "-f", "vfs_write", "--filter", "count > 2000"
+        )
+        assert [args(one)["count"] for one in shown] == [
+            row[1] for row in account.written if row[1] > 2000
+        ], text
+        for file in ("uprobe_events", "kprobe_events"):
+            assert guest.read(f"{TRACEFS}/{file}") == ""
+
+
+def args(shown: dict[str, object]) -> dict[str, object]:
+    values = shown["args"]
+    assert isinstance(values, dict)
+    return values
+
+
+def test_definitions_of_the_kernel_stay_until_they_are_removed(lab_kernel: LabKernel) -> None:
+    if lab_kernel.machine.name != "x86_64":
+        pytest.skip("fetchc runs in guests of this machine's own architecture")
+    with Guest(lab_kernel, {**files(), "calls": program(lab_kernel)}) as guest:
+        run = (PYTHON, "-m", "fetchc")
+        guest.run(
+            *run, "add", "count", "-x", "kernel", "-f", "vfs_read", "--event", "r", "--enable"
+        )
+        account = done(guest.run("/calls"))
+        listed = json.loads(guest.run(*run, "list", "--format", "json"))["definitions"]
+        (one,) = listed
+        assert (one["owner"], one["binary"], one["enabled"]) == ("added", "kernel", True)
+        assert one["hits"] >= len(account.read)
+        guest.run(*run, "remove", "--all")
+        assert guest.read(f"{TRACEFS}/kprobe_events") == ""
