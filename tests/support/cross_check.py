@@ -1,0 +1,195 @@
+"""Values of a program on another machine: fetched by fetchc's text and by its tree, and as told.
+
+The machine that stands for the kernel runs each text, ``fetchc.ir.evaluate`` the tree it was made
+from, both on the registers and the memory of the emulated program; both must give what the
+program's own compiler made of the number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+import fetchc
+from fetchc.conformance.machine import Machine, Memory
+from fetchc.conformance.machine import run as run_machine
+from fetchc.ir.decode import Decode
+from fetchc.ir.evaluate import Outcome, State, evaluate
+from tests.support.cross import Target
+from tests.support.cross_signatures import CType, Leaf, Signatures
+from tests.support.qemu_user import MACHINES, Emulator, Stopped
+
+__all__ = ["KERNEL", "Asked", "Change", "Tally", "as_it_is", "check_signatures", "symbols"]
+
+KERNEL = "6.12"
+Change = Callable[[str, Decode], tuple[str, Decode]]
+
+
+def as_it_is(text: str, decode: Decode) -> tuple[str, Decode]:
+    """No change; a test of the test has others."""
+    return text, decode
+
+
+@dataclass
+class Tally:
+    """How much was compared, and what was refused, by code."""
+
+    functions: int = 0
+    values: int = 0
+    compared: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        refused = ", ".join(f"{code} {count}" for code, count in sorted(self.refused.items()))
+        return (
+            f"{self.functions} functions, {self.values} values, {self.compared} compared, "
+            f"refused: {refused or 'none'}"
+        )
+
+
+class Asked:
+    """One stop of a program, and the probe that would fire there."""
+
+    def __init__(
+        self, target: Target, probe: fetchc.Probe, stop: Stopped, returning: bool, change: Change
+    ) -> None:
+        machine = MACHINES[target.name]
+        bias = stop.address - probe.offset
+        self._probe = probe
+        self._change = change
+        self._machine = Machine(
+            stop.registers,
+            cast("Memory", stop),  # it reads as one does
+            bias,
+            returning=returning,
+            word=machine.word,
+            order=machine.order,
+            names=frozenset(machine.registers) - {"zero", "pswm"},
+            stack=machine.stack,
+            result=machine.result,
+        )
+        self._state = State(
+            stop.registers,
+            stop.read,
+            bias,
+            stack=machine.stack,
+            result=machine.result,
+            word_bytes=machine.word,
+            little_endian=machine.order == "little",
+        )
+
+    def got(self, expression: str) -> tuple[str, int | None, int | None]:
+        """The fetch-arg, and the value by its text and by its tree, None for a fault."""
+        argument = self._probe.compile(expression)
+        part = argument.whole.parts[0]
+        assert part.body == argument.fetcharg
+        text, decode = self._change(part.body, part.decode)
+        shown = run_machine(text, self._machine)
+        by_text = None if shown is None else _decoded(int(shown, 0), decode)
+        outcome = evaluate(part.fetch, self._state)
+        whole = isinstance(outcome, Outcome) and isinstance(outcome.value, int)
+        by_tree = _decoded(cast("int", outcome.value), part.decode) if whole else None  # type: ignore[union-attr]
+        return text, by_text, by_tree
+
+
+def _decoded(value: int, decode: Decode) -> int:
+    """As the 64 bits that the program told."""
+    assert decode.bits is not None
+    value %= 1 << decode.bits
+    if decode.signed and value >> (decode.bits - 1):
+        value -= 1 << decode.bits
+    return value % (1 << 64)
+
+
+def symbols(binary: Path) -> dict[str, int]:
+    """Addresses by name."""
+    with binary.open("rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        return {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()}
+
+
+def check_signatures(
+    target: Target,
+    signatures: Signatures,
+    binary: Path,
+    change: Change = as_it_is,
+    first: bool = False,
+) -> Tally:
+    """Stop at every function and behind it, and compare every number of what it is passed.
+
+    ``first`` ends it behind the first function with a wrong value.
+    """
+    program = fetchc.open(str(binary))
+    known = symbols(binary)
+    tally = Tally()
+    with Emulator(target.name, binary) as emulator:
+        for i, made in enumerate(signatures.parameters):
+            if first and tally.wrong:
+                break
+            tally.functions += 1
+            probe = program.probe(f"f_{i}", kernel=KERNEL)
+            stop = emulator.until(probe.address)
+            size = 8 * len(signatures.told)
+            raw = stop.read(known["told"], size)
+            told = [
+                int.from_bytes(raw[at : at + 8], stop.machine.order) for at in range(0, size, 8)
+            ]
+            asked = Asked(target, probe, stop, False, change)
+            _compare(tally, target, signatures, told, asked, i, "a", made)
+            result = signatures.results[i]
+            if result is not None:
+                returned = program.probe(f"f_{i}", returns=True, kernel=KERNEL)
+                stop = emulator.until(stop.return_address())
+                asked = Asked(target, returned, stop, True, change)
+                _compare(tally, target, signatures, told, asked, i, "r", [result])
+    return tally
+
+
+def _compare(
+    tally: Tally,
+    target: Target,
+    signatures: Signatures,
+    told: list[int],
+    asked: Asked,
+    function: int,
+    kind: str,
+    types: list[CType],
+) -> None:
+    for number, (of, i, j, leaf) in enumerate(signatures.told):
+        if (of, i) != (kind, function):
+            continue
+        name = f"p{j}" if kind == "a" else "$retval"
+        text = f"{name}{leaf.path}{':hex' if leaf.kind == 'pointer' else ''}"
+        tally.values += 1
+        where = f"f_{i}, {text}, a {types[j].name} with {leaf}"
+        try:
+            fetched, *values = asked.got(text)
+        except fetchc.CompileError as refusal:
+            first = refusal.diagnostics[0]
+            tally.refused[first.code] += 1
+            if first.code not in _allowed(target, types[j], leaf, kind):
+                tally.wrong.append(f"{where}: refused, {first.code} {first.message} {first.notes}")
+            continue
+        tally.compared += 1
+        if values != [told[number]] * 2:
+            shown = ["fault" if value is None else hex(value) for value in values]
+            tally.wrong.append(f"{where}: {fetched} gives {shown}, told {told[number]:#x}")
+
+
+def _allowed(target: Target, made: CType, leaf: Leaf, kind: str) -> set[str]:
+    codes = set()
+    if leaf.floating:
+        codes.add("FC0402")  # in a register of its own kind
+    if leaf.bytes > MACHINES[target.name].word:
+        codes.add("FC0404")  # in a pair of registers
+    if kind == "r" and made.members:
+        codes.add("FC0401")  # in memory whose address is gone
+    return codes
