@@ -25,6 +25,7 @@ from fetchc.program.types import (
     NamedType,
     PointerType,
     QualifiedType,
+    SequenceType,
     SliceType,
     StringType,
     StructType,
@@ -88,6 +89,8 @@ class Classifier:
         Empty for an object of no size. Raises UnclassifiedError or DebugInfoError.
         """
         type_id, found = bare(self._program, type_id)
+        if isinstance(found, SequenceType) and found.size is not None:
+            found = StructType(found.name, "struct", found.size, found.members)
         if not isinstance(found, StructType | ArrayType) or _is_vector(found):
             return self._scalar(found)
         size = self.alignments.size(type_id)
@@ -104,6 +107,10 @@ class Classifier:
         hidden: set[int] = set()
         if not self._merge_leaves(type_id, size, merged, hidden):
             return (MEMORY,)
+        if self._rules.empty and not any(merged):
+            return (self._rules.empty,)
+        if self._rules.padding:
+            merged = [name or self._rules.padding for name in merged]
         cleaned = _cleaned(merged)
         if cleaned != (MEMORY,) and any(merged[index] != INTEGER for index in hidden):
             raise UnclassifiedError("an unnamed bit field may be in it, which is not said")
@@ -126,6 +133,8 @@ class Classifier:
         while waiting:
             declared, offset = waiting.pop()
             current, found = bare(self._program, declared)
+            if isinstance(found, SequenceType) and found.size is not None:
+                found = StructType(found.name, "struct", found.size, found.members)
             if isinstance(found, StructType):
                 inner = self._members(current, found, offset, size, merged)
                 if self._rules.unnamed_bit_fields and found.kind != "union":
@@ -234,7 +243,7 @@ class Classifier:
                 raise UnclassifiedError("its type is no object's")
             case UnknownType(reason=reason):
                 raise UnclassifiedError(f"its type cannot be read: {reason}")
-            case StringType() | SliceType() | InterfaceType():
+            case StringType() | SliceType() | InterfaceType() | SequenceType():
                 raise UnclassifiedError(f"`{found.name}` is no type of C")
             case StructType() | NamedType() | QualifiedType() | DeclaredType():
                 raise AssertionError(f"not a scalar: {found!r}")

@@ -40,19 +40,24 @@ def parameter_places(
     convention: Convention,
     parameters: Sequence[TypeId],
     results: Sequence[TypeId],
+    receives: bool = False,
 ) -> tuple[Place, ...]:
     """See :func:`fetchc.abi.places.parameter_places`."""
     classifier = Classifier(program, _rules(convention))
     assignment = _Assignment(convention, classifier)
     places: list[Place] = []
     stopped: Absent | None = None
+    hidden = 0
     try:
         for result in results:
             if _result_classes(classifier, result) in ((MEMORY,), (BY_REFERENCE,)):
-                assignment.integers = 1  # the address of the memory for the result
+                hidden = 1  # the address of the memory for the result
     except UnclassifiedError as error:
         stopped = unclassified(error)
-    for parameter in parameters:
+    behind = receives and _rules(convention).receiver_first
+    for position, parameter in enumerate(parameters):
+        if position == behind:
+            assignment.integers += hidden
         if stopped is None:
             try:
                 places.append(assignment.place(parameter))

@@ -14,6 +14,7 @@ from fetchc.program.types import (
     IntType,
     NamedType,
     QualifiedType,
+    SequenceType,
     SliceType,
     StringType,
     StructType,
@@ -110,7 +111,7 @@ class Passing:
                 raise UnclassifiedError(f"its type cannot be read: {reason}")
             case VoidType() | FunctionType() | ArrayType():
                 raise UnclassifiedError("its type is no object's")
-            case StringType() | SliceType() | InterfaceType():
+            case StringType() | SliceType() | InterfaceType() | SequenceType():
                 raise UnclassifiedError(f"`{found.name}` is no type of C")
             case StructType() | NamedType() | QualifiedType() | DeclaredType():
                 raise AssertionError(f"not a scalar: {found!r}")

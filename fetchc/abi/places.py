@@ -41,7 +41,8 @@ def entry_places(program: Program, convention: Convention, function: Function) -
 
     variables = program.parameters(function)
     call = passed(program, convention, function, variables)
-    places = parameter_places(program, convention, call.parameters, call.results)
+    receives = bool(variables) and variables[0].artificial and variables[0].name == "this"
+    places = parameter_places(program, convention, call.parameters, call.results, receives)
     found: list[Place] = []
     for variable, position in zip(variables, call.positions, strict=True):
         if variable.kind == "result":
@@ -155,17 +156,19 @@ def parameter_places(
     convention: Convention,
     parameters: Sequence[TypeId],
     results: Sequence[TypeId] = (),
+    receives: bool = False,
 ) -> tuple[Place, ...]:
     """Places at the callee's first instruction of parameters of these types, in order.
 
     ``results`` are the result types: a result in memory takes a register for its address.
+    ``receives``: the first parameter is the object of a method.
     A parameter that occupies nothing (an empty structure) has ``Pieces(())``.
     """
     match convention.rules:
         case EightbyteRules():
             from fetchc.abi import eightbyte
 
-            return eightbyte.parameter_places(program, convention, parameters, results)
+            return eightbyte.parameter_places(program, convention, parameters, results, receives)
         case WordRules():
             from fetchc.abi import words
 

@@ -13,6 +13,7 @@ from fetchc.program.types import (
     IntType,
     MapType,
     PointerType,
+    SequenceType,
     SliceType,
     StringType,
 )
@@ -45,7 +46,13 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
         inner := checker.resolved(made.target), ArrayType
     ):
         made = inner
+    if isinstance(made, PointerType) and isinstance(
+        inner := checker.resolved(made.target), SequenceType
+    ):
+        operand, made = Follow(operand, made.target, operand.span), inner
     match made:
+        case SequenceType(length=size) if what == "len":
+            return members.part(operand, size, span)
         case ArrayType(count=int(count)):
             return Constant(count, checker.word(signed=True), span)
         case SliceType(members=(_, size, capacity)):

@@ -11,8 +11,10 @@ from fetchc.program.types import (
     IntType,
     MapType,
     PointerType,
+    SequenceType,
     SliceType,
     StringType,
+    StructType,
 )
 from fetchc.units import ByteOffset, ByteSize
 
@@ -71,8 +73,14 @@ def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int
             raise reject("FC0402", "a vector type cannot be indexed", base.span, "a SIMD vector")
         case ArrayType(element=type_id):
             pass
+        case SequenceType():
+            return _of_sequence(checker, base, made, span)
         case PointerType(target=target):
             inner = checker.resolved(target)
+            if isinstance(inner, SequenceType):
+                return _of_sequence(checker, Follow(base, target, base.span), inner, span)
+            if checker.site.language.references and isinstance(inner, StructType):
+                raise _cannot(checker, base, span)
             if checker.site.language.pointer_indexes_array and isinstance(inner, ArrayType):
                 start, type_id = Follow(base, target, base.span), inner.element
             else:
@@ -84,6 +92,21 @@ def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int
             type_id = checker.program.intern(IntType("uint8", ByteSize(1), False))
         case _:
             raise _cannot(checker, base, span)
+    return start, type_id, _counted_off(checker, base, type_id, span)
+
+
+def _of_sequence(
+    checker: Checker, holder: Typed, made: SequenceType, span: Span
+) -> tuple[Typed, TypeId, int]:
+    # Its elements are in it, behind a pointer, or in another one that a reference leads to.
+    inner = Part(holder, made.elements.offset, None, made.elements.type, holder.span)
+    kind = checker.resolved(inner.type)
+    if isinstance(kind, PointerType) and kind.reference:
+        return inner, kind.target, _counted_off(checker, inner, kind.target, span)
+    return first(checker, inner, span)
+
+
+def _counted_off(checker: Checker, base: Typed, type_id: TypeId, span: Span) -> int:
     each = checker.size(type_id)
     if each is None:
         raise reject(
@@ -93,7 +116,7 @@ def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int
             f"this is `{checker.spell(base.type)}`",
             help="cast the pointer to the type it leads to: `((struct s *)p)[0]`",
         )
-    return start, type_id, each
+    return each
 
 
 def _moved(
@@ -107,9 +130,12 @@ def _moved(
 
 def _bounds(checker: Checker, base: Typed, low: int, high: int, span: Span) -> None:
     made = checker.resolved(base.type)
-    if isinstance(made, PointerType) and checker.site.language.pointer_indexes_array:
-        made = checker.resolved(made.target)
-    if isinstance(made, PointerType) or not isinstance(made, ArrayType | SliceType | StringType):
+    if isinstance(made, PointerType):
+        inner = checker.resolved(made.target)
+        counted = isinstance(inner, SequenceType)
+        if counted or checker.site.language.pointer_indexes_array:
+            made = inner
+    if not isinstance(made, ArrayType | SliceType | StringType | SequenceType):
         return
     if low < 0:
         raise reject(

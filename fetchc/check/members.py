@@ -14,6 +14,7 @@ from fetchc.program.types import (
     IntType,
     Member,
     PointerType,
+    SequenceType,
     SliceType,
     StringType,
     StructType,
@@ -90,7 +91,13 @@ def _refuse_contradicted(checker: Checker, holder: Typed, step: Member, span: Sp
                 raise _contradicted(step.name, what, made.size, span)
         if end <= begins < following:
             following, follower = begins, "member" if other.bits is None else "bit field"
+    function = checker.site.function
+    if function is not None and function.producer.startswith("GNU "):
+        return
     packed = step.offset % size or (made.size or 0) % size
+    rounded = -(-(step.offset + size) // (made.alignment or 1)) * (made.alignment or 1)
+    if follower == "end" and 8 * rounded == following:
+        return  # the padding that its declared alignment asks for
     if packed and (end < following <= end + 8 or (follower == "bit field" and end < following)):
         raise _contradicted(step.name, "stop short of what follows it", made.size, span)
 
@@ -120,7 +127,7 @@ def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Membe
             (*path, step)
             for type_id, path in level
             for step in _members(checker, type_id)
-            if step.name == name
+            if name in (step.name, step.also)
         ]
         if len(found) > 1:
             raise _ambiguous(checker, holder, name, found, span)
@@ -177,6 +184,7 @@ def _members(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
             StructType(members=members)
             | StringType(members=members)
             | SliceType(members=members)
+            | SequenceType(members=members)
             | InterfaceType(members=members)
         ):
             return members

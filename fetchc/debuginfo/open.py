@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["open_binary"]
 
 
-def open_binary(path: str) -> Program:
-    """Open an ELF file, ``kernel`` (the running one), ``kernel:MODULE``, or a kernel's BTF.
+def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
+    """Open an ELF file, ``kernel`` (the running one), ``kernel:MODULE``, a kernel's BTF, or .NET.
+
+    ``references`` are folders of assemblies that an image of .NET may refer to.
 
     Raises DebugInfoError FC0901, FC0902, FC0904 or FC0905 where it cannot be read.
     """
@@ -27,6 +29,14 @@ def open_binary(path: str) -> Program:
         if refused.code != "FC0902":
             raise
         # Seldom, so an ELF file does not pay for the question.
+        with open(path, "rb") as file:
+            head = file.read(0x206)
+        # Firmware starts kernels as portable executables: they have magic numbers of their own.
+        kernel = head[0x202:] == b"HdrS" or head[0x38:0x3C] in (b"ARM\x64", b"RSC\x05")
+        if head.startswith(b"MZ") and not kernel:
+            from fetchc.debuginfo.dotnet.program import DotnetProgram
+
+            return DotnetProgram(path, references)
         from fetchc.debuginfo.btf.open import open_file
 
         opened = open_file(path)

@@ -79,6 +79,8 @@ TITLES = {
     "FC0615": "a method is found by its name without the star of its receiver",
     "FC0616": "the code of a source line begins at several addresses",
     "FC0617": "copies of an inlined function may be missing",
+    "FC0618": "the runtime replaces the code after some calls",
+    "FC0619": "the units of a text are fetched without its length",
     "FC0701": "tracing is not permitted",
     "FC0702": "tracefs is not mounted",
     "FC0703": "the kernel has no uprobe events",

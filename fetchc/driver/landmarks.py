@@ -6,6 +6,7 @@ from fetchc.program.types import (
     ArrayType,
     InterfaceType,
     PointerType,
+    SequenceType,
     SliceType,
     StringType,
     StructType,
@@ -77,7 +78,7 @@ def inside(checker: Checker, holder: Spot, offset: int, size: int, bits: Bits | 
                     break
                 index, offset = divmod(offset, each)
                 text, type_id = f"{text}[{index}]", element
-            case StructType() | StringType() | SliceType() | InterfaceType():
+            case StructType() | StringType() | SliceType() | InterfaceType() | SequenceType():
                 step = _member(checker, made.members, offset, size, bits)
                 if step is None:
                     spelled = checker.spell(type_id)

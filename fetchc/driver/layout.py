@@ -6,11 +6,13 @@ from fetchc.program.types import (
     InterfaceType,
     Member,
     NamedType,
+    SequenceType,
     SliceType,
     StringType,
     StructType,
 )
 from fetchc.record import Record
+from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +62,9 @@ def _kind(made: Type) -> str:
 
 def _rows(checker: Checker, made: Type) -> list[Row]:
     match made:
+        case SequenceType(members=members, size=size):
+            known = max([m.offset + (checker.size(m.type) or 0) for m in members], default=0)
+            return _with_holes(checker, members, ByteSize(size or known), union=False)
         case StructType(members=members, size=size, kind=kind):
             return _with_holes(checker, members, size, union=kind == "union")
         case (

@@ -59,7 +59,9 @@ def _signature(program: Program, function: Function) -> str:
     if result is not None and not isinstance(program.type(result), UnknownType):
         results.append(spell(program, result))
     arrow = f" -> {', '.join(results)}" if results else ""
-    return f"{function.symbol}({', '.join(inputs)}){arrow}"
+    # Symbols of .NET have the types of parameters in them, to tell overloads apart.
+    plain = function.symbol.startswith(f"{function.name}(")
+    return f"{function.name if plain else function.symbol}({', '.join(inputs)}){arrow}"
 
 
 def layouts(program: Program, glob: str) -> list[Layout]:

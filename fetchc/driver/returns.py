@@ -46,6 +46,13 @@ def return_addresses(
     """
     from fetchc.code.instructions import exits
 
+    refusal_of_all = language(function.language).return_refusal
+    if refusal_of_all:
+        raise reject(
+            "FC0409",
+            f"the returns of `{function.name}` cannot be probed: {refusal_of_all}",
+            help="probe its entry: leave out `--return`",
+        )
     if function.size is None:
         raise _unreadable(function, "where its code ends is not known")
     code = program.code(function.address, function.size)

@@ -15,6 +15,10 @@ def language(key: str) -> Language:
         from fetchc.lang.go import GO
 
         return GO
+    if key == "dotnet":
+        from fetchc.lang.dotnet import DOTNET
+
+        return DOTNET
     from fetchc.lang.c import CPLUSPLUS, C
 
     return CPLUSPLUS if key == "c++" else C

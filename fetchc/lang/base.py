@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from fetchc.diag.model import Diagnostic
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.units import TypeId
@@ -34,6 +35,9 @@ class Language(Record):
     ``functions_meant`` names the functions that a part of a name can stand for, of those there
     are; None where names are written whole.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
+    ``references``: a pointer to an object is a reference to one, not into an array of them.
+    ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
+    ``cautions`` tells what should be known of any probe of a function.
     """
 
     name: str
@@ -44,3 +48,6 @@ class Language(Record):
     pointer_indexes_array: bool
     convention_first: bool
     functions_meant: Callable[[str, Iterable[str]], list[str]] | None = None
+    references: bool = False
+    return_refusal: str = ""
+    cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

@@ -16,6 +16,7 @@ from fetchc.program.types import (
     InterfaceType,
     MapType,
     PointerType,
+    SequenceType,
     SliceType,
     StringType,
     StructType,
@@ -57,6 +58,8 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
     match made:
         case PointerType() if wholes.is_text_pointer(checker, made):
             return (wholes.pointed_text(checker, node),)
+        case PointerType() | SequenceType() if text := wholes.units(checker, node):
+            return wholes.utf_16(checker, text[0], text[1], whole)
         case MapType() | ChannelType():
             return (entries(checker, node),)
         case StringType():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.members import part
-from fetchc.check.typed import Held
+from fetchc.check.typed import Follow, Held
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
@@ -20,6 +20,7 @@ from fetchc.program.types import (
     InterfaceType,
     PointerType,
     QualifiedType,
+    SequenceType,
     SliceType,
     StringType,
     StructType,
@@ -41,6 +42,8 @@ __all__ = [
     "pointed_text",
     "refuse_whole",
     "string",
+    "units",
+    "utf_16",
     "words_of",
 ]
 
@@ -111,6 +114,39 @@ def string(checker: Checker, node: Typed, made: StringType, whole: bool) -> tupl
     return (
         Lowered("", Fetch(address, words), Decode("text", 64, count=words.count), node.type),
         Lowered("len", length.fetch, length.decode, count.type, companion=True),
+    )
+
+
+def units(checker: Checker, node: Typed) -> tuple[Typed, SequenceType] | None:
+    """The text object that ``node`` is or leads to, with its type; None if it is none."""
+    made = checker.resolved(node.type)
+    if isinstance(made, PointerType):
+        node = Follow(node, made.target, node.span)
+        made = checker.resolved(made.target)
+    return (node, made) if isinstance(made, SequenceType) and made.text else None
+
+
+def utf_16(checker: Checker, node: Typed, made: SequenceType, whole: bool) -> tuple[Lowered, ...]:
+    """A text of UTF-16 units: as many as an argument holds, with their number where wanted."""
+    found = memory_of(checker, part(node, made.elements, node.span), "a text")
+    address = load_word(checker.site, found, node.span)
+    if not whole:
+        checker.warnings.append(
+            Diagnostic(
+                "FC0619",
+                f"{_CHUNK} units are fetched, whatever the length of the text is",
+                Label(node.span, f"a `{checker.spell(node.type)}`"),
+                notes=("what follows the text in memory is shown too",),
+                help="`--format probe` fetches the length as well",
+            )
+        )
+        store = Array(Scalar("x", 16), _CHUNK)
+        return (Lowered("", Fetch(address, store), Decode("utf-16", 16, count=_CHUNK), node.type),)
+    length = _word(checker, part(node, made.length, node.span))
+    words = Array(Scalar("x", 64), TEXT_BYTES // 8)
+    return (
+        Lowered("", Fetch(address, words), Decode("utf-16", 64, count=words.count), node.type),
+        Lowered("len", length.fetch, length.decode, made.length.type, companion=True),
     )
 
 

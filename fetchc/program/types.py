@@ -28,6 +28,7 @@ __all__ = [
     "NamedType",
     "PointerType",
     "QualifiedType",
+    "SequenceType",
     "SliceType",
     "StringType",
     "StructType",
@@ -114,7 +115,8 @@ class Member(Record):
     """A member of a structure, union or class, or a base class.
 
     ``embedded`` members are looked through: anonymous aggregates of C, base classes
-    of C++, embedded fields of Go (which also have a name).
+    of C++, embedded fields of Go (which also have a name). ``also`` is another name that the
+    source knows it by: a property of .NET.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Member(Record):
     offset: ByteOffset
     bits: BitField | None = None
     embedded: bool = False
+    also: str = ""
 
 
 class StructType(Record):
@@ -198,6 +201,22 @@ class SliceType(Record):
     members: tuple[Member, ...]
 
 
+class SequenceType(Record):
+    """An object of .NET that holds counted elements: an array, a string, a list, a span.
+
+    ``length`` and ``elements`` are members of it: a number, and an array in the object itself or
+    a pointer to the elements or to another such object. ``text``: they are the UTF-16 units of
+    a text. ``size`` is None of those whose elements are in the object.
+    """
+
+    name: str
+    size: ByteSize | None
+    members: tuple[Member, ...]
+    length: Member
+    elements: Member
+    text: bool = False
+
+
 class InterfaceType(Record):
     """A Go interface: type word and data word. ``empty`` is for ``any`` (eface)."""
 
@@ -251,6 +270,7 @@ Type = (
     | DeclaredType
     | StringType
     | SliceType
+    | SequenceType
     | InterfaceType
     | MapType
     | ChannelType

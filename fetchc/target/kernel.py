@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Costs", "Kernel", "Rule", "dotted", "kernel", "previous", "running_version", "turns"]
 
+_NARROW = ("armv5", "armv6", "armv7")  # as uname -m names 32-bit kernels, beside i386 to i686
 _DIGITS = 4  # of each part of a version at most
 
 
@@ -73,6 +74,7 @@ class Kernel(Record):
     a definition without its newline, ``text_bytes`` a string without its NUL. ``stack_words``
     bounds the number of a stack word or an argument in probes of the kernel itself,
     ``returns_at_once`` that of a return probe's calls that are watched at a time.
+    ``word_bytes`` is the size of its long.
     ``bases``, ``stores`` and ``features`` hold every rule, also those the version lacks.
     """
 
@@ -97,6 +99,7 @@ class Kernel(Record):
     features: tuple[Rule, ...]
     reserved_names: tuple[str, ...]
     confusing_names: tuple[str, ...]
+    word_bytes: int = 8
 
     @property
     def name(self) -> str:
@@ -132,23 +135,27 @@ def dotted(version: Version) -> str:
 
 
 def running_version() -> str:
-    """The release of the kernel this process runs on, as ``uname -r`` prints it."""
-    return os.uname().release
+    """The release of the kernel this process runs on, with ``/32`` where that has 32 bits."""
+    running = os.uname()
+    narrow = running.machine[:1] == "i" or running.machine.startswith(_NARROW)
+    return running.release + ("/32" if narrow else "")
 
 
 def kernel(version: str) -> Kernel:
     """The rules of ``version``: ``5.10``, or a release such as ``6.18.44-fc``.
 
-    Raises :class:`~fetchc.diag.errors.CompileError` (FC0506) for a text that is not a
+    ``5.10/32`` is a 32-bit kernel of that version. Raises :class:`~fetchc.diag.errors.CompileError` (FC0506) for a text that is not a
     version and for a kernel older than uprobe events.
     """
     facts = table("kernel/linux")
-    wanted = _leading(version)
-    if wanted is None:
+    release, slash, bits = version.partition("/")
+    wanted = _leading(release)
+    if wanted is None or (slash and bits not in ("32", "64")):
         raise reject(
             "FC0506",
             f"`{version}` is not a kernel version",
-            help="write the first two numbers of `uname -r`, such as `5.10`",
+            help="write the first two numbers of `uname -r`, such as `5.10`, and for a 32-bit "
+            "kernel `5.10/32`",
         )
     oldest = _parse(facts["oldest"])
     if wanted < oldest:
@@ -160,6 +167,7 @@ def kernel(version: str) -> Kernel:
     limits = {name: _step(limit["steps"], wanted) for name, limit in facts["limits"].items()}
     return Kernel(
         version=wanted,
+        word_bytes=4 if bits == "32" else 8,
         costs=Costs(**facts["costs"]),
         bases=_rules(facts, "bases"),
         stores=_rules(facts, "stores"),

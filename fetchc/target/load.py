@@ -105,6 +105,9 @@ def convention(name: str) -> Convention:
             triviality_stated=raw["structures"]["by_value_unless_stated"],
             unnamed_bit_fields=raw["members"]["unnamed_bit_fields_count"],
             typedef_alignment=raw["members"]["typedef_alignment_counts"],
+            receiver_first=raw.get("receiver", {}).get("first", False),
+            empty=raw["structures"].get("empty", ""),
+            padding=raw["members"].get("padding", ""),
         )
     elif raw["scheme"] == "words":
         rules = _word_rules(raw, numbers)

@@ -113,7 +113,9 @@ class EightbyteRules(Record):
     ``triviality_stated``: a structure about which the debug information does not say how
     it is passed is passed by value. ``unnamed_bit_fields``: one without a name makes its
     eightbyte INTEGER. ``typedef_alignment``: a typedef that lowers the alignment makes a
-    member count as aligned.
+    member count as aligned. ``receiver_first``: the object of a method is passed in front of the
+    address of a result in memory. ``empty``: the class of a structure without members, where it is
+    passed at all; ``padding``: that of eight bytes of padding, where they are.
     """
 
     x87_registers: tuple[DwarfRegister, ...]
@@ -124,6 +126,9 @@ class EightbyteRules(Record):
     triviality_stated: bool
     unnamed_bit_fields: bool
     typedef_alignment: bool
+    receiver_first: bool = False
+    empty: str = ""
+    padding: str = ""
 
 
 class WordRules(Record):

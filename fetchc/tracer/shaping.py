@@ -25,6 +25,7 @@ from fetchc.program.types import (
     InterfaceType,
     MapType,
     PointerType,
+    SequenceType,
     SliceType,
     StringType,
     StructType,
@@ -92,6 +93,12 @@ class Shaper:
                 return self._array(node, made, limits)
             case SliceType():
                 return self._slice(node, made, limits)
+            case PointerType() | SequenceType() if text := wholes.units(checker, node):
+                return self._units(*text, limits)
+            case PointerType() if isinstance(checker.resolved(made.target), SequenceType):
+                return self.shape(Follow(node, made.target, node.span), None, limits)
+            case SequenceType():
+                return self._sequence(node, made, limits)
             case InterfaceType():
                 return self._interface(node, made, limits)
             case StructType() if limits.depth > 0:
@@ -181,6 +188,35 @@ class Shaper:
         assert isinstance(length, Leaf)
         guards = self._fields.guards(start)
         return Bytes(field, limits.text, "text", at, length, None, guards)
+
+    def _units(self, node: Typed, made: SequenceType, limits: Limits) -> Bytes:
+        found = where(self._checker.site, part(node, made.elements, node.span))
+        assert isinstance(found, Memory)
+        start = load_word(self._checker.site, found, node.span)
+        assert isinstance(start, Deref)
+        field, at = self._fields.block(start, limits.text)
+        length = self.shape(part(node, made.length, node.span), None, limits)
+        assert isinstance(length, Leaf)
+        return Bytes(field, limits.text, "utf-16", at, length, None, self._fields.guards(start))
+
+    def _sequence(self, node: Typed, made: SequenceType, limits: Limits) -> Sequence:
+        checker = self._checker
+        one = indices.element(checker, node, 0, node.span, node.span)
+        simple = plain(checker, one.type)
+        found = where(checker.site, one)
+        elements: Row | Items
+        if simple is not None and isinstance(found, Memory) and not self._is_text(one):
+            count = min(limits.row // simple.size, 64)
+            elements = self._row(found, simple, count, node)
+        else:
+            self._fetch_bytes(one, limits.inner(), limits.items)
+            elements = self._items(node, limits.items, limits.inner())
+        length = self.shape(part(node, made.length, node.span), None, limits)
+        assert isinstance(length, Leaf)
+        return Sequence(length, elements)
+
+    def _is_text(self, node: Typed) -> bool:
+        return wholes.units(self._checker, node) is not None
 
     def _slice(self, node: Typed, made: SliceType, limits: Limits) -> Sequence:
         checker = self._checker

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Assembly"]
 
 MOST_NESTED = 64
+HAS_CONSTANT = 0x40 | 0x8000  # FieldAttributes.Literal, HasDefault
+TYPE_DEF = 3  # tag of HasCustomAttribute
 INDEX_AFTER = 8  # questions for a type by name; an index costs as much as 20 of them
 # How ManagedNativeHeader begins. Source: dotnet/coreclr 2.1, src/inc/corcompile.h (NGEN images).
 KINDS = {b"RTR\0": "ReadyToRun", b"NGE\0": "fragile"}
@@ -28,8 +30,8 @@ class Assembly:
     """
 
     __slots__ = (
-        "_asked", "_enclosing", "_layouts", "_names", "_offsets", "_parents", "_rows", "image",
-        "kind", "metadata", "name", "native", "path", "version",
+        "_asked", "_enclosing", "_names", "_rows", "image", "kind", "metadata", "name", "native",
+        "path", "version",
     )  # fmt: skip
 
     def __init__(self, path: str, image: Pe | None = None) -> None:
@@ -48,9 +50,6 @@ class Assembly:
         self._asked = 0
         self._rows: dict[str, int] | None = None
         self._enclosing: dict[int, int] | None = None
-        self._layouts: dict[int, tuple[int, int]] | None = None
-        self._offsets: dict[int, int] | None = None
-        self._parents: dict[int, list[tuple[Token, int]]] | None = None
 
     def broken(self, what: str) -> DebugInfoError:
         """A located FC0904 for ``raise``."""
@@ -130,10 +129,8 @@ class Assembly:
 
     def class_layout(self, row: int) -> tuple[int, int]:
         """The packing and size that a type states; 0 where it does not."""
-        if self._layouts is None:
-            rows = self.metadata.rows("ClassLayout")
-            self._layouts = {owner: (pack, size) for pack, size, owner in rows}
-        return self._layouts.get(row, (0, 0))
+        rows = self.metadata.rows_of("ClassLayout", 2, row)
+        return next(((pack, size) for pack, size, _ in rows), (0, 0))
 
     # --- fields
 
@@ -154,18 +151,18 @@ class Assembly:
 
     def field_offset(self, row: int) -> int:
         """The offset that a field of explicit layout states."""
-        if self._offsets is None:
-            self._offsets = {field: at for at, field in self.metadata.rows("FieldLayout")}
-        if row not in self._offsets:
-            raise self.broken(f"field {row} of an explicit layout has no offset")
-        return self._offsets[row]
+        for offset, _ in self.metadata.rows_of("FieldLayout", 1, row):
+            return offset
+        raise self.broken(f"field {row} of an explicit layout has no offset")
 
-    def constant(self, row: int) -> bytes | None:
-        """The value of a constant field, as it is stored."""
-        for _, parent, value in self.metadata.rows("Constant"):
-            if self.metadata.coded("HasConstant", parent) == Token("Field", row):
-                return self.metadata.blob(value)
-        return None
+    def constants(self, row: int) -> list[tuple[str, bytes]]:
+        """The constants that a type declares, each with its value as it is stored."""
+        found = []
+        for field in self.metadata.span("TypeDef", row, 4, "Field"):
+            if self.metadata.row("Field", field)[0] & HAS_CONSTANT:
+                for _, _, value in self.metadata.rows_of("Constant", 1, field << 2):
+                    found.append((self.field_name(field), self.metadata.blob(value)))
+        return found
 
     # --- methods
 
@@ -199,18 +196,18 @@ class Assembly:
                 high = middle - 1
         return low
 
+    def type_parameters_of(self, table: str, row: int) -> list[str]:
+        """Names of the type parameters of a TypeDef or a MethodDef, in order."""
+        owner = row << 1 | (table == "MethodDef")
+        found = sorted((one[0], one[3]) for one in self.metadata.rows_of("GenericParam", 2, owner))
+        return [self.metadata.text(name) for _, name in found]
+
     # --- attributes
 
     def attribute(self, row: int, name: str) -> bytes | None:
         """The value of the first attribute of that whole name on a type; None if none."""
-        if self._parents is None:
-            self._parents = {}
-            for parent, kind, value in self.metadata.rows("CustomAttribute"):
-                owner = self.metadata.coded("HasCustomAttribute", parent)
-                if owner.table == "TypeDef":
-                    found = self.metadata.coded("CustomAttributeType", kind)
-                    self._parents.setdefault(owner.number, []).append((found, value))
-        for constructor, value in self._parents.get(row, ()):
+        for _, kind, value in self.metadata.rows_of("CustomAttribute", 0, row << 5 | TYPE_DEF):
+            constructor = self.metadata.coded("CustomAttributeType", kind)
             if self._constructed(constructor) == name:
                 return self.metadata.blob(value)
         return None

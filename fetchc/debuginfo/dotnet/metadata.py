@@ -141,6 +141,19 @@ class Metadata:
         end = found.start + found.layout.size * found.count
         return found.layout.iter_unpack(memoryview(self._data)[found.start : end])
 
+    def rows_of(self, table: str, column: int, owner: int) -> Iterator[tuple[int, ...]]:
+        """The rows of a table that is sorted by ``column`` where that is ``owner``."""
+        low, high = 1, self.count(table) + 1
+        while low < high:
+            middle = (low + high) // 2
+            if self.row(table, middle)[column] < owner:
+                low = middle + 1
+            else:
+                high = middle
+        while low <= self.count(table) and (found := self.row(table, low))[column] == owner:
+            yield found
+            low += 1
+
     def span(self, table: str, number: int, column: int, into: str) -> range:
         """The rows of ``into`` that belong to a row: from its column up to the next row's."""
         first = self.row(table, number)[column]

@@ -1,0 +1,151 @@
+"""A precompiled image as a Program: methods by name, parameters, types, what is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import fetchc
+from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.lang.dotnet import spell
+from fetchc.program.types import EnumType, SequenceType, StructType
+from fetchc.units import ByteSize
+
+FOLDER = Path(__file__).parents[4] / "corpus/dotnet/echo"
+SAMPLE = FOLDER / "bin/sample.dll"
+KERNEL = "6.1"
+
+
+def builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("echo_build", FOLDER / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_images_are_those_that_are_built() -> None:
+    images = builder().images()
+    assert len(images) == 3
+    for name, content in images.items():
+        assert (FOLDER / "bin" / name).read_bytes() == content, name
+
+
+@pytest.fixture
+def program() -> DotnetProgram:
+    return DotnetProgram(str(SAMPLE))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "sample.Server.Handle(string, int)",
+        "Server.Handle(String, Int32)",
+        "Handle(string,int)",
+        "sample.Server::Handle(string, int)",
+        "Server::Handle(System.String,System.Int32)",
+        "instance bool [sample] sample.Server::Handle(string,int32)[Tier0]",
+    ],
+)
+def test_one_method_has_many_names(program: DotnetProgram, written: str) -> None:
+    (found,) = program.functions_named(written)
+    assert (found.name, found.symbol) == (
+        "sample.Server.Handle",
+        "sample.Server.Handle(string, int)",
+    )
+    assert [one.name for one in program.parameters(found)] == ["this", "text", "count"]
+
+
+@pytest.mark.parametrize(
+    "written", ["Handle(int)", "Serve.Handle", "ver.Handle", "", ".", "Handle(", "()", "::"]
+)
+def test_names_that_mean_nothing(program: DotnetProgram, written: str) -> None:
+    with_code = {one.name for one in program.functions_named(written)} if written else set()
+    assert with_code <= {"sample.Server.Handle"}
+    assert written == "Handle(" or not with_code
+
+
+def test_functions_are_listed_with_their_parameters(program: DotnetProgram) -> None:
+    names = list(program.function_names())
+    assert "sample.Server.Move(sample.Request, sample.Point, int)" in names
+    assert len(names) == len(set(names)) == 5
+    for name in names:
+        assert [one.symbol for one in program.functions_named(name)] == [name]
+
+
+def test_addresses_and_code(program: DotnetProgram) -> None:
+    (found,) = program.functions_named("Server.Handle(Request)")
+    assert program.code(found.address, 2) == b"\xc3\xcc"
+    raw = SAMPLE.read_bytes()
+    assert raw[program.file_offset(found.address)] == 0xC3
+    inner = program.function_at(type(found.address)(found.address + 5))
+    assert inner is not None
+    assert inner.symbol == found.symbol
+    assert program.function_at(type(found.address)(1)) is None
+    assert program.code(type(found.address)(1), 4) == b""
+
+
+def test_types_by_name(program: DotnetProgram) -> None:
+    (colour,) = program.types_named("Colour", None)
+    assert program.type(colour) == EnumType(
+        "sample.Colour", ByteSize(4), True, (("Red", 0), ("Green", 1))
+    )
+    (listed,) = program.types_named("List<string>", None)
+    made = program.type(listed)
+    assert isinstance(made, SequenceType)
+    assert spell(program, listed) == "System.Collections.Generic.List<string>"
+    assert spell(program, made.elements.type) == "string[]"
+    (point,) = program.types_named("sample.Point", None)
+    shape = program.type(point)
+    assert isinstance(shape, StructType)
+    assert [(one.name, one.offset) for one in shape.members] == [("X", 0), ("Y", 4), ("Z", 8)]
+    assert program.types_named("Nothing", None) == ()
+    assert program.types_named("List<", None) == ()
+    assert [spell(program, one) for one in program.types_named("byte*[]", None)] == ["byte*[]"]
+
+
+def test_missing_references_name_the_assembly_and_the_folders(tmp_path: Path) -> None:
+    shutil.copy(SAMPLE, tmp_path)
+    lonely = DotnetProgram(str(tmp_path / "sample.dll"))
+    with pytest.raises(DebugInfoError) as raised:
+        lonely.types_named("Request", None)
+    assert raised.value.code == "FC0907"
+    assert "`System.Private.CoreLib`" in str(raised.value)
+    assert str(tmp_path) in str(raised.value)
+    helped = DotnetProgram(str(tmp_path / "sample.dll"), (str(SAMPLE.parent),))
+    assert len(helped.types_named("Request", None)) == 1
+
+
+def test_the_framework_of_a_runtimeconfig_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, shared = tmp_path / "app", tmp_path / "root/shared/Microsoft.NETCore.App"
+    app.mkdir()
+    for version in ("3.1.2", "3.1.10", "6.0.1", "3.1.x"):
+        (shared / version).mkdir(parents=True)
+    shutil.copy(SAMPLE, app)
+    shutil.copy(SAMPLE.parent / "System.Private.CoreLib.dll", shared / "3.1.10")
+    config = app / "sample.runtimeconfig.json"
+    config.write_text(
+        '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"}}}'
+    )
+    monkeypatch.setenv("DOTNET_ROOT", str(tmp_path / "root"))
+    assert len(DotnetProgram(str(app / "sample.dll")).types_named("Request", None)) == 1
+    for broken in ("", "[]", '{"runtimeOptions": 3}', "[" * 100000):
+        config.write_text(broken)
+        with pytest.raises(DebugInfoError, match="names no framework"):
+            DotnetProgram(str(app / "sample.dll")).types_named("Request", None)
+
+
+def test_compile_through_the_library() -> None:
+    probe = fetchc.open(str(SAMPLE)).probe("EchoProvider.calculateEchoValue", kernel=KERNEL)
+    assert probe.compile("echo.Length").fetcharg == "+8(%si):s32"
+    assert [one.code for one in probe.warnings] == ["FC0618"]
+    with pytest.raises(CompileError):
+        fetchc.open(str(SAMPLE)).probe("Server.Move", returns=True, kernel=KERNEL)
