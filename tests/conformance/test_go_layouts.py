@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from random import Random
@@ -19,15 +18,11 @@ from fetchc.conformance.go.run import GoBuild
 from fetchc.conformance.reading import Change
 from fetchc.conformance.stops import unavailable
 from fetchc.ir.decode import Decode
+from tests.support.seeds import seeds
 from tests.support.toolchains import GO_VERSIONS, go_build, require
 
 TYPES, EXPRESSIONS, FUNCTIONS = 40, 24, 60
 UNOPTIMISED = ("-gcflags=-N -l",)
-
-
-def seeds() -> list[int]:
-    first, _, last = os.environ.get("FETCHC_SEEDS", "1").partition("-")
-    return list(range(int(first), int(last or first) + 1))
 
 
 def build_or_skip(version: str, folder: Path, *options: str) -> GoBuild:

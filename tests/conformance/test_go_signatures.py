@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -24,14 +23,10 @@ from fetchc.program.types import ArrayType, ComplexType, NamedType, QualifiedTyp
 from fetchc.target.model import Convention, GoRules
 from fetchc.units import Address, TypeId
 from tests.support.go_signatures import GoSignatures
+from tests.support.seeds import seeds
 from tests.support.toolchains import GO_VERSIONS, go_build, require
 
 FUNCTIONS = 60
-
-
-def seeds() -> list[int]:
-    first, _, last = os.environ.get("FETCHC_SEEDS", "1").partition("-")
-    return list(range(int(first), int(last or first) + 1))
 
 
 class Traced:

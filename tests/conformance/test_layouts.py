@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from pathlib import Path
@@ -25,6 +24,7 @@ from fetchc.conformance.c.run import Build
 from fetchc.conformance.reading import Change
 from fetchc.conformance.results import Tally
 from fetchc.ir.decode import Decode
+from tests.support.seeds import seeds
 from tests.support.toolchains import require
 
 FAMILIES, EXPRESSIONS = 9, 24
@@ -44,11 +44,6 @@ BUILDS = [
     Build("clang++", ("-O0", "-gdwarf-5"), plus=True),
     Build("clang++", ("-O2", "-gdwarf-4"), plus=True),
 ]
-
-
-def seeds() -> list[int]:
-    first, _, last = os.environ.get("FETCHC_SEEDS", "1").partition("-")
-    return list(range(int(first), int(last or first) + 1))
 
 
 def drawn(

@@ -8,7 +8,6 @@ Seeds are printed with what fails; ``FETCHC_SEEDS=1000-1040`` runs others.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from random import Random
 
@@ -25,6 +24,7 @@ from fetchc.program.protocol import Program
 from fetchc.target.load import convention
 from fetchc.target.model import Convention, EightbyteRules
 from fetchc.units import TypeId
+from tests.support.seeds import seeds
 from tests.support.signatures import Dump, Signatures, differences, run
 from tests.support.toolchains import require
 
@@ -45,11 +45,6 @@ BUILDS = [
     Build("g++", ("-O2", "-gdwarf-5"), plus=True),
     Build("clang++", ("-O0", "-gdwarf-4"), plus=True),
 ]
-
-
-def seeds() -> list[int]:
-    first, _, last = os.environ.get("FETCHC_SEEDS", "1-2").partition("-")
-    return list(range(int(first), int(last or first) + 1))
 
 
 def variable_type(program: Program, name: str) -> TypeId:
