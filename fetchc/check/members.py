@@ -94,9 +94,6 @@ def _refuse_contradicted(checker: Checker, holder: Typed, step: Member, span: Sp
     function = checker.site.function
     if function is not None and function.producer.startswith("GNU "):
         return
-    function = checker.site.function
-    if function is not None and function.producer.startswith("GNU "):
-        return
     packed = step.offset % size or (made.size or 0) % size
     rounded = -(-(step.offset + size) // (made.alignment or 1)) * (made.alignment or 1)
     if follower == "end" and 8 * rounded == following:
