@@ -141,6 +141,22 @@ def test_wheel_installs_and_runs(sources: Path, wheel: Path, tmp_path: Path) -> 
     assert "compile" in _run(python, "-m", "fetchc", "--help")
 
 
+def test_the_wheel_tries_a_compiler(wheel: Path, tmp_path: Path) -> None:
+    """Nothing of the checkout is needed; one set of options of the compiler is enough here."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc here (.ci/setup brings it)")
+    python = _environment(tmp_path / "venv")
+    _installed(python, wheel)
+    compiler = tmp_path / "cc"
+    refuses = 'case "$*" in *-O2*|*dwarf-5*) exit 1;; esac'
+    compiler.write_text(f'#!/bin/sh\n{refuses}\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    command = ("conformance", "--cc", compiler, "--only", "signatures")
+    shown = _run(tmp_path / "venv/bin/fetchc", *command).splitlines()
+    assert shown[-1].split()[0] == "all"
+    assert shown[-1].split()[-1] == "0"
+
+
 def test_sdist_builds_the_same_wheel(sources: Path, wheel: Path, tmp_path: Path) -> None:
     _run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=sources)
     _pip("wheel", "--wheel-dir", tmp_path, next(tmp_path.glob("*.tar.gz")))
