@@ -117,7 +117,13 @@ def _unsigned(span: Span) -> Diagnostic:
 
 def accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
     """Raise CompileError, about ``span``, where the kernel would refuse or mangle ``fetch``."""
-    problems = verify(fetch, kernel, found.site.probe_kind, found.site.architecture.named)
+    machine = found.site.architecture
+    problems = verify(fetch, kernel, found.site.probe_kind, machine.named)
+    if machine.word_bytes != kernel.word_bytes:
+        from fetchc.ir.words import misread
+
+        misleading = misread(fetch, machine, kernel)
+        problems += () if misleading is None else (misleading,)
     if problems:
         raise CompileError(
             tuple(

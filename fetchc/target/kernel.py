@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Costs", "Kernel", "Rule", "dotted", "kernel", "previous", "running_version", "turns"]
 
-_NARROW = ("armv5", "armv6", "armv7")  # as uname -m names 32-bit kernels, beside i386 to i686
+_NARROW = ("i3", "i4", "i5", "i6", "armv5", "armv6", "armv7")  # uname -m of 32-bit kernels
 _DIGITS = 4  # of each part of a version at most
 
 
@@ -137,15 +137,16 @@ def dotted(version: Version) -> str:
 def running_version() -> str:
     """The release of the kernel this process runs on, with ``/32`` where that has 32 bits."""
     running = os.uname()
-    narrow = running.machine[:1] == "i" or running.machine.startswith(_NARROW)
+    narrow = running.machine.startswith(_NARROW)
     return running.release + ("/32" if narrow else "")
 
 
 def kernel(version: str) -> Kernel:
     """The rules of ``version``: ``5.10``, or a release such as ``6.18.44-fc``.
 
-    ``5.10/32`` is a 32-bit kernel of that version. Raises :class:`~fetchc.diag.errors.CompileError` (FC0506) for a text that is not a
-    version and for a kernel older than uprobe events.
+    ``5.10/32`` is a 32-bit kernel of that version. Raises
+    :class:`~fetchc.diag.errors.CompileError` (FC0506) for a text that is not a version and
+    for a kernel older than uprobe events.
     """
     facts = table("kernel/linux")
     release, slash, bits = version.partition("/")

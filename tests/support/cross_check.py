@@ -135,7 +135,8 @@ def check_signatures(
             if first and tally.wrong:
                 break
             tally.functions += 1
-            probe = program.probe(f"f_{i}", kernel=KERNEL)
+            kernel = KERNEL if target.wide else f"{KERNEL}/32"
+            probe = program.probe(f"f_{i}", kernel=kernel)
             stop = emulator.until(probe.address)
             size = 8 * len(signatures.told)
             raw = stop.read(known["told"], size)
@@ -146,7 +147,7 @@ def check_signatures(
             _compare(tally, target, signatures, told, asked, i, "a", made)
             result = signatures.results[i]
             if result is not None:
-                returned = program.probe(f"f_{i}", returns=True, kernel=KERNEL)
+                returned = program.probe(f"f_{i}", returns=True, kernel=kernel)
                 stop = emulator.until(stop.return_address())
                 asked = Asked(target, returned, stop, True, change)
                 _compare(tally, target, signatures, told, asked, i, "r", [result])
