@@ -20,17 +20,31 @@ def matching(names: Iterable[str], glob: str) -> list[str]:
 
     Only ``*`` and ``?`` are special: brackets and parentheses are part of Go's names
     (``main.(*server).handle*``, ``main.Sum[go.shape.int]``). The dots that Go's linker escapes
-    in import paths (``gopkg.in/yaml%2ev3.Node``) match as dots too.
+    in import paths (``gopkg.in/yaml%2ev3.Node``) match as dots too, and C++ names also as people
+    write them, with their parameters or without.
     """
     if glob == "*":
         return sorted(set(names))
     pattern = re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".")
     match = re.compile(pattern, re.DOTALL).fullmatch
-    return sorted({n for n in names if match(n) or ("%2e" in n and match(n.replace("%2e", ".")))})
+    return sorted({n for n in names if any(map(match, _spellings(n)))})
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    if "%2e" in name:
+        return name, name.replace("%2e", ".")
+    from fetchc.program.demangle import demangled, is_mangled
+
+    shown = demangled(name) if is_mangled(name) else None
+    if shown is None:
+        return (name,)
+    from fetchc.lang.cpp_functions import parts
+
+    return name, shown, parts(shown)[0]
 
 
 def described(program: Program, name: str) -> list[dict[str, object]]:
-    """Functions of exactly this name, with address, signature and source line."""
+    """Functions of exactly this symbol, with address, signature and source line."""
     return [
         {
             "name": function.symbol,
@@ -44,24 +58,46 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
 
 
 def _signature(program: Program, function: Function) -> str:
-    if function.die is None:
-        return function.symbol
     from fetchc.lang import language
     from fetchc.program.types import UnknownType
 
-    spell = language(function.language).spell
+    rules = language(function.language)
+    if function.die is None:
+        return _from_symbol(function)
+    spell = rules.spell
     inputs: list[str] = []
     results: list[str] = []
     for parameter in program.parameters(function):
-        text = f"{parameter.name} {spell(program, parameter.type)}".strip()
+        words = [parameter.name, spell(program, parameter.type)]
+        text = " ".join(reversed(words) if rules.type_first else words).strip()
         (results if parameter.kind == "result" else inputs).append(text)
     result = program.result(function)
     if result is not None and not isinstance(program.type(result), UnknownType):
         results.append(spell(program, result))
     arrow = f" -> {', '.join(results)}" if results else ""
-    # Symbols of .NET have the types of parameters in them, to tell overloads apart.
-    plain = function.symbol.startswith(f"{function.name}(")
-    return f"{function.name if plain else function.symbol}({', '.join(inputs)}){arrow}"
+    return f"{_listed_name(function)}({', '.join(inputs)}){arrow}"
+
+
+def _from_symbol(function: Function) -> str:
+    # Without debug information: what a C++ symbol says of the parameters.
+    from fetchc.program.demangle import demangled
+
+    shown = demangled(function.symbol)
+    if shown is None:
+        return function.symbol
+    from fetchc.lang.cpp_functions import shortened
+
+    return shortened(shown)
+
+
+def _listed_name(function: Function) -> str:
+    # The symbol, whole as it is in C and Go; of C++ what it stands for, and a compiler's mark.
+    from fetchc.program.demangle import is_mangled
+
+    if not is_mangled(function.symbol):
+        return function.symbol
+    _, dot, mark = function.symbol.partition(".")
+    return f"{function.name} [clone {dot}{mark}]" if dot else function.name
 
 
 def layouts(program: Program, glob: str) -> list[Layout]:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "behind_stack_check", "find_function", "find_site"]
 
-_SHOWN = 12  # functions that a message lists
-
 
 class Found(Record):
     """A probe site, how it is called in output, and what should be said of it.
@@ -135,7 +133,9 @@ def _inlined(program: Program, name: str, point: Point | None) -> Found:
     sites = inlined_sites(program, name)
     if not sites:
         if point is None or _only_inlined(program, name):
-            raise _unknown(program, name)
+            from fetchc.driver.unfound import unknown
+
+            raise unknown(program, name)
         find_function(program, name)  # says what is wrong with the name
         raise reject(
             "FC0206",
@@ -185,18 +185,22 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
     if len(plain) == 1 or (not plain and len(found) == 1):
         chosen = (plain or list(found))[0]
         if program.is_indirect(chosen):
-            raise _indirect(chosen)
+            from fetchc.driver.unfound import indirect
+
+            raise indirect(chosen)
         clones = [f for f in found if f is not chosen and is_clone(f)]
         return chosen, _told(program, chosen, clones)
+    from fetchc.driver.unfound import ambiguous, several_called, unknown
+
     if found:
-        raise _several(program, name, plain or list(found))
+        raise several_called(program, name, plain or list(found))
     names = _meant(program, name)
     if len(names) == 1 and names[0] != name:
         chosen, warnings = find_function(program, names[0])
         return chosen, (*_star_told(name, names[0]), *warnings)
     if names:
-        raise _ambiguous(name, names)
-    raise _unknown(program, name)
+        raise ambiguous(program, name, names)
+    raise unknown(program, name)
 
 
 def _meant(program: Program, name: str) -> list[str]:
@@ -206,7 +210,10 @@ def _meant(program: Program, name: str) -> list[str]:
 
         return matching(program.function_names(), name)
     by_part = language(program.main_language()).functions_meant
-    return [] if by_part is None else by_part(name, program.function_names())
+    names = [] if by_part is None else by_part(name, program.function_names())
+    # One function may have several symbols: aliases, both kinds of a constructor.
+    places = {f.address for one in names for f in program.functions_named(one) if f.symbol == one}
+    return names[:1] if len(places) == 1 else names
 
 
 def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
@@ -215,16 +222,6 @@ def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
         return ()
     what = f"`{name}` is taken for `{found}`"
     return (Diagnostic("FC0615", what, notes=("the method has a pointer receiver",)),)
-
-
-def _ambiguous(name: str, names: list[str]) -> CompileError:
-    more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
-    return reject(
-        "FC0203",
-        f"{len(names)} functions can be meant by `{name}`",
-        notes=(*[f"`{one}`" for one in names[:_SHOWN]], *more),
-        help=f"name one of them whole: `{names[0]}`",
-    )
 
 
 def _function(
@@ -340,8 +337,7 @@ def behind_stack_check(program: Program, function: Function) -> int:
 def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
     from fetchc.check.evidence import is_clone
 
-    cautions = language(chosen.language).cautions
-    said = [] if cautions is None else list(cautions(program, chosen))
+    said = []
     if not is_clone(chosen) and program.is_inlined(chosen):
         said.append(
             Diagnostic(
@@ -361,58 +357,3 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
             )
         )
     return tuple(said)
-
-
-def _several(program: Program, name: str, found: list[Function]) -> CompileError:
-    listed = []
-    for function in found[:_SHOWN]:
-        source = program.source_line(function)
-        listed.append(
-            f"`{function.symbol}` at {function.address:#x}" + (f", {source}" if source else "")
-        )
-    if len(found) > _SHOWN:
-        listed.append(f"and {len(found) - _SHOWN} more")
-    return reject(
-        "FC0203",
-        f"{len(found)} functions are called `{name}`",
-        notes=tuple(listed),
-        help=f"name one of them whole: `{found[0].symbol}`"
-        if found[0].symbol.startswith(f"{found[0].name}(")
-        else f"pick one by its address: `--at {found[0].address:#x}`",
-    )
-
-
-def _indirect(function: Function) -> CompileError:
-    return reject(
-        "FC0206",
-        f"`{function.symbol}` is chosen when the program starts (IFUNC)",
-        notes=("the code at its symbol chooses a variant and is called once",),
-        help=f"probe the variants: `fetchc functions '*{function.symbol}*'`",
-    )
-
-
-def _unknown(program: Program, name: str) -> CompileError:
-    from fetchc.driver.alike import alike
-
-    if program.is_only_inlined(name):
-        return reject(
-            "FC0202",
-            f"`{name}` has no code of its own in `{program.path}`",
-            notes=("the compiler put its body into every function that calls it",),
-            help="probe its copies without `--return`, or one of its callers",
-        )
-    close = alike(name, program.function_names())
-    if not close and next(iter(program.function_names()), None) is None:
-        return reject(
-            "FC0202",
-            f"no function `{name}` is known: `{program.path}` was stripped of its symbols",
-            notes=("neither the file nor a debug file of it names any function",),
-            help="install the debug package of the program, or probe an address: `--at 0x401000`",
-        )
-    listed = ", ".join(f"`{other}`" for other in close)
-    return reject(
-        "FC0202",
-        f"no function `{name}` has code in `{program.path}`",
-        notes=(f"names like it: {listed}",) if close else (),
-        help=f"did you mean `{close[0]}`?" if close else "list them: `fetchc functions -x BINARY`",
-    )

@@ -35,6 +35,7 @@ class Language(Record):
     ``functions_meant`` names the functions that a part of a name can stand for, of those there
     are; None where names are written whole.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
+    ``type_first``: declarations name the type first.
     ``references``: a pointer to an object is a reference to one, not into an array of them.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
     ``cautions`` tells what should be known of any probe of a function.
@@ -49,5 +50,6 @@ class Language(Record):
     convention_first: bool
     functions_meant: Callable[[str, Iterable[str]], list[str]] | None = None
     references: bool = False
+    type_first: bool = False
     return_refusal: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

@@ -19,6 +19,8 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.units import TypeId
@@ -94,6 +96,12 @@ def _global_names(name: str, function: Function) -> tuple[str, ...]:
     return tuple("::".join((*scopes[:depth], name)) for depth in range(len(scopes), -1, -1))
 
 
+def _meant(wanted: str, known: Iterable[str]) -> list[str]:
+    from fetchc.lang.cpp_functions import meant
+
+    return meant(wanted, known)
+
+
 C = Language(
     name="C",
     spell=spell,
@@ -102,6 +110,8 @@ C = Language(
     stack_check=False,
     pointer_indexes_array=False,
     convention_first=False,
+    functions_meant=_meant,
+    type_first=True,
 )
 
 CPLUSPLUS = Language(
@@ -112,4 +122,6 @@ CPLUSPLUS = Language(
     stack_check=False,
     pointer_indexes_array=False,
     convention_first=False,
+    functions_meant=_meant,
+    type_first=True,
 )

@@ -1,0 +1,67 @@
+"""The names that C++ compilers make of functions, as people write them.
+
+``_ZN3ns1S1fEi`` is ``ns::S::f(int)``. The C++ runtime of the machine does it
+(``__cxa_demangle``), which nearly every machine has; where there is none, names stay as they
+are. Source: Itanium C++ ABI, 5.1 (names), chapter 3.4 (the function).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from ctypes import CDLL
+
+__all__ = ["demangled", "is_mangled"]
+
+_LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
+_PREFIXES = ("_Z", "__Z")  # the second on machines whose C names have an underscore
+_found: list[Callable[[str], str | None]] = []  # looked for once
+
+
+def is_mangled(symbol: str) -> bool:
+    """Whether the symbol is one of C++."""
+    return symbol.startswith(_PREFIXES)
+
+
+def demangled(symbol: str) -> str | None:
+    """The name with its parameters; None of what is no name of C++, or cannot be read.
+
+    A mark that a compiler put behind stays: ``f(int) [clone .constprop.0]``.
+    """
+    if not is_mangled(symbol) or "\0" in symbol:
+        return None
+    if not _found:
+        _found.append(_runtime())
+    return _found[0](symbol)
+
+
+def _runtime() -> Callable[[str], str | None]:
+    from ctypes import CDLL
+
+    for name in _LIBRARIES:
+        try:
+            return _of_library(CDLL(name), CDLL(None))
+        except (OSError, AttributeError):  # no such library, or one without the function
+            continue
+    return lambda _symbol: None
+
+
+def _of_library(library: CDLL, libc: CDLL) -> Callable[[str], str | None]:
+    from ctypes import byref, c_char_p, c_int, c_void_p, string_at
+
+    demangle, free = library.__cxa_demangle, libc.free
+    demangle.argtypes = [c_char_p, c_void_p, c_void_p, c_void_p]
+    demangle.restype = c_void_p
+    free.argtypes = [c_void_p]
+
+    def read(symbol: str) -> str | None:
+        status = c_int()
+        made = demangle(symbol.encode("utf-8", "surrogateescape"), None, None, byref(status))
+        if not made or status.value:
+            return None
+        text = string_at(made).decode("utf-8", "surrogateescape")
+        free(made)
+        return text
+
+    return read

@@ -1,0 +1,100 @@
+"""Names of C++ functions as people write them, against the names that compilers make."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.lang.cpp_functions import meant, parts, shortened
+from fetchc.program.demangle import demangled
+
+ADD = "_ZN11AddressBook10AddContactERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEi"
+ADD_THREE = (
+    "_ZN11AddressBook10AddContactERNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES6_S6_"
+)
+SYMBOLS = [
+    ADD,
+    ADD_THREE,
+    "_ZN11AddressBookC1Ev",
+    "_ZN11AddressBookD1Ev",
+    "_ZNK11AddressBook5TotalIdEET_S1_",
+    "_ZNK11AddressBook5TotalIiEET_S1_",
+    "_ZN2ns12_GLOBAL__N_16hiddenEi",
+    "_ZN2ns1SclEi",  # ns::S::operator()(int)
+    "_ZN2ns1ScvmEv",  # ns::S::operator unsigned long()
+    "_ZlsRSoRK11AddressBook",  # operator<<(std::ostream&, AddressBook const&)
+    "_ZN5other10AddContactEi",
+    "_Z4applyPFiPKcES0_",  # apply(int (*)(char const*), char const*)
+    "_Z3mapSt3mapIiSt6vectorIlSaIlEESt4lessIiESaISt4pairIKiS2_EEE",
+    "_ZN11AddressBook10AddContactEi.constprop.0",
+    "main",
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "symbols"),
+    [
+        ("AddressBook::AddContact", [ADD, ADD_THREE]),
+        ("AddressBook::AddContact(std::string const&, int)", [ADD]),
+        ("AddressBook::AddContact(const std::string &,int)", [ADD]),
+        ("AddContact(std::string&, std::string&, std::string&)", [ADD_THREE]),
+        ("AddContact(int)", ["_ZN5other10AddContactEi"]),
+        ("AddressBook::AddContact(std::string, int)", []),
+        ("AddressBook::AddContact()", []),
+        ("AddressBook::AddressBook()", ["_ZN11AddressBookC1Ev"]),
+        ("AddressBook::~AddressBook", ["_ZN11AddressBookD1Ev"]),
+        ("Total<int>", ["_ZNK11AddressBook5TotalIiEET_S1_"]),
+        ("Total", ["_ZNK11AddressBook5TotalIdEET_S1_", "_ZNK11AddressBook5TotalIiEET_S1_"]),
+        ("AddressBook::Total(double)", ["_ZNK11AddressBook5TotalIdEET_S1_"]),
+        ("ns::hidden", ["_ZN2ns12_GLOBAL__N_16hiddenEi"]),
+        ("ns::(anonymous namespace)::hidden(int)", ["_ZN2ns12_GLOBAL__N_16hiddenEi"]),
+        ("ns::S::operator()", ["_ZN2ns1SclEi"]),
+        ("S::operator()(int)", ["_ZN2ns1SclEi"]),
+        ("ns::S::operator unsigned long", ["_ZN2ns1ScvmEv"]),
+        ("operator<<(std::ostream&, const AddressBook&)", ["_ZlsRSoRK11AddressBook"]),
+        ("map(std::map<int, std::vector<long>>)", [SYMBOLS[12]]),
+        ("map(std::map<int, std::vector<int>>)", []),
+        ("Book::AddContact", []),
+        ("contact", []),
+        ("main", []),
+    ],
+)
+def test_what_a_name_stands_for(wanted: str, symbols: list[str]) -> None:
+    assert meant(wanted, SYMBOLS) == sorted(symbols)
+
+
+@pytest.mark.parametrize("symbol", [each for each in SYMBOLS if each.startswith("_Z")])
+def test_the_whole_name_and_the_short_one_lead_back(symbol: str) -> None:
+    shown = demangled(symbol)
+    assert shown is not None
+    if "[clone" not in shown:
+        assert symbol in meant(shown, SYMBOLS)
+        assert symbol in meant(shortened(shown), SYMBOLS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("void ns::f<int>(int) const", ("ns::f<int>", "int", " const")),
+        ("ns::S::operator()(int)", ("ns::S::operator()", "int", "")),
+        ("ns::S::operator()", ("ns::S::operator()", None, "")),
+        ("S::operator unsigned long() const", ("S::operator unsigned long", "", " const")),
+        ("std::vector<int> h<int>(int (*)(char))", ("h<int>", "int (*)(char)", "")),
+        ("f(int) [clone .cold]", ("f", "int", " [clone .cold]")),
+        ("(anonymous namespace)::f(int)", ("(anonymous namespace)::f", "int", "")),
+        ("f", ("f", None, "")),
+    ],
+)
+def test_parts(text: str, expected: tuple[str, str | None, str]) -> None:
+    assert parts(text) == expected
+
+
+def test_short_names() -> None:
+    shown = demangled(ADD)
+    assert shown is not None
+    assert shortened(shown) == "AddressBook::AddContact(std::string const&, int)"
+
+
+@pytest.mark.parametrize("name", ["main", "", "_Z", "_ZZZZ", "_Z\0f", "_Z3fo", "_Zé", "\udcff"])
+def test_what_is_no_name_of_cpp_stays_unread(name: str) -> None:
+    assert demangled(name) is None
+    assert meant(name, ["main", name]) == []
