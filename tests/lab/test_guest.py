@@ -42,10 +42,10 @@ def left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 def test_a_guest_does_what_it_is_asked() -> None:
     with Guest(KERNEL) as guest:
         assert KERNEL.release in guest.read("/proc/version")
-        guest.put("/tmp/text", b"caf\xc3\xa9 \xff")
-        assert guest.read("/tmp/text") == "café \udcff"
-        guest.write("/tmp/text", "more", append=True)
-        assert guest.read("/tmp/text").endswith("more")
+        guest.put("/text", b"caf\xc3\xa9 \xff")
+        assert guest.read("/text") == "café \udcff"
+        guest.write("/text", "more", append=True)
+        assert guest.read("/text").endswith("more")
         with pytest.raises(OSError, match="No such file"):
             guest.read("/nothing")
         with pytest.raises(LabError, match="wait status"):
