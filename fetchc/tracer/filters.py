@@ -14,7 +14,7 @@ from fetchc.diag.model import Diagnostic, Label
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.tracer.kinds import CutText, SymbolName
-from fetchc.tracer.shape import Bytes, Leaf
+from fetchc.tracer.shape import Bytes, Leaf, Referred
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,6 +157,8 @@ def _wrong(text: str, span: Span, what: str, help: str | None = None) -> Compile
 
 def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     """FC0752 where the constant can never be such a value, so that no event would pass."""
+    if isinstance(shape, Referred):
+        shape = shape.inner
     if isinstance(shape, Bytes) or (isinstance(shape, Leaf) and shape.decode.kind == "text"):
         if isinstance(shape, Leaf) and shape.decode.count is not None:
             return _misfit(condition, "a list compares with no constant")

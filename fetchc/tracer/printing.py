@@ -8,6 +8,8 @@ from fetchc.tracer.kinds import CutList, CutText, Enumerator, Hexadecimal, Singl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from fetchc.tracer.model import Value
 
 __all__ = ["escaped", "printed"]
@@ -17,16 +19,17 @@ _MORE = "…"
 _FLOAT = struct.Struct("=f")
 
 
-def printed(value: Value) -> str:
-    """``value`` on one line.
+def printed(value: Value, faults: Container[str] | None = None, path: str = "") -> str:
+    """``value`` on one line; ``path`` is what ``faults`` call it.
 
     Texts are in double quotes, with ``…`` behind what was cut; lists are ``[1, 2]``, structures
     ``{x=1, y=2}``, enumerators their names, addresses hexadecimal, ``(fault)`` is what could not
-    be read.
+    be read. What is missing for no fault is ``null``; without ``faults`` all that is missing is
+    one.
     """
     match value:
         case None:
-            return "(fault)"
+            return "(fault)" if faults is None or path in faults else "null"
         case bool():
             return "true" if value else "false"
         case Hexadecimal():
@@ -42,14 +45,18 @@ def printed(value: Value) -> str:
         case str():
             return f'"{escaped(value)}"' + _MORE * isinstance(value, CutText)
         case list():
-            shown = [printed(one) for one in value]
+            each = enumerate(value)
+            shown = [printed(one, faults, f"{path}[{index}]") for index, one in each]
             return f"[{', '.join(shown + [_MORE] * isinstance(value, CutList))}]"
         case Enumerator():
             name = value["name"]
             return escaped(name) if isinstance(name, str) else str(value["value"])
         case dict():
-            shown = [f"{escaped(name)}={printed(one)}" for name, one in value.items()]
-            return f"{{{', '.join(shown)}}}"
+            members = [
+                f"{escaped(name)}={printed(one, faults, f'{path}.{name}')}"
+                for name, one in value.items()
+            ]
+            return f"{{{', '.join(members)}}}"
 
 
 def escaped(text: str) -> str:

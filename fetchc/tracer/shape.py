@@ -20,6 +20,7 @@ __all__ = [
     "Items",
     "Leaf",
     "Members",
+    "Referred",
     "Row",
     "Sequence",
     "Shape",
@@ -129,6 +130,13 @@ class TypeName(Record):
     types: RuntimeTypes
 
 
+class Referred(Record):
+    """A value behind a reference: none, and no fault, where that is NULL (null of .NET)."""
+
+    reference: Leaf
+    inner: Shape
+
+
 class Asserted(Record):
     """A value that is there if the dynamic type is the one ``wanted`` bytes from the start.
 
@@ -140,4 +148,4 @@ class Asserted(Record):
     inner: Shape
 
 
-Shape = Leaf | Bytes | Row | Items | Sequence | Members | TypeName | Asserted
+Shape = Leaf | Bytes | Row | Items | Sequence | Members | TypeName | Asserted | Referred

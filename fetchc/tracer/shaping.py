@@ -38,6 +38,7 @@ from fetchc.tracer.shape import (
     Items,
     Leaf,
     Members,
+    Referred,
     Row,
     Sequence,
     TypeName,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from fetchc.lower.model import Lowered
     from fetchc.lower.store import Plain
     from fetchc.lower.where import Where
+    from fetchc.program.types import Type
     from fetchc.syntax.tree import Format
     from fetchc.tracer.extents import Limits
     from fetchc.tracer.fields import Fields
@@ -94,9 +96,10 @@ class Shaper:
             case SliceType():
                 return self._slice(node, made, limits)
             case PointerType() | SequenceType() if text := wholes.units(checker, node):
-                return self._units(*text, limits)
+                return self._referred(node, made, self._units(*text, limits))
             case PointerType() if isinstance(checker.resolved(made.target), SequenceType):
-                return self.shape(Follow(node, made.target, node.span), None, limits)
+                inner = self.shape(Follow(node, made.target, node.span), None, limits)
+                return self._referred(node, made, inner)
             case SequenceType():
                 return self._sequence(node, made, limits)
             case InterfaceType():
@@ -198,6 +201,13 @@ class Shaper:
         length = self.shape(part(node, made.length, node.span), None, limits)
         assert isinstance(length, Leaf)
         return Bytes(field, limits.text, "utf-16", at, length, None, self._fields.guards(start))
+
+    def _referred(self, node: Typed, made: Type, inner: Shape) -> Shape:
+        # What a reference leads to: nothing where it is null.
+        simple = plain(self._checker, node.type)
+        if not isinstance(made, PointerType) or simple is None:
+            return inner
+        return Referred(self._leaf(scalar(self._checker, node, simple)), inner)
 
     def _sequence(self, node: Typed, made: SequenceType, limits: Limits) -> Sequence:
         checker = self._checker

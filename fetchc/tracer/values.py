@@ -24,6 +24,7 @@ from fetchc.tracer.shape import (
     Items,
     Leaf,
     Members,
+    Referred,
     Row,
     Sequence,
     TypeName,
@@ -135,6 +136,8 @@ class _Preparing:
                 return type_name(makers[0], makers[1], types)
             case Asserted():
                 return self._asserted(shape, path, trusted)
+            case Referred():
+                return self._referred(shape, path, trusted)
             case _:
                 assert_never(shape)
 
@@ -246,6 +249,15 @@ class _Preparing:
             return values
 
         return self._guarded(make, shape.guards, path, trusted, None)
+
+    def _referred(self, shape: Referred, path: str, trusted: Trusted) -> Make:
+        reference = self.maker(shape.reference, path, trusted)
+        inner = self.maker(shape.inner, path, trusted | _pointers(shape.reference.guards))
+
+        def make(data: bytes, faults: Faults) -> Value:
+            return inner(data, faults) if reference(data, faults) else None
+
+        return make
 
     def _asserted(self, shape: Asserted, path: str, trusted: Trusted) -> Make:
         from fetchc.tracer.dynamic import asserted

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.pewriter import Column, core_tables, image, metadata, native_number
 
-__all__ = ["NET9", "NETCORE21", "NETCORE31", "core_image", "framework", "missing"]
+__all__ = ["NET9", "NETCORE21", "NETCORE31", "core_image", "framework", "host", "missing"]
 
 TOOLS = Path(__file__).parents[2] / ".toolchains"
 _SHARED = "dotnetcore2/bin/shared/Microsoft.NETCore.App"
@@ -26,6 +26,11 @@ def missing(folder: Path) -> str | None:
 def framework(folder: Path, name: str = "System.Private.CoreLib") -> str:
     """The path of an assembly of a runtime."""
     return str(folder / f"{name}.dll")
+
+
+def host(folder: Path) -> str:
+    """The program that runs assemblies on a runtime of PyPI's package."""
+    return str(folder.parents[2] / "dotnet")
 
 
 def core_image() -> bytes:

@@ -7,7 +7,7 @@ from fetchc.tracer.printing import printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from fetchc.cli.tracing.calls import Hit
     from fetchc.cli.tracing.targets import Target
@@ -49,7 +49,7 @@ class TextLines:
         process = self._processes.get((event.comm, event.pid, event.thread))
         if process is None:
             process = self._process(event.comm, event.pid, event.thread)
-        cells = self._cells[name].cells(event.args)
+        cells = self._cells[name].cells(event.args, event.faults)
         took = self._took(hit.latency) if self._timed else ""
         time = event.timestamp - self._start
         line = f"{time:>12.6f}  {process}  {took}{self._names[name]}  {cells}".rstrip()
@@ -85,12 +85,16 @@ class _Cells:
         self._pattern = "  ".join(cells)
         self._length = sum(self._widths) + 2 * max(0, len(cells) - 1)
 
-    def cells(self, args: Mapping[str, Value]) -> str:
-        """The cells of one hit."""
-        found = [args.get(label, _UNSEEN) for label in self._labels]
+    def cells(self, args: Mapping[str, Value], faults: Container[str]) -> str:
+        """The cells of one hit; ``faults`` are the ways to what could not be read."""
+        found = [(label, args.get(label, _UNSEEN)) for label in self._labels]
         values = [
-            value if type(value) is int else "?" if value is _UNSEEN else printed(value)
-            for value in found
+            value
+            if type(value) is int
+            else "?"
+            if value is _UNSEEN
+            else printed(value, faults, label)
+            for label, value in found
         ]
         line = self._pattern % tuple(values)
         if len(line) > self._length and self._grow([str(value) for value in values]):

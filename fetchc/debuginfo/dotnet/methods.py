@@ -224,7 +224,9 @@ def _bare_name(assembly: Assembly, row: int) -> str:
 
 def _canonical(text: str) -> str:
     # A parameter's type as it can be compared: short names, no blanks.
-    words = text.removeprefix("class ").removeprefix("valuetype ").removeprefix("ref ").strip()
+    words = text
+    for keyword in ("class ", "valuetype ", "ref ", "out ", "in "):
+        words = words.removeprefix(keyword)
     made = ""
     part = ""
     for letter in words.replace("+", ".") + "\0":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,3 +94,10 @@ def test_no_byte_is_lost(data: bytes) -> None:
 
 def test_a_byte_that_is_another_is_noticed() -> None:
     assert _original('"\\xfe"') != b"\xff"
+
+
+def test_what_is_missing_for_no_fault_is_null() -> None:
+    value: Any = {"a": None, "b": [None, None]}
+    assert printed(value) == "{a=(fault), b=[(fault), (fault)]}"
+    assert printed(value, (), "v") == "{a=null, b=[null, null]}"
+    assert printed(value, ("v.b[1]",), "v") == "{a=null, b=[null, (fault)]}"

@@ -13,7 +13,7 @@ from fetchc.ir.decode import Decode
 from fetchc.tracer.kinds import CutList, CutText, Hexadecimal, SymbolName
 from fetchc.tracer.model import Plan, Wanted
 from fetchc.tracer.printing import printed
-from fetchc.tracer.shape import Bytes, Guard, Items, Leaf, Members, Row, Sequence, Shape
+from fetchc.tracer.shape import Bytes, Guard, Items, Leaf, Members, Referred, Row, Sequence, Shape
 from fetchc.tracer.values import reader
 from tests.support.records import COMM, NEAR, THREAD, format_of, read
 
@@ -350,3 +350,15 @@ def test_any_bytes_are_some_value(data: bytes, mapped: bool | None) -> None:
     json.dumps(args, allow_nan=False)
     for value in args.values():
         assert printed(value).isprintable()
+
+
+def test_null_is_no_fault_where_a_reference_may_be_null() -> None:
+    word = Leaf("at", Decode("pointer", 64))
+    length = Leaf("n", INT, guards=(Guard("at", 0, 8),))
+    text = Bytes("text", 8, "utf-16", 0, length, None, (Guard("at", 0, 12),))
+    fields = [("at", "Q"), ("n", "i"), ("text", "8s")]
+    shape = Referred(word, text)
+    assert read(shape, fields, [NEAR, 2, "hé".encode("utf-16-le")]) == ("hé", ())
+    assert read(shape, fields, [0, 7, b"stale"]) == (None, ())
+    assert read(text, fields, [0, 7, b"stale"]) == (None, ("v",))
+    assert read(shape, fields, [8, 7, b"stale"]) == (None, ("v",))

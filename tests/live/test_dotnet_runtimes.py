@@ -1,0 +1,104 @@
+"""Methods of the class library on running runtimes: each value is what the program printed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.traced import trace
+from tests.support.dotnet import NETCORE21, NETCORE31, framework, host, missing
+from tests.support.toolchains import ROOT
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+SOURCE = ROOT / "corpus/dotnet/calls/calls.cs"
+CORE = "System.Private.CoreLib"
+# Library, method, expressions whose values the program prints.
+METHODS = {
+    "IsNullOrWhiteSpace": (CORE, "String.IsNullOrWhiteSpace", ["value"]),
+    "Uri": ("System.Private.Uri", "System.Uri..ctor(string)", ["uriString"]),
+    "ToBase64String": (CORE, "Convert.ToBase64String(byte[])", ["inArray.Length", "inArray"]),
+    "RemoveAt": (CORE, "List<int>.RemoveAt", ["this.Count", "index", "this"]),
+    "CompareTo": (
+        CORE,
+        "Guid.CompareTo(Guid)",
+        ["this._a", "value._a", "value._b", "value._c", "value._d", "value._k"],
+    ),
+    "Join": (
+        CORE,
+        "String.Join(string, string[])",
+        ["value.Length", "value[0]", "value[2]", "value"],
+    ),
+}
+ENVIRONMENT = ("COMPlus_TieredCompilation=0", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1")
+LONGEST = 128  # units of a text that a trace shows
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, compiled against the library of 2.1, which newer runtimes have too."""
+    require_uprobes()
+    if shutil.which("mcs") is None:
+        pytest.skip("no mcs: .ci/setup installs it")
+    if reason := missing(NETCORE21):
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("calls")
+    references = [f"-r:{path}" for path in sorted(NETCORE21.glob("System*.dll"))]
+    output = folder / "calls.dll"
+    command = ["mcs", "-nostdlib", "-noconfig", f"-out:{output}", *references, str(SOURCE)]
+    subprocess.run(command, check=True, timeout=120, capture_output=True)
+    return output
+
+
+def traced(
+    runtime: Path, program: Path, method: str, capfd: pytest.CaptureFixture[str]
+) -> tuple[list[list[Any]], list[list[Any]]]:
+    """What a trace of the method showed, and what the program printed of it."""
+    if reason := missing(runtime):
+        pytest.skip(reason)
+    library, function, expressions = METHODS[method]
+    config = program.with_suffix(f".{runtime.name}.json")
+    named = {"name": "Microsoft.NETCore.App", "version": runtime.name}
+    config.write_text(json.dumps({"runtimeOptions": {"framework": named}}))
+    mode = "older" if runtime == NETCORE21 else "newer"
+    # All of the code stays what it is: without this the runtime replaces some.
+    run: list[str | Path] = ["env", *ENVIRONMENT]
+    command = [*run, host(runtime), "exec", "--runtimeconfig", config, program, mode]
+    where = ["-x", framework(runtime, library), "-f", function, "--format", "jsonl"]
+    found = trace(capfd, *expressions, *where, "--", *command)
+    assert found.status == 0, found.errors
+    seen = [[args[one] for one in expressions] for args in found.args]
+    told = [json.loads(line.removeprefix("EVENT ")) for line in found.program]
+    return seen, [each["values"] for each in told if each["method"] == method]
+
+
+def shown(value: Any) -> Any:
+    """What a trace shows of a value: the beginning of what is long."""
+    return value[:LONGEST] if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_values_on_3_1(method: str, program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seen, told = traced(NETCORE31, program, method, capfd)
+    assert len(told) >= 2
+    # The runtime itself calls some of them before the program begins.
+    behind = seen[-len(told) :]
+    assert [[shown(one) for one in values] for values in told] == behind
+
+
+def test_a_wrong_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seen, told = traced(NETCORE31, program, "Join", capfd)
+    told[0][1] += "!"
+    assert told != seen[-len(told) :]
+
+
+def test_values_on_2_1(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seen, told = traced(NETCORE21, program, "Uri", capfd)
+    assert len(told) == 4
+    assert seen == told
