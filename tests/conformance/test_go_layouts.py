@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from fetchc.conformance.go.draw import draw, draw_signatures
 from fetchc.conformance.go.reduce import reduced, reproducer
 from fetchc.conformance.go.run import GoBuild
 from fetchc.conformance.reading import Change
+from fetchc.conformance.results import Tally
 from fetchc.conformance.stops import unavailable
 from fetchc.ir.decode import Decode
 from tests.support.seeds import seeds
@@ -42,23 +44,29 @@ def explained(failures: list[GoFailure], build: GoBuild, folder: Path) -> str:
 @pytest.mark.parametrize("options", [(), UNOPTIMISED], ids=["optimised", "unoptimised"])
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_values_are_as_the_program_tells_them(
-    seed: int, version: str, options: tuple[str, ...], tmp_path: Path
+    seed: int,
+    version: str,
+    options: tuple[str, ...],
+    tmp_path: Path,
+    tell: Callable[[Tally], None],
 ) -> None:
     build = build_or_skip(version, tmp_path, *options)
     types, probes = draw(Random(f"{seed} {build}"), TYPES, EXPRESSIONS, build.generics)
     tally, failures = check(types, probes, build, tmp_path)
-    print(f"seed {seed}, {build}: {tally}")
+    tell(tally)
     assert not failures, explained(failures, build, tmp_path)
     assert tally.compared > 0.8 * tally.expressions
 
 
 @pytest.mark.parametrize("seed", seeds())
 @pytest.mark.parametrize("version", GO_VERSIONS)
-def test_every_part_of_a_signature_is_there(seed: int, version: str, tmp_path: Path) -> None:
+def test_every_part_of_a_signature_is_there(
+    seed: int, version: str, tmp_path: Path, tell: Callable[[Tally], None]
+) -> None:
     build = build_or_skip(version, tmp_path)
     types, probes = draw_signatures(Random(f"{seed} {build}"), FUNCTIONS, build.generics)
     tally, failures = check(types, probes, build, tmp_path)
-    print(f"seed {seed}, {build}: {tally}")
+    tell(tally)
     assert not failures, explained(failures, build, tmp_path)
     assert tally.compared > 3 * FUNCTIONS
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -64,11 +65,13 @@ def explained(failures: list[Failure], build: Build, at: Path) -> str:
 
 @pytest.mark.parametrize("seed", seeds())
 @pytest.mark.parametrize("build", BUILDS, ids=str)
-def test_values_are_as_the_program_tells_them(seed: int, build: Build, tmp_path: Path) -> None:
+def test_values_are_as_the_program_tells_them(
+    seed: int, build: Build, tmp_path: Path, tell: Callable[[Tally], None]
+) -> None:
     require(build.compiler)
     name = f"{seed} {build}"
     tally, failures = check(drawn(name, plus=build.plus), build, tmp_path)
-    print(f"seed {name}: {tally}")
+    tell(tally)
     assert not failures, explained(failures, build, tmp_path)
     assert tally.compared > 0.75 * tally.expressions
 

@@ -8,6 +8,7 @@ Seeds are printed with what fails; ``FETCHC_SEEDS=1000-1040`` runs others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -18,6 +19,7 @@ from fetchc.conformance.c.ask import signatures as drawn
 from fetchc.conformance.c.check import check
 from fetchc.conformance.c.reduce import reduced, reproducer
 from fetchc.conformance.c.run import Build
+from fetchc.conformance.results import Tally
 from fetchc.debuginfo.program import open_program
 from fetchc.ir.decode import Decode
 from fetchc.program.protocol import Program
@@ -130,12 +132,14 @@ def test_a_wrong_convention_is_noticed(fault: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", seeds())
 @pytest.mark.parametrize("build", BUILDS, ids=str)
-def test_every_part_is_there(seed: int, build: Build, tmp_path: Path) -> None:
+def test_every_part_is_there(
+    seed: int, build: Build, tmp_path: Path, tell: Callable[[Tally], None]
+) -> None:
     require(build.compiler)
     random = Random(f"{seed} {build}")
     families = [drawn(random, 0, FUNCTIONS, plus=build.plus)]
     tally, failures = check(families, build, tmp_path)
-    print(f"seed {seed}, {build}: {tally}")
+    tell(tally)
     if failures:
         small = reproducer(*reduced(failures[0], build, tmp_path))
         pytest.fail(f"{len(failures)} wrong, the first:\n{small}")
