@@ -337,7 +337,8 @@ def behind_stack_check(program: Program, function: Function) -> int:
 def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
     from fetchc.check.evidence import is_clone
 
-    said = []
+    cautions = language(chosen.language).cautions
+    said = [] if cautions is None else list(cautions(program, chosen))
     if not is_clone(chosen) and program.is_inlined(chosen):
         said.append(
             Diagnostic(
