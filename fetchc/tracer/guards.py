@@ -53,14 +53,16 @@ _MASK = (1 << 64) - 1
 # behind the user half, which has 56 bits of addresses with five levels of pages.
 LOWEST = 0x1000
 HIGHEST = 1 << (56 if sys.maxsize > 1 << 32 else 32)
-OF_PROGRAM = (LOWEST, HIGHEST)
+OF_PROGRAM = ((LOWEST, HIGHEST),)
 """From which address on, and up to which, a program can have memory."""
 # The kernel's half. The last page is of error numbers as pointers (include/linux/err.h); s390 has
 # an address space of its own for the kernel, 32-bit machines differ in where they divide theirs.
 _WORD_BITS = sys.maxsize.bit_length() + 1
 _DIVIDED = _WORD_BITS == 64 and os.uname().machine != "s390x"
-OF_KERNEL = (1 << 63 if _DIVIDED else LOWEST, (1 << _WORD_BITS) - 0x1000)
-"""The same for the kernel."""
+_LAST = (1 << _WORD_BITS) - 0x1000
+OF_KERNEL = (*OF_PROGRAM, (1 << 63, _LAST)) if _DIVIDED else ((LOWEST, _LAST),)
+"""What a load of the kernel's own memory can be of: where the address tells whose it is, the
+kernel reads the program's memory by it (``CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE``)."""
 _PAGE = 12  # bits of an address inside of the smallest page
 _FRESH = 1.0  # seconds
 _MOST = 100_000
@@ -81,7 +83,7 @@ class Doubt(Record):
 
 def guarded(
     make: Make,
-    checks: Sequence[tuple[int, int, bool, tuple[int, int]]],
+    checks: Sequence[tuple[int, int, bool, tuple[tuple[int, int], ...]]],
     doubt: Doubt | None,
     path: str,
 ) -> Make:
@@ -99,9 +101,13 @@ def guarded(
     nothing = bytes(high - low)
 
     def careful(data: bytes, faults: Faults) -> Value:
-        for start, moved, empty, (lowest, highest) in checks:
+        for start, moved, empty, bounds in checks:
             pointer = _WORD(data, start)[0]
-            if not lowest <= pointer + moved & _MASK < highest or pointer < lowest:
+            address = pointer + moved & _MASK
+            for lowest, highest in bounds:
+                if lowest <= address < highest and pointer >= lowest:
+                    break
+            else:
                 if empty and pointer == 0:
                     return 0
                 faults.append(path)

@@ -34,14 +34,14 @@ def test_what_was_there_is_remembered_for_a_second() -> None:
 
 def test_pointers_lead_into_the_kernel_or_into_the_program() -> None:
     word, path = struct.Struct("=Q"), "file->flags"
+    nowhere = (0, 8, 1 << 60, (1 << 64) - 22)
     for bounds, good, bad in (
-        (OF_KERNEL, 0xFFFF888000001000, (0, 8, 0x7F0000001000, (1 << 64) - 22)),
-        (OF_PROGRAM, 0x7F0000001000, (0, 8, 0xFFFF888000001000, (1 << 64) - 22)),
+        (OF_KERNEL, (0xFFFF888000001000, 0x7F0000001000), nowhere),
+        (OF_PROGRAM, (0x7F0000001000,), (*nowhere, 0xFFFF888000001000)),
     ):
         read = guarded(lambda data, faults: 7, [(0, 16, False, bounds)], None, path)
         faults: list[str] = []
-        assert read(word.pack(good), faults) == 7
+        assert [read(word.pack(pointer), faults) for pointer in good] == [7] * len(good)
         assert faults == []
-        for pointer in bad:
-            assert read(word.pack(pointer), faults) is None
-        assert faults == [path] * 4
+        assert [read(word.pack(pointer), faults) for pointer in bad] == [None] * len(bad)
+        assert faults == [path] * len(bad)
