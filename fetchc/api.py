@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 __all__ = ["Argument", "Probe", "Program", "Tracing", "open", "tracing"]
 
 
-def open(path: str) -> Program:
-    """Open the ELF file at ``path``.
+def open(path: str, references: Sequence[str] = ()) -> Program:
+    """Open the file at ``path``: ELF, or an image of .NET.
 
-    Raises DebugInfoError when it cannot be read or is no ELF file.
+    ``references`` are folders of assemblies that an image refers to. Raises DebugInfoError when it
+    cannot be read or is neither.
     """
-    return Program(path)
+    return Program(path, references)
 
 
 def tracing(buffer_kib: int | None = None) -> Tracing:
@@ -59,8 +60,8 @@ def tracing(buffer_kib: int | None = None) -> Tracing:
 class Program:
     """One file: an executable or a shared library, with or without debug information."""
 
-    def __init__(self, path: str) -> None:
-        self._program: protocol.Program = open_binary(path)
+    def __init__(self, path: str, references: Sequence[str] = ()) -> None:
+        self._program: protocol.Program = open_binary(path, tuple(references))
         self._lock = RLock()
         self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
 

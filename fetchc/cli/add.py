@@ -25,7 +25,7 @@ __all__ = ["run"]
 def run(options: Options, output: Output) -> int:
     """Install one event for the running kernel; it is off unless ``--enable`` is given."""
     texts = [*options.operands, *options.expr]
-    program = Program(options.binary)
+    program = Program(options.binary, options.references)
     probe = None
     if options.function is not None or options.at is not None or not texts:
         probe = program.probe(options.function, options.at, options.returns)

@@ -25,7 +25,7 @@ def run(options: Options, output: Output) -> int:
         output.say("error: no expression is given\n\nusage: fetchc compile EXPR... -x BINARY")
         return 2
     kernel = running_version() if options.kernel == "running" else options.kernel
-    program = Program(options.binary)
+    program = Program(options.binary, options.references)
     shared = None
     if options.function is not None or options.at is not None:
         shared = program.probe(options.function, options.at, options.returns, kernel)

@@ -56,7 +56,7 @@ def _fetch(text: str, options: Options, output: Output) -> int:
     from fetchc.target.kernel import running_version
 
     kernel = running_version() if options.kernel == "running" else options.kernel
-    program = Program(options.binary)
+    program = Program(options.binary, options.references)
     try:
         if options.function is None and options.at is None:
             probe, _ = program.point(text, options.returns, kernel)

@@ -14,7 +14,7 @@ __all__ = ["run"]
 
 def run(options: Options, output: Output) -> int:
     """List function names; ``--long`` adds address, signature and source line."""
-    program = Program(options.binary)
+    program = Program(options.binary, options.references)
     glob = options.operands[0] if options.operands else "*"
     names = program.functions(glob)
     found = False

@@ -58,6 +58,7 @@ class Options:
         self.operands: list[str] = []
         self.expr: list[str] = []
         self.binary = ""
+        self.references: list[str] = []
         self.function: str | None = None
         self.at: str | None = None
         self.returns = False
@@ -95,19 +96,19 @@ class Options:
 COMMANDS = {
     "compile": Command(
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
-        ("binary", "function", "at", "return", "kernel", "compiled", "expr", "color"),
+        ("binary", "reference", "function", "at", "return", "kernel", "compiled", "expr", "color"),
     ),
     "functions": Command(
         "functions", "list what can be probed", ("operands", "GLOB"), 0, 1,
-        ("binary", "long", "listed", "color"),
+        ("binary", "reference", "long", "listed", "color"),
     ),
     "variables": Command(
         "variables", "list every name visible at a probe point", ("operands", "FUNCTION"), 1, 1,
-        ("binary", "at", "return", "kernel", "listed", "color"),
+        ("binary", "reference", "at", "return", "kernel", "listed", "color"),
     ),
     "types": Command(
         "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
-        ("binary", "listed", "color"),
+        ("binary", "reference", "listed", "color"),
     ),
     "check": Command(
         "check", "hold definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
@@ -116,14 +117,16 @@ COMMANDS = {
     "trace": Command(
         "trace", "show calls and values of running programs", ("operands", "EXPR"), 0, None,
         (
-            "binary", "functions", "at", "return", "expr", "pid", "filter", "count", "timeout",
+            "binary", "reference",
+            "functions", "at", "return", "expr", "pid", "filter", "count", "timeout",
             "latency", "since", "histogram", "by", "summary", "stack", "traced", "color",
         ), True,
     ),
     "add": Command(
         "add", "install a definition that stays", ("operands", "EXPR"), 0, None,
         (
-            "binary", "function", "at", "return", "expr", "group", "event", "enable", "listed",
+            "binary", "reference",
+            "function", "at", "return", "expr", "group", "event", "enable", "listed",
             "color",
         ),
     ),
@@ -146,7 +149,10 @@ COMMANDS = {
 }  # fmt: skip
 
 OPTIONS = {
-    "binary": Option("binary", ("-x", "--binary"), "BINARY", "the ELF file to probe", (), True),
+    "binary": Option("binary", ("-x", "--binary"), "BINARY", "the file to probe", (), True),
+    "reference": Option(
+        "references", ("--reference",), "DIR", "where assemblies are that it refers to", many=True
+    ),
     "file": Option("binary", ("-x", "--binary"), "BINARY", "the ELF file of an expression"),
     "function": Option("function", ("-f", "--function"), "FUNCTION", "the function to probe"),
     "at": Option("at", ("--at",), "POINT", "+OFFSET into the function, or an address"),

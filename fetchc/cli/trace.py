@@ -38,7 +38,7 @@ def run(options: Options, output: Output) -> int:
     except Refused as refused:
         output.diagnostics(refused.diagnostics, refused.text)
         return 1
-    program = Program(options.binary)
+    program = Program(options.binary, options.references)
     command = Command(options.program) if options.program else None
     session = Session()
     targets = collect(program, options, wanted, session.group)

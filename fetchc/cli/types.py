@@ -17,7 +17,7 @@ __all__ = ["run"]
 
 def run(options: Options, output: Output) -> int:
     """Show the types that match; a bare ``*`` lists their names."""
-    program = Program(options.binary)
+    program = Program(options.binary, options.references)
     glob = options.operands[0] if options.operands else "*"
     if glob == "*":
         names = list(program.types())

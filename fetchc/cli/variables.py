@@ -19,7 +19,7 @@ __all__ = ["run"]
 def run(options: Options, output: Output) -> int:
     """One line a name: name, type, place, its fetch-args or the reason why there are none."""
     kernel = running_version() if options.kernel == "running" else options.kernel
-    program = Program(options.binary)
+    program = Program(options.binary, options.references)
     probe = program.probe(options.operands[0], options.at, options.returns, kernel)
     output.diagnostics(probe.warnings, "")
     shown = probe.variables()
