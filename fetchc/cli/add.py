@@ -40,7 +40,7 @@ def run(options: Options, output: Output) -> int:
     lines = tuple(probe.definition(arguments, options.group, options.event).splitlines())
     function = None if probe.function is None else probe.function.name
     group, event = head(lines[0])
-    binary = options.binary if probe.in_kernel else os.path.abspath(options.binary)
+    binary = program.path if probe.in_kernel else os.path.abspath(program.path)
     wanted = Kept(group, event, binary, function, tuple(texts), lines)
     tracefs = find_tracefs()
     output.diagnostics(told(leftovers(tracefs)), "")

@@ -15,7 +15,8 @@ __all__ = ["open_binary"]
 def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
     """Open an ELF file, ``kernel`` (the running one), ``kernel:MODULE``, a kernel's BTF, or .NET.
 
-    ``references`` are folders of assemblies that an image of .NET may refer to.
+    ``HOST:NAME`` is an assembly of a single-file program of .NET. ``references`` are folders of
+    assemblies that an image of .NET may refer to.
 
     Raises DebugInfoError FC0901, FC0902, FC0904 or FC0905 where it cannot be read.
     """
@@ -26,6 +27,12 @@ def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
     try:
         return DwarfProgram(path)
     except DebugInfoError as refused:
+        if refused.code == "FC0901" and ":" in path:
+            from fetchc.debuginfo.dotnet.bundle import open_in_bundle
+
+            inside = open_in_bundle(path, references)
+            if inside is not None:
+                return inside
         if refused.code != "FC0902":
             raise
         # Seldom, so an ELF file does not pay for the question.

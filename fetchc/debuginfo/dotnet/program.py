@@ -25,7 +25,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fetchc.debuginfo.dotnet.bundle import Bundle
     from fetchc.debuginfo.dotnet.methods import Method
+    from fetchc.debuginfo.dotnet.pe import Pe
     from fetchc.program.model import Extent
     from fetchc.program.places import Place
     from fetchc.program.protocol import Program
@@ -53,12 +55,19 @@ class DotnetProgram:
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
-        "_assembly", "_methods", "_opened", "_references", "_typed", "architecture", "build_id",
-        "in_kernel", "little_endian", "machine_flags", "path", "word_bytes",
+        "_assembly", "_bundle", "_methods", "_opened", "_references", "_typed", "architecture",
+        "build_id", "in_kernel", "little_endian", "machine_flags", "path", "word_bytes",
     )  # fmt: skip
 
-    def __init__(self, path: str, references: tuple[str, ...] = ()) -> None:
-        self._assembly = Assembly(path)
+    def __init__(
+        self,
+        path: str,
+        references: tuple[str, ...] = (),
+        bundle: Bundle | None = None,
+        image: Pe | None = None,
+    ) -> None:
+        self._assembly = Assembly(path, image)
+        self._bundle = bundle
         self._references = references
         self._methods = Methods(self._assembly)
         self._opened: dict[DieOffset, Method] = {}
@@ -82,7 +91,7 @@ class DotnetProgram:
     def _types(self) -> DotnetTypes:
         if self._typed is None:
             folders = folders_of(self.path, self._references)
-            references = References(self._assembly, folders)
+            references = References(self._assembly, folders, self._bundle)
             name, version = version_of(references.core())
             self._typed = DotnetTypes(ClosedTypes(references), runtime(name, version))
         return self._typed
@@ -275,6 +284,10 @@ class DotnetProgram:
     def type(self, type_id: TypeId) -> Type:
         """The type itself."""
         return self._types.type(type_id)
+
+    def passed_by_reference(self, type_id: TypeId) -> bool | None:
+        """None: there is no C++ in it."""
+        return None
 
     def completed(self, type_id: TypeId) -> TypeId:
         """Itself: metadata has no declarations without definition."""

@@ -9,6 +9,7 @@ from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.debuginfo.dotnet.bundle import Bundle
     from fetchc.debuginfo.dotnet.metadata import Token
 
 __all__ = ["CORE_LIBRARIES", "References"]
@@ -20,20 +21,29 @@ MOST_NESTED = 64
 
 
 class References:
-    """Assemblies by name: those of ``folders``, in their order, opened when asked for."""
+    """Assemblies by name: those of ``bundle`` and ``folders``, in their order, opened when
+    asked for.
+    """
 
-    __slots__ = ("_known", "_resolved", "folders", "path")
+    __slots__ = ("_bundle", "_known", "_resolved", "folders", "path")
 
-    def __init__(self, first: Assembly, folders: tuple[str, ...]) -> None:
+    def __init__(
+        self, first: Assembly, folders: tuple[str, ...], bundle: Bundle | None = None
+    ) -> None:
         self.path = first.path
+        self._bundle = bundle
         self.folders = folders
         self._known: dict[str, Assembly] = {first.name: first}
-        self._resolved: dict[tuple[str, int], tuple[Assembly, int]] = {}
+        self._resolved: dict[tuple[Assembly, int], tuple[Assembly, int]] = {}
 
     def assembly(self, name: str) -> Assembly:
         """The assembly of that name; raises DebugInfoError FC0907 where no folder has it."""
         found = self._known.get(name)
         if found is None:
+            entry = None if self._bundle is None else self._bundle.assembly(name)
+            if self._bundle is not None and entry is not None:
+                found = self._known[name] = Assembly(self.path, self._bundle.image(entry))
+                return found
             for folder in self.folders:
                 for ending in (".dll", ".exe"):
                     path = os.path.join(folder, name + ending)
@@ -78,7 +88,7 @@ class References:
             return assembly, token.number
         if token.table != "TypeRef":
             raise assembly.broken(f"a {token.table} where a class is expected")
-        key = (assembly.path, token.number)
+        key = (assembly, token.number)
         found = self._resolved.get(key)
         if found is None:
             found = self._resolved[key] = self._reference(assembly, token.number)
