@@ -20,6 +20,8 @@ __all__ = ["convention_for", "go_version"]
 # release they lead to: "devel go1.23-abcdef".
 _GO = "go"
 _LONGEST_NUMBER = 6
+# Constants of the tables, made when first asked for: each takes longer than a whole expression.
+_BUILT: dict[str, Convention] = {}
 
 
 def convention_for(program: Program, function: Function) -> Convention:
@@ -29,8 +31,9 @@ def convention_for(program: Program, function: Function) -> Convention:
     """
     best: str | None = None
     weight = -1
-    for name, raw in convention_tables().items():
-        machine = _inherited(raw, "architecture")
+    tables = convention_tables()
+    for name, raw in tables.items():
+        machine = _inherited(tables, raw, "architecture")
         conditions = raw["applies"]
         if machine == program.architecture and _applies(conditions, program, function):
             found = len(conditions)  # each further condition is more particular
@@ -43,7 +46,9 @@ def convention_for(program: Program, function: Function) -> Convention:
             f"no calling convention is known for {language} on {program.architecture}",
             help="fetch a register by its name, or probe where the value is in memory",
         )
-    return convention(best)
+    if best not in _BUILT:
+        _BUILT[best] = convention(best)
+    return _BUILT[best]
 
 
 def go_version(producer: str) -> tuple[int, int] | None:
@@ -62,9 +67,9 @@ def _leading_digits(text: str) -> str:
     return text[: len(text) - len(text.lstrip("0123456789"))][:_LONGEST_NUMBER]
 
 
-def _inherited(raw: Mapping[str, Any], key: str) -> Any:
+def _inherited(tables: Mapping[str, Mapping[str, Any]], raw: Mapping[str, Any], key: str) -> Any:
     while key not in raw:
-        raw = convention_tables()[raw["extends"]]
+        raw = tables[raw["extends"]]
     return raw[key]
 
 
