@@ -8,7 +8,14 @@ distinct (type, offset) pairs.
 from __future__ import annotations
 
 from fetchc.abi.alignment import Alignments
-from fetchc.abi.layout import MAX_NESTING, UnclassifiedError, bare, malformed, round_up
+from fetchc.abi.layout import (
+    MAX_NESTING,
+    UnclassifiedError,
+    bare,
+    goes_by_reference,
+    malformed,
+    round_up,
+)
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -95,12 +102,9 @@ class Classifier:
             return self._scalar(found)
         size = self.alignments.size(type_id)
         if isinstance(found, StructType):
-            if found.by_reference:
+            stated = self._rules.triviality_stated
+            if goes_by_reference(self._program, type_id, found, stated):
                 return (BY_REFERENCE,)
-            if found.by_reference is None and not self._rules.triviality_stated:
-                raise UnclassifiedError(
-                    f"the compiler does not say whether `{found.name}` is passed by reference"
-                )
         if size > _MOST_BYTES:
             return (MEMORY,)
         merged = [NO_CLASS] * (round_up(size, _EIGHTBYTE) // _EIGHTBYTE)

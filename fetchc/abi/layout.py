@@ -21,6 +21,7 @@ __all__ = [
     "MAX_NESTING",
     "UnclassifiedError",
     "bare",
+    "goes_by_reference",
     "malformed",
     "round_up",
     "unclassified",
@@ -70,6 +71,24 @@ def bare(program: Program, type_id: TypeId) -> tuple[TypeId, Type]:
             case _:
                 return type_id, found
     raise malformed(program, first, "a type is its own name")
+
+
+def goes_by_reference(
+    program: Program, type_id: TypeId, found: StructType, triviality_stated: bool
+) -> bool:
+    """Whether a pointer to the structure is passed instead of it.
+
+    Where the debug information has to state it and does not (``triviality_stated`` is what a
+    convention says of its compilers), the declaration of the class tells.
+    """
+    answer = found.by_reference
+    if answer is None and not triviality_stated:
+        answer = program.passed_by_reference(type_id)
+        if answer is None:
+            raise UnclassifiedError(
+                f"the compiler does not say whether `{found.name}` is passed by reference"
+            )
+    return bool(answer)
 
 
 def round_up(value: int, alignment: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.abi.layout import UnclassifiedError, bare
+from fetchc.abi.layout import UnclassifiedError, bare, goes_by_reference
 from fetchc.abi.shapes import Leaf, Shapes
 from fetchc.program.types import (
     ArrayType,
@@ -130,13 +130,9 @@ class Passing:
     def _structure(self, type_id: TypeId, found: StructType) -> tuple[How, int, int]:
         rules = self._rules
         size = self._shapes.alignments.size(type_id)
-        if found.by_reference:
+        if goes_by_reference(self._program, type_id, found, rules.triviality_stated):
             return REFERENCE, size, 1
         name = found.name or "(anonymous)"
-        if found.by_reference is None and not rules.triviality_stated:
-            raise UnclassifiedError(
-                f"the compiler does not say whether `{name}` is passed by reference"
-            )
         if not found.members and size:
             # An empty class of C++, or a transparent union, whose members gcc leaves out.
             raise UnclassifiedError(f"how `{name}` without members is passed is not known")

@@ -263,6 +263,12 @@ class DwarfProgram:
         """The type itself; typedefs and qualifiers are types of their own."""
         return self._types.type(type_id)
 
+    def passed_by_reference(self, type_id: TypeId) -> bool | None:
+        """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
+        from fetchc.debuginfo.dwarf.triviality import by_reference
+
+        return None if type_id < 0 else by_reference(self._types, self._types.die(type_id))
+
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""
         if type_id < 0 or not isinstance(self._types.type(type_id), DeclaredType):

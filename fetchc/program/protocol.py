@@ -145,6 +145,9 @@ class Program(Protocol):
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
 
+    def passed_by_reference(self, type_id: TypeId) -> bool | None:
+        """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
+
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""
 

@@ -41,6 +41,9 @@ class TypeTable:
     def completed(self, type_id: TypeId) -> TypeId:
         return type_id
 
+    def passed_by_reference(self, _: TypeId) -> bool | None:
+        return None
+
     def parameters(self, _: Function) -> tuple[Variable, ...]:
         return self.variables
 

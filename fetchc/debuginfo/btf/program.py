@@ -169,6 +169,10 @@ class BtfProgram:
         """The type itself; typedefs and qualifiers are types of their own."""
         return self._types.type(type_id)
 
+    def passed_by_reference(self, type_id: TypeId) -> bool | None:
+        """None: BTF is of C."""
+        return None
+
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration where there is exactly one; itself if not."""
         made = self._types.type(type_id)
