@@ -21,15 +21,24 @@ def after_stack_check(code: bytes, check: StackCheck) -> int:
     it to a disassembler). 40 bytes of code are enough.
     """
     for sequence in check.sequences:
-        position = 0
+        position = size = 0
         for encodings in sequence:
             size = _matched(code, position, encodings)
             if not size:
                 break
             position += size
         else:
-            return position
+            return _target(code, position - size, check) if check.target else position
     return 0
+
+
+def _target(code: bytes, position: int, check: StackCheck) -> int:
+    # Where the jump at ``position``, which is the check's last instruction, goes.
+    instruction = int.from_bytes(code[position : position + 4], "little")
+    distance = 0
+    for first, bits, to in check.target:
+        distance |= (instruction >> first & (1 << bits) - 1) << to
+    return position + distance
 
 
 def _matched(code: bytes, position: int, encodings: tuple[Instruction, ...]) -> int:

@@ -181,7 +181,8 @@ def _stack_check(raw: Mapping[str, Any]) -> StackCheck:
         for name, texts in raw["instructions"].items()
     }
     return StackCheck(
-        tuple([tuple([encodings[name] for name in check]) for check in raw["sequences"]])
+        tuple([tuple([encodings[name] for name in check]) for check in raw["sequences"]]),
+        tuple([(first, bits, to) for first, bits, to in raw.get("target", ())]),
     )
 
 

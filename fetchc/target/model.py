@@ -97,10 +97,12 @@ class StackCheck(Record):
     """What a function may begin with to compare the stack pointer with its limit.
 
     Each of ``sequences`` is a whole check: one entry an instruction, and in that the
-    encodings to choose from.
+    encodings to choose from. Where the last one jumps to the function's body, ``target`` is
+    how to read its distance: (first bit, bits, first bit of the distance), of each part.
     """
 
     sequences: tuple[tuple[tuple[Instruction, ...], ...], ...]
+    target: tuple[tuple[int, int, int], ...] = ()
 
 
 class EightbyteRules(Record):
