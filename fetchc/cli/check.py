@@ -29,7 +29,7 @@ def run(options: Options, output: Output) -> int:
     if options.format == "json":
         import json
 
-        from fetchc.cli.results import verdicts
+        from fetchc.answers.documents import verdicts
 
         output.line(json.dumps(verdicts(checked, rules.name), indent=2))
     for each in checked:

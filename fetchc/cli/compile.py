@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from fetchc.api import Argument, Probe, Program
-from fetchc.cli.outcome import Outcome
+from fetchc.answers.outcome import by_probe, outcome
+from fetchc.api import Program
 from fetchc.cli.output import exit_status
-from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.target.kernel import running_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.answers.outcome import Outcome
+    from fetchc.api import Argument, Probe
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
 
@@ -32,55 +33,27 @@ def run(options: Options, output: Output) -> int:
     whole = options.format in ("probe", "json", *_TOOLS)
     outcomes = []
     for text in texts:
-        outcomes.append(_compile(program, shared, text, kernel, whole, options.returns))
+        outcomes.append(outcome(program, shared, text, kernel, whole, options.returns))
     if options.format == "json":
         return _json(output, program, kernel, shared, outcomes)
     if shared is not None:
         output.diagnostics(shared.warnings, "")
-    groups = _by_probe(outcomes)
+    groups = by_probe(outcomes)
     for probe, _ in groups:
         if probe is not shared:
             output.diagnostics(probe.warnings, "")
     settled = _settled(options.format)
-    for outcome in outcomes:
-        said = [each for each in outcome.diagnostics if each.code not in settled]
-        output.diagnostics(said, outcome.text)
-        if not whole and outcome.argument is not None:
-            output.line(outcome.argument.fetcharg)
+    for one in outcomes:
+        said = [each for each in one.diagnostics if each.code not in settled]
+        output.diagnostics(said, one.text)
+        if not whole and one.argument is not None:
+            output.line(one.argument.fetcharg)
     if options.format == "probe":
         for probe, arguments in groups:
             output.line(probe.definition(arguments))
     elif options.format in _TOOLS and groups:
         _for_tool(output, options.format, groups)
-    return exit_status([each for outcome in outcomes for each in outcome.refused])
-
-
-def _compile(
-    program: Program, shared: Probe | None, text: str, kernel: str, whole: bool, returns: bool
-) -> Outcome:
-    outcome = Outcome(text, whole)
-    try:
-        argument = program.argument(text, shared, kernel, returns)
-        if whole:
-            argument.whole  # noqa: B018 - compiled now, so that a refusal is seen now
-        else:
-            argument.fetcharg  # noqa: B018 - as above
-        outcome.argument = argument
-    except CompileError as refusal:
-        outcome.refused = refusal.diagnostics
-    except DebugInfoError as unreadable:
-        outcome.refused = (unreadable.diagnostic,)
-    return outcome
-
-
-def _by_probe(outcomes: list[Outcome]) -> list[tuple[Probe, list[Argument]]]:
-    """The compiled arguments, gathered by the point they are fetched at."""
-    groups: dict[tuple[str, str, int], tuple[Probe, list[Argument]]] = {}
-    for outcome in outcomes:
-        if outcome.argument is not None:
-            probe = outcome.argument.probe
-            groups.setdefault(probe.key, (probe, []))[1].append(outcome.argument)
-    return list(groups.values())
+    return exit_status([each for one in outcomes for each in one.refused])
 
 
 def _settled(format: str) -> tuple[str, ...]:
@@ -105,8 +78,8 @@ def _json(
 ) -> int:
     import json
 
-    from fetchc.cli.results import document
+    from fetchc.answers.documents import document
 
-    result = document(program, kernel, shared, _by_probe(outcomes), outcomes)
+    result = document(program, kernel, shared, by_probe(outcomes), outcomes)
     output.line(json.dumps(result, indent=2))
-    return exit_status([each for outcome in outcomes for each in outcome.refused])
+    return exit_status([each for one in outcomes for each in one.refused])

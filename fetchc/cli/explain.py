@@ -71,7 +71,7 @@ def _fetch(text: str, options: Options, output: Output) -> int:
     if options.format == "json":
         import json
 
-        from fetchc.cli.results import explanation
+        from fetchc.answers.documents import explanation
 
         output.line(json.dumps(explanation(program, kernel, explained), indent=2))
         return 0

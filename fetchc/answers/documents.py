@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from fetchc.answers.outcome import Outcome
     from fetchc.api import Argument, Probe, Program
-    from fetchc.cli.outcome import Outcome
     from fetchc.diag.model import Diagnostic
     from fetchc.driver.checking import Checked
     from fetchc.driver.explaining import Explained

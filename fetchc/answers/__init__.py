@@ -1,0 +1,1 @@
+"""From questions to the documents that answer them, one or a million."""
