@@ -109,25 +109,52 @@ class Alignments:
                 return max(1, _size(found) or 1)
 
     def _of_struct(self, found: StructType, depth: int) -> int:
-        largest = 1
+        largest = placed = bases = 1
+        misplaced = False
         for member in found.members:
             alignment = self.declared(member.type, depth)
-            if member.bits is None and member.offset % alignment:
-                return found.alignment or 1  # packed
             largest = max(largest, alignment)
-        if (found.size or 0) % largest:
-            return found.alignment or 1
+            if member.bits is None and member.offset % alignment:
+                misplaced = True
+            else:
+                placed = max(placed, alignment)
+            if member.embedded and member.name:  # a base class keeps its own under `packed`
+                bases = max(bases, alignment)
+        stated = max(found.alignment or 1, bases)
+        if misplaced or (found.size or 0) % largest:
+            # Packed is the structure, or a member of it: then others can still raise it.
+            if (found.size or 0) % placed or placed <= max(stated, _EIGHTBYTE):
+                return stated
+            if self._moved_to(found, placed, depth):
+                return placed
+            raise self._unsaid(found)
         if found.alignment is None:
             return largest
         # gcc states what the alignment is, clang 14 the number in the attribute, which a
         # member can exceed: unless the structure is packed, and happens not to show it.
-        if largest <= max(found.alignment, _EIGHTBYTE):
-            return found.alignment
+        if largest <= max(stated, _EIGHTBYTE):
+            return stated
         if self._has_gap(found):
             return largest
-        raise UnclassifiedError(
+        raise self._unsaid(found)
+
+    def _unsaid(self, found: StructType) -> UnclassifiedError:
+        return UnclassifiedError(
             f"the alignment of `{found.name or '(anonymous)'}` depends on an unsaid `packed`"
         )
+
+    def _moved_to(self, found: StructType, alignment: int, depth: int) -> bool:
+        # Whether a hole is in front of a member of that alignment, which brings it there.
+        end = 0  # in bits
+        for member in sorted(found.members, key=lambda it: it.offset):
+            if member.bits is not None:
+                end = max(end, member.bits.offset + member.bits.width)
+                continue
+            hole = member.offset > round_up(end, 8) // 8 and not member.offset % alignment
+            if hole and self.declared(member.type, depth) == alignment:
+                return True
+            end = max(end, 8 * (member.offset + self.size(member.type)))
+        return False
 
     def _has_gap(self, found: StructType) -> bool:
         # Between members, where a packed structure has none.
