@@ -9,10 +9,11 @@ from typing import Any
 
 from fetchc.record import Record
 
-__all__ = ["LIMITS", "Reproducer", "Tally", "without"]
+__all__ = ["LIMITS", "REFUSED", "Reproducer", "Tally", "without"]
 
 # The kernel's own limits: right wherever they are said, and counted.
 LIMITS = frozenset(["FC0501", "FC0502"])
+REFUSED = "none"  # stands for the fetch-arg of what was refused
 
 
 class Tally:

@@ -56,6 +56,7 @@ def here() -> None:
 
 def c_toolchain(command: str, folder: Path) -> Toolchain:
     """A C compiler, or a C++ one where its name has ``++``; tried in ``folder``."""
+    command = _whole(command)
     version = call([command, "--version"], folder, _ANSWER_SECONDS)
     plus = "++" in Path(command).name
     trial = 'extern "C" ' * plus + _C_TRIAL
@@ -78,6 +79,7 @@ def go_toolchain(command: str, folder: Path) -> Toolchain:
     """A Go toolchain by its ``go`` command or its GOROOT; tried in ``folder``."""
     if os.path.isdir(command):
         command = os.path.join(command, "bin", "go")
+    command = _whole(command)
     environment = _go_environment(folder)
     said = call([command, "version"], folder, _ANSWER_SECONDS, environment)
     known = re.search(r"go version go(\d+)\.(\d+)\S*", said.output)
@@ -100,6 +102,11 @@ def go_toolchain(command: str, folder: Path) -> Toolchain:
     if not kept:
         raise errors[0]
     return Toolchain(command, said.output.strip(), "go", tuple(kept), tuple(left_out))
+
+
+def _whole(command: str) -> str:
+    # The suite runs it in another directory.
+    return os.path.abspath(command) if os.sep in command else command
 
 
 def _go_environment(folder: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from fetchc.conformance.c.refusals import Refusals
 from fetchc.conformance.c.run import Build, Told, run
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.reading import Change, as_it_is, fetched
-from fetchc.conformance.results import LIMITS, Tally
+from fetchc.conformance.results import LIMITS, REFUSED, Tally
 from fetchc.record import Record
 
 __all__ = ["KERNEL", "Failure", "check"]
@@ -107,7 +107,7 @@ class _Asked:
             first = refusal.diagnostics[0]
             said = self._refusals.right(expression, first, told)
             self._tally.refused[first.code] += said is None
-            return None if said is None else ("none", said, told)
+            return None if said is None else (REFUSED, said, told)
         text, decode = self._changed(plain, decode)
         tree = None
         if text == plain and self._tally.expressions % _TREES == 0:

@@ -13,7 +13,7 @@ from fetchc.conformance.c.run import Build
 from fetchc.conformance.c.types import Alias, CType, Struct, declare, resolved
 from fetchc.conformance.process import written
 from fetchc.conformance.reading import Change, as_it_is
-from fetchc.conformance.results import Reproducer, without
+from fetchc.conformance.results import REFUSED, Reproducer, without
 from fetchc.diag.errors import Error
 
 __all__ = ["reduced", "reproducer"]
@@ -29,7 +29,7 @@ def reduced(
 
     The build says with which filling. The family of the failure is changed.
     """
-    search = _Search(build, folder, changed)
+    search = _Search(failure, build, folder, changed)
     probe = failure.probe
     alone = Probe(probe.tag, probe.parameters, probe.result)
     alone.asked[failure.stage].append(failure.expression)
@@ -47,7 +47,8 @@ def reduced(
 
 
 class _Search:
-    def __init__(self, build: Build, folder: Path, changed: Change) -> None:
+    def __init__(self, like: Failure, build: Build, folder: Path, changed: Change) -> None:
+        self._refused = like.fetcharg == REFUSED  # what is refused stays so, what is wrong too
         self.filled = build
         self._build, self._folder, self._changed = build, folder, changed
         self._builds = 0
@@ -64,7 +65,7 @@ class _Search:
                 _, failures = check([(family, [probe])], build, self._folder, self._changed)
             except Error:
                 return None
-            if failures:
+            if failures and (failures[0].fetcharg == REFUSED) == self._refused:
                 self.filled = build
                 return failures[0]
         return None

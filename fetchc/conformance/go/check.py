@@ -10,7 +10,7 @@ from fetchc.conformance.go.run import GoBuild, GoRun
 from fetchc.conformance.go.types import GoExpression, GoProbe, GoTypes
 from fetchc.conformance.machine import Machine
 from fetchc.conformance.reading import Change, Value, as_it_is, fetched
-from fetchc.conformance.results import LIMITS, Tally
+from fetchc.conformance.results import LIMITS, REFUSED, Tally
 from fetchc.record import Record
 
 __all__ = ["GoFailure", "check"]
@@ -114,12 +114,12 @@ class _Asked:
         if not self._certain and expression.text.lstrip("(*&lencap").startswith("v"):
             allowed |= {"FC0407"}
         if first.code not in allowed:
-            return "none", said, told
+            return REFUSED, said, told
         if first.code == "FC0402" and expression.kind == "float":
             (bits,) = told
             assert isinstance(bits, int)
             raw = bits.to_bytes(8, "little")
             if not any(each.startswith(raw.rstrip(b"\0")) for each in self._vectors):
-                return "none", said, f"{raw!r} in no vector register"
+                return REFUSED, said, f"{raw!r} in no vector register"
         self._tally.refused[first.code] += 1
         return None

@@ -11,7 +11,7 @@ from fetchc.conformance.go.run import GoBuild
 from fetchc.conformance.go.types import GoProbe, GoTypes
 from fetchc.conformance.process import written
 from fetchc.conformance.reading import Change, as_it_is
-from fetchc.conformance.results import Reproducer, without
+from fetchc.conformance.results import REFUSED, Reproducer, without
 from fetchc.diag.errors import Error
 
 __all__ = ["reduced", "reproducer"]
@@ -27,7 +27,7 @@ def reduced(
 
     It is the same failure where no smaller program shows one. Its types are changed.
     """
-    search = _Search(build, folder, changed)
+    search = _Search(failure, build, folder, changed)
     probe = failure.probe
     alone = GoProbe(probe.tag, probe.form, list(probe.parameters))
     alone.expressions.append(failure.expression)
@@ -44,7 +44,8 @@ def reduced(
 
 
 class _Search:
-    def __init__(self, build: GoBuild, folder: Path, changed: Change) -> None:
+    def __init__(self, like: GoFailure, build: GoBuild, folder: Path, changed: Change) -> None:
+        self._refused = like.fetcharg == REFUSED  # what is refused stays so, what is wrong too
         self.salt = 0
         self._build, self._folder, self._changed = build, folder, changed
         self._builds = 0
@@ -59,7 +60,7 @@ class _Search:
                 _, failures = check(types, [probe], self._build, self._folder, self._changed, salt)
             except Error:
                 return None
-            if failures:
+            if failures and (failures[0].fetcharg == REFUSED) == self._refused:
                 self.salt = salt
                 return failures[0]
         return None
