@@ -31,15 +31,25 @@ ASSEMBLY = frozenset({dw.DW_LANG_Mips_Assembler, dw.DW_LANG_Assembly})
 FROM_ZERO |= {0x12, 0x13, 0x15, 0x1E, 0x31, dw.DW_LANG_Mips_Assembler}
 
 
+# Compilers of .NET that call their language C or C++, and neither types nor call by their rules:
+# Mono describes structures as `int`. Source: mono/mono, mono/mini/dwarfwriter.c; dotnet/runtime,
+# src/coreclr/tools/aot/ObjWriter.
+MONO, NATIVE_AOT = "Mono AOT Compiler", "NetRuntime"
+
+
 def language_key(unit: Unit) -> str:
-    """``c``, ``c++``, ``go`` or ``rust``; of another language the number, empty for none."""
+    """``c``, ``c++``, ``go`` or ``rust``; of another language the number, empty for none.
+
+    Of compilers of .NET that name another language, their own.
+    """
     language = unit.language
     if language is None:
         return ""
     if language in C:
-        return "c"
+        mono = language == dw.DW_LANG_C and unit.producer.startswith(MONO)
+        return "C# of Mono" if mono else "c"
     if language in CPP:
-        return "c++"
+        return "C# of NativeAOT" if unit.producer.startswith(NATIVE_AOT) else "c++"
     if language == dw.DW_LANG_Go:
         return "go"
     if language in ASSEMBLY:
