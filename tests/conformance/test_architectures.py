@@ -218,6 +218,7 @@ def test_a_wrong_fact_is_noticed(
         return changed(right, rules=changed(right.rules, **{fact: value}))
 
     monkeypatch.setattr(fetchc.abi.choose, "convention", mutated)
+    monkeypatch.setattr(fetchc.abi.choose, "_BUILT", {})
     assert checked(name).wrong
 
 
@@ -233,6 +234,7 @@ def test_wrong_registers_are_noticed(
         return changed(right, integer_registers=(registers[1], registers[0], *registers[2:]))
 
     monkeypatch.setattr(fetchc.abi.choose, "convention", mutated)
+    monkeypatch.setattr(fetchc.abi.choose, "_BUILT", {})
     assert checked(name).wrong
 
 
@@ -245,6 +247,7 @@ def test_wrong_registers_of_results_are_noticed(
         return changed(right, result_integer_registers=right.result_integer_registers[::-1])
 
     monkeypatch.setattr(fetchc.abi.choose, "convention", mutated)
+    monkeypatch.setattr(fetchc.abi.choose, "_BUILT", {})
     assert any("$retval" in text for text in checked(name).wrong)
 
 

@@ -10,6 +10,8 @@ import socket
 
 __all__ = ["Remote", "RemoteError"]
 
+# Signals by gdb's own numbers: SIGTRAP; SIGILL, SIGABRT, SIGFPE, SIGBUS, SIGSEGV.
+_TRAP, _CRASHES = b"05", (b"04", b"06", b"08", b"0a", b"0b")
 _ESCAPE, _REPEAT, _REPEAT_BASE = 0x7D, 0x2A, 29
 
 
@@ -71,11 +73,14 @@ class Remote:
         self.expect(f"z0,{address:x},{kind}", b"OK")
 
     def go(self) -> str | None:
-        """Run on: None at a breakpoint, else how the program ended."""
+        """Run on: None at a breakpoint, else how the program ended.
+
+        Signals are passed on, but for those that tell of a crash.
+        """
         answer = self.command("c")
-        if answer[:1] == b"T" and answer[1:3] == b"05":
-            return None
-        return answer.decode("ascii", "replace")
+        while answer[:1] == b"T" and answer[1:3] not in (_TRAP, *_CRASHES):
+            answer = self.command(f"C{answer[1:3].decode('ascii')}")
+        return None if answer[:3] == b"T" + _TRAP else answer.decode("ascii", "replace")
 
     def features(self) -> bytes:
         """The description of the machine; some stubs give single registers only after it."""

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -138,7 +139,9 @@ class Stopped:
 class Emulator:
     """A program under qemu: ``with Emulator("s390x", binary) as it: it.until(0x1000)``."""
 
-    def __init__(self, machine: str, binary: Path) -> None:
+    def __init__(
+        self, machine: str, binary: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._machine = MACHINES[machine]
         self._folder = tempfile.mkdtemp(prefix="fetchc_qemu_")
         self._breakpoints: set[int] = set()
@@ -151,6 +154,7 @@ class Emulator:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
+                env={**os.environ, **(environment or {})},
                 preexec_fn=_end_with_parent,
             )
             self._remote = self._connected(path)

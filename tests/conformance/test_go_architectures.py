@@ -1,0 +1,126 @@
+"""Go's conventions on other machines: random signatures under qemu's user mode.
+
+Programs are cross-built; each function is stopped behind its stack check and behind its return.
+Numbers are fetched by text and by tree, whole values taken from where the convention has them.
+``FETCHC_SEEDS=1000-1003`` draws other signatures.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import fetchc.abi.choose
+from fetchc.code.stack_check import after_stack_check
+from fetchc.record import Record
+from fetchc.target.load import convention
+from fetchc.target.model import Convention, GoRules
+from fetchc.units import Address
+from tests.support import cross, qemu_user
+from tests.support.cross import TARGETS
+from tests.support.cross_go import OBJDUMP, Run, disassembled
+from tests.support.go_signatures import GoSignatures
+
+FUNCTIONS = 40
+RUNS = [
+    *((name, version) for name in ("aarch64", "riscv64", "i386") for version in ("1.22", "1.27")),
+    ("ppc64le", "1.27"),
+    ("arm", "1.27"),
+]
+REGISTERS = ("aarch64", "riscv64", "ppc64le")  # with the register convention
+# Without a check: they are what it calls. Power's frames of 64 KiB have one of their own.
+UNCHECKED = {
+    *("runtime.morestack", "runtime.morestack_noctxt", "runtime.morestackc"),
+    *("debugCall65536", "runtime.call65536"),
+}
+
+
+def seeds() -> list[int]:
+    first, _, last = os.environ.get("FETCHC_SEEDS", "1").partition("-")
+    return list(range(int(first), int(last or first) + 1))
+
+
+def run(seed: int, name: str, version: str, folder: Path) -> Run:
+    """A program of that machine and version, or the reason to skip."""
+    reason = qemu_user.unavailable(name) or cross.unavailable_go(version)
+    if reason:
+        pytest.skip(reason)
+    signatures = GoSignatures(seed, FUNCTIONS, generics=False)
+    return Run(
+        name, signatures, cross.build_go(TARGETS[name], version, signatures.source(), folder)
+    )
+
+
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize(("name", "version"), RUNS)
+def test_values_are_where_the_convention_says(
+    name: str, version: str, seed: int, tmp_path: Path
+) -> None:
+    made = run(seed, name, version, tmp_path)
+    tally = made.check()
+    print(f"seed {seed}, {name}, Go {version}: {tally}")
+    assert not tally.wrong, "\n".join(tally.wrong[:20])
+    assert tally.values > 3 * FUNCTIONS
+    assert tally.fetched > FUNCTIONS
+
+
+def changed(record: Record, **fields: object) -> Record:
+    names: tuple[str, ...] = type(record).__match_args__
+    return type(record)(**{name: getattr(record, name) for name in names} | fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "fact"),
+    [
+        ("aarch64", "integer_registers"),
+        ("aarch64", "stack_offset"),
+        ("riscv64", "integer_registers"),
+        ("riscv64", "result_integer_registers"),
+        ("i386", "stack_offset"),
+    ],
+)
+def test_a_wrong_fact_is_noticed(
+    name: str, fact: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mutated(of: str) -> Convention:
+        right = convention(of)
+        value = getattr(right, fact)
+        wrong = value + 4 if isinstance(value, int) else (value[1], value[0], *value[2:])
+        made = changed(right, **{fact: wrong})
+        assert isinstance(made, Convention)
+        return made
+
+    made = run(1, name, "1.27", tmp_path)
+    monkeypatch.setattr(fetchc.abi.choose, "convention", mutated)
+    monkeypatch.setattr(fetchc.abi.choose, "_BUILT", {})
+    assert made.check(first=True).wrong
+
+
+@pytest.mark.parametrize(("name", "version"), RUNS)
+def test_the_stack_check_is_where_the_stack_can_grow(
+    name: str, version: str, tmp_path: Path
+) -> None:
+    if shutil.which(OBJDUMP[name]) is None:
+        pytest.skip(f"no {OBJDUMP[name]} here (.ci/setup brings it)")
+    made = run(1, name, version, tmp_path)
+    known = disassembled(name, made.binary)
+    checks, wrong = 0, []
+    for symbol, (starts, grows) in known.items():
+        address = made.known.get(symbol)
+        plain = symbol.removesuffix(".abi0")
+        if address is None or address not in starts or plain in UNCHECKED:
+            continue
+        used = convention(f"go-{name}-{'regabi' if name in REGISTERS else 'abi0'}")
+        assert isinstance(used.rules, GoRules)
+        assert used.rules.stack_check is not None
+        code = made.program.code(Address(address), 128)
+        behind = after_stack_check(code, used.rules.stack_check)
+        checks += bool(behind)
+        if bool(behind) != grows or address + behind not in starts:
+            wrong.append(f"{symbol}: {behind:#x}")
+    print(f"{name}, Go {version}: {checks} of {len(known)} functions have a check")
+    assert not wrong
+    assert checks > 500
