@@ -1,0 +1,88 @@
+"""Where parameters are: our answer against what precompiled libraries say of themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fetchc.abi import convention_for, entry_places
+from fetchc.debuginfo.dotnet.assembly import Assembly
+from fetchc.debuginfo.dotnet.program import CONTEXT, DotnetProgram
+from fetchc.program.places import Absent, InMemory, InRegister, Pieces, Place
+from fetchc.target.load import architecture
+from tests.support.dotnet import NET9, NETCORE31, framework, missing
+from tests.support.dotnet_debug_info import DebugInfo
+
+MACHINE = architecture("x86_64")
+ROUND = 3  # every third method of the listing, to keep the test short
+
+
+def _registers(place: Place) -> tuple[str, ...] | None:
+    """The registers of a place, none for the stack; None where it is not known."""
+    match place:
+        case InRegister(register):
+            return (MACHINE.shown(register).removeprefix("%"),)
+        case Pieces(pieces):
+            inner = [_registers(piece.place) for piece in pieces]
+            return tuple(name for one in inner if one is not None for name in one)
+        case InMemory():
+            return ()
+        case Absent():
+            return None
+        case other:
+            raise AssertionError(other)
+
+
+def compare(
+    path: str, every: int, wrong: Callable[[str], str] = str
+) -> tuple[Counter[str], list[str]]:
+    """How many parameters of each kind agree, and those that do not."""
+    program, told = DotnetProgram(path), DebugInfo(Assembly(path))
+    counts: Counter[str] = Counter()
+    different: list[str] = []
+    for number, method in enumerate(program._methods.every()):
+        if number % every:
+            continue
+        function = program._function(method)
+        variables = program.parameters(function)
+        places = entry_places(program, convention_for(program, function), function)
+        listed = [
+            place
+            for variable, place in zip(variables, places, strict=True)
+            if variable.name != CONTEXT
+        ]
+        for one in told.at_entry(method.function):
+            if not 0 <= one.number < len(listed):
+                continue
+            ours = _registers(listed[one.number])
+            if ours is None:
+                counts["not known"] += 1
+                continue
+            ours = tuple(wrong(name) for name in ours)
+            kind = ("stack", "register", "two registers")[len(ours)]
+            # 3.1 names the first of two registers only.
+            if ours == one.registers or (len(ours) == 2 and ours[:1] == one.registers):
+                counts[kind] += 1
+            else:
+                different.append(f"{method.symbol} {one.number}: {one.registers}, not {ours}")
+    return counts, different
+
+
+@pytest.mark.parametrize("folder", [NETCORE31, NET9])
+def test_parameters_are_where_the_code_says(folder: Path) -> None:
+    if reason := missing(folder):
+        pytest.skip(reason)
+    counts, different = compare(framework(folder), ROUND)
+    assert different == []
+    assert counts["register"] > 8000
+    assert counts["two registers"] > 300
+
+
+def test_another_register_is_noticed() -> None:
+    if reason := missing(NETCORE31):
+        pytest.skip(reason)
+    _, different = compare(framework(NETCORE31), 100, lambda name: "si" if name == "di" else name)
+    assert len(different) > 20
