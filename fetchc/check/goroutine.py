@@ -38,7 +38,7 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
     function = checker.site.function
     if not checker.program.has_debug_info and checker.program.main_language() == "go":
         raise _undescribed(span)
-    if function is None or function.language != "go" or function.die is None:
+    if function is None or function.language != "go":
         where = "a bare address" if function is None else f"`{function.name}`"
         raise reject(
             "FC0201",
@@ -47,6 +47,10 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
             "no goroutine",
             help="probe a Go function that has debug information",
         )
+    if function.die is None:
+        from fetchc.check.go_undescribed import must_follow_convention
+
+        must_follow_convention(checker.site, function, span)
     register = _register(checker, function, span)
     structure = _structure(checker, function, span)
     held = Held(InRegister(register), "g", checker.pointer_to(structure), span)
@@ -65,7 +69,7 @@ def _structure(checker: Checker, function: Function, span: Span) -> TypeId:
 def _undescribed(span: Span) -> CompileError:
     return reject(
         "FC0903",
-        f"no debug information describes `{_TYPE}`, which has the goroutine's number",
+        f"nothing in the file describes `{_TYPE}`, which has the goroutine's number",
         span,
         "no place known",
         help="link the program with its debug information: without `-w` in `-ldflags`",

@@ -136,10 +136,18 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
             "unknown type",
             help="install the debug file of the binary, or use the language's own numbers",
         )
+    function = checker.site.function
+    notes: tuple[str, ...] = ()
+    if function is not None and function.die is None and function.language == "go":
+        notes = (
+            "without debug information those types are known that the run time describes: their "
+            "values are allocated, or converted to interfaces",
+        )
     return reject(
         "FC0204",
         f"no type `{name}` is defined in the file",
         wanted.span,
         "unknown type",
+        notes=notes,
         help=f"list the types that are: `fetchc types '*{name.rsplit('.', 1)[-1].split()[-1]}*'`",
     )

@@ -164,6 +164,25 @@ class Elf:
         stop = start if segment is None else segment.offset + segment.file_size
         return self._image.map[start : min(start + size, stop)]
 
+    def window(self, name: str, address: Address) -> Section:
+        """What the file has from ``address`` to the end of its segment, to read and to search.
+
+        Errors call it ``name``; FC0904 where no segment has the address in the file.
+        """
+        start = self.file_offset(address)
+        segment = self.segment_of(address)
+        assert segment is not None
+        end = min(segment.offset + segment.file_size, len(self._image.map))
+        if start > end:
+            raise DebugInfoError("FC0904", self.path, f"the file ends before {address:#x}")
+        return self._image.window(name, start, end - start)
+
+    def sections_of_kind(self, kind: int) -> Iterator[Section]:
+        """The sections of the program file of that type (SHT_*)."""
+        for header in self._image.headers:
+            if header.kind == kind:
+                yield self._image.content(header)
+
     def build_id(self) -> str | None:
         """NT_GNU_BUILD_ID in lower-case hex."""
         return self._image.build_id()

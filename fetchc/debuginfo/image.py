@@ -200,6 +200,10 @@ class Image:
             self._opened[name] = None if header is None or missing else self.content(header)
         return self._opened[name]
 
+    def window(self, name: str, offset: int, size: int) -> Section:
+        """Bytes of the file that no section header need name, as if they were a section."""
+        return Section(self.path, name, self.little, self.map, offset, size)
+
     def content(self, header: SectionHeader) -> Section:
         """The bytes of one section, decompressed as they are read."""
         start, size = header.offset, header.size

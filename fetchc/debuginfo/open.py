@@ -25,7 +25,8 @@ def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
 
         return open_running(path)
     try:
-        return DwarfProgram(path)
+        program = DwarfProgram(path)
+        return program if program.has_debug_info else _without_debug_info(program)
     except DebugInfoError as refused:
         if refused.code == "FC0901" and ":" in path:
             from fetchc.debuginfo.dotnet.bundle import open_in_bundle
@@ -50,3 +51,11 @@ def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
         if opened is None:
             raise
         return opened
+
+
+def _without_debug_info(program: DwarfProgram) -> Program:
+    # Go's run time knows a program's functions and types, whatever the linker left out.
+    from fetchc.debuginfo.go.stripped import stripped_go
+
+    found = stripped_go(program.path, program.architecture)
+    return program if found is None else found

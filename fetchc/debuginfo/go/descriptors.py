@@ -1,0 +1,284 @@
+"""The descriptors of a Go program's types, which its run time reads.
+
+Source: Go 1.15 to 1.27, src/internal/abi/type.go, src/reflect/type.go and src/runtime/type.go
+(Type, UncommonType, ArrayType, ChanType, FuncType, InterfaceType, MapType, StructType, Name).
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+from fetchc.target.load import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.go.memory import Memory
+    from fetchc.debuginfo.go.module import GoVersion, Module
+    from fetchc.diag.errors import DebugInfoError
+
+__all__ = ["Descriptor", "Descriptors", "Field"]
+
+LABEL = "types of the run time"
+# reflect.Kind
+BOOL, INT, INT64 = 1, 2, 6
+UINTPTR, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 = range(12, 17)
+ARRAY, CHANNEL, FUNCTION, INTERFACE, MAP, POINTER, SLICE, STRING, STRUCT, UNSAFE = range(17, 27)
+# Of the flags (tflag).
+_UNCOMMON, _EXTRA_STAR, _NAMED, _DIRECT = 1 << 0, 1 << 1, 1 << 2, 1 << 5
+_EMBEDDED = 1 << 3  # of a name's flags
+_LONGEST_NAME = 1 << 16
+_MOST_FIELDS = 1 << 16
+_MOST_PARAMETERS = 1 << 10
+# Words behind the common part, by kind; those of maps differ between versions.
+_OWN_WORDS = {ARRAY: 3, CHANNEL: 2, FUNCTION: 1, INTERFACE: 4, POINTER: 1, SLICE: 1, STRUCT: 4}
+
+
+class Field(Record):
+    """A field of a structure; ``type`` is the address of its descriptor."""
+
+    name: str
+    type: int
+    offset: int
+    embedded: bool
+
+
+class Descriptor(Record):
+    """A type at ``address``. ``name`` is what ``%T`` prints, ``package`` the whole path.
+
+    ``parts`` are the descriptors that it is made of: the element, a map's key and element, the
+    parameters and results of a function. ``count`` is of an array's elements, an interface's
+    methods, a function's parameters; of a channel the ways it goes (1 receives, 2 sends).
+    ``direct``: an interface has the value itself in its data word. ``size_here`` is of the
+    descriptor.
+    """
+
+    address: int
+    kind: int
+    size: int
+    name: str
+    package: str
+    named: bool
+    direct: bool
+    parts: tuple[int, ...]
+    count: int
+    variadic: bool
+    fields: tuple[Field, ...]
+    related: tuple[int, ...]
+    size_here: int
+
+
+class Descriptors:
+    """The descriptors of one program, read when asked for.
+
+    ``short_lengths``: two bytes have the length of a name.
+    """
+
+    __slots__ = (
+        "_facts",
+        "_known",
+        "_minor",
+        "_swiss",
+        "end",
+        "memory",
+        "module",
+        "short_lengths",
+        "start",
+    )
+
+    def __init__(self, memory: Memory, module: Module, version: GoVersion) -> None:
+        self.memory, self.module = memory, module
+        self.start, self.end = module.types, module.end
+        self._minor = version.minor
+        self._swiss = "noswissmap" not in version.text
+        self._facts = table("runtime/go/program")["descriptors"]
+        self.short_lengths = self._minor < self._facts["variable_name_lengths"]
+        self._known: dict[int, Descriptor] = {}
+
+    def error(self, what: str, address: int) -> DebugInfoError:
+        """A located FC0904 for ``raise``."""
+        return self.memory.error(what, LABEL, address)
+
+    def at(self, address: int) -> Descriptor:
+        """The type at that address; DebugInfoError FC0904 where there is none."""
+        found = self._known.get(address)
+        if found is None:
+            found = self._known[address] = self._read(address)
+        return found
+
+    def every(self) -> Iterator[Descriptor]:
+        """All types that can be reached, each once, those of the file's own list first."""
+        seen: set[int] = set()
+        waiting = list(self._listed())
+        waiting.reverse()
+        while waiting:
+            address = waiting.pop()
+            if address in seen:
+                continue
+            seen.add(address)
+            found = self.at(address)
+            yield found
+            waiting += [each for each in (*found.parts, *found.related) if each not in seen]
+            waiting += [each.type for each in found.fields if each.type not in seen]
+
+    def _listed(self) -> Iterator[int]:
+        memory, word = self.memory, self.memory.word_bytes
+        if self.module.described:
+            at, end = self.start + word, self.start + self.module.described
+            while at < end:
+                yield at
+                at += self.at(at).size_here
+                at += -at % word
+            yield from self._in_tables()
+            return
+        start, count = self.module.listed
+        for at in range(start, start + 4 * count, 4):
+            yield self.start + memory.number(at, 4, LABEL)
+        start, count = self.module.tables
+        for itab in memory.words(start, count, LABEL) if count else ():
+            yield from memory.words(itab, 2, LABEL)
+
+    def _in_tables(self) -> Iterator[int]:
+        # itab: interface, type, hash, functions, at least room for one.
+        memory, word = self.memory, self.memory.word_bytes
+        at, size = self.module.itabs
+        end = at + size
+        while at < end:
+            interface, holder = memory.words(at, 2, LABEL)
+            if not interface:
+                return
+            yield interface
+            yield holder
+            at += 2 * word + 8 + word * max(1, self.at(interface).count)
+            at += -at % word
+
+    def name(self, address: int) -> tuple[int, str]:
+        """Flags and text of a name."""
+        memory = self.memory
+        flags = memory.number(address, 1, LABEL)
+        if self.short_lengths:
+            high, low = memory.take(address + 1, 2, LABEL)
+            start, length = address + 3, high << 8 | low
+        else:
+            start, length, shift = address + 1, 0, 0
+            while True:
+                byte = memory.number(start, 1, LABEL)
+                start += 1
+                length |= (byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80:
+                    break
+                if shift > 21:
+                    raise self.error("a name without an end", address)
+        if length > _LONGEST_NAME:
+            raise self.error(f"a name of {length} bytes", address)
+        try:
+            return flags, memory.take(start, length, LABEL).decode()
+        except UnicodeDecodeError:
+            raise self.error("a name that is no text", address) from None
+
+    def _read(self, address: int) -> Descriptor:
+        memory, word = self.memory, self.memory.word_bytes
+        if not self.start < address < self.end or address % word:
+            raise self.error("no type", address)
+        size = memory.word(address, LABEL)
+        flags, alignment, _, kind = memory.take(address + 2 * word + 4, 4, LABEL)
+        in_flags = self._minor >= self._facts["direct_in_flags"]
+        direct = bool((flags if in_flags else kind) & _DIRECT)
+        kind &= 0x1F
+        if not BOOL <= kind <= UNSAFE or alignment not in (1, 2, 4, 8, 16) or size % alignment:
+            raise self.error("no type", address)
+        text, pointer = (
+            self._offset(address + 4 * word + 8),
+            self._offset(address + 4 * word + 12),
+        )
+        _, name = self.name(self.start + text)
+        if flags & _EXTRA_STAR:
+            name = name[1:]
+        own = address + 4 * word + 16
+        own_words = _OWN_WORDS.get(kind, 0) if kind != MAP else self._map_words()
+        behind = own + own_words * word
+        related = [self.start + pointer] if pointer else []
+        package, methods = "", 0
+        if flags & _UNCOMMON:
+            package, methods = self._uncommon(behind, related)
+            behind += 16
+        parts, count, variadic = self._parts(address, kind, own, behind, related)
+        fields = self._fields(own, size) if kind == STRUCT else ()
+        size_here = behind - address + 16 * methods
+        size_here += word * len(parts) if kind == FUNCTION else 3 * word * len(fields)
+        size_here += 8 * count if kind == INTERFACE else 0
+        return Descriptor(
+            address, kind, size, name, package, bool(flags & _NAMED), direct, parts, count,
+            variadic, fields, tuple(related), size_here,
+        )  # fmt: skip
+
+    def _offset(self, address: int) -> int:
+        value = self.memory.number(address, 4, LABEL)
+        if value >= self.end - self.start:
+            raise self.error("an offset beyond the types", address)
+        return value
+
+    def _map_words(self) -> int:
+        since = 24 if self._minor >= 24 and self._swiss else 15
+        since = 27 if self._minor >= 27 else since
+        words: int = self._facts[f"map_words_{since}"]
+        # Two sizes of a byte, one of two, and flags: 8 bytes up to 1.23.
+        return words + 1 if since == 15 and self.memory.word_bytes == 4 else words
+
+    def _uncommon(self, address: int, related: list[int]) -> tuple[str, int]:
+        # pkgPath, method count, exported count, offset of the methods; a method is four offsets.
+        memory = self.memory
+        path = self._offset(address)
+        methods = memory.number(address + 4, 2, LABEL)
+        first = address + memory.number(address + 8, 4, LABEL)
+        for index in range(methods):
+            signature = memory.number(first + 16 * index + 4, 4, LABEL)
+            if 0 < signature < self.end - self.start:
+                related.append(self.start + signature)
+        return self.name(self.start + path)[1] if path else "", methods
+
+    def _parts(
+        self, address: int, kind: int, own: int, behind: int, related: list[int]
+    ) -> tuple[tuple[int, ...], int, bool]:
+        memory = self.memory
+        if kind in (POINTER, SLICE):
+            return (memory.word(own, LABEL),), 0, False
+        if kind == CHANNEL:
+            element, ways = memory.words(own, 2, LABEL)
+            return (element,), ways, False
+        if kind == ARRAY:
+            element, slice_of, count = memory.words(own, 3, LABEL)
+            related.append(slice_of)
+            return (element,), count, False
+        if kind == MAP:
+            key, element, inside = memory.words(own, 3, LABEL)
+            related.append(inside)
+            return (key, element), 0, False
+        if kind == INTERFACE:
+            return (), memory.word(own + 2 * memory.word_bytes, LABEL), False
+        if kind == FUNCTION:
+            inputs, outputs = memory.number(own, 2, LABEL), memory.number(own + 2, 2, LABEL)
+            variadic, outputs = bool(outputs & 0x8000), outputs & 0x7FFF
+            if inputs + outputs > _MOST_PARAMETERS:
+                raise self.error(f"a function of {inputs + outputs} parameters", address)
+            return memory.words(behind, inputs + outputs, LABEL), inputs, variadic
+        return (), 0, False
+
+    def _fields(self, own: int, size: int) -> tuple[Field, ...]:
+        memory, word = self.memory, self.memory.word_bytes
+        _, start, count, _ = memory.words(own, 4, LABEL)
+        if count > _MOST_FIELDS:
+            raise self.error(f"a structure of {count} fields", own)
+        in_name = self._minor >= self._facts["embedded_in_name"]
+        found = []
+        raw = memory.words(start, 3 * count, LABEL) if count else ()
+        for index in range(count):
+            name, type_at, offset = raw[3 * index : 3 * index + 3]
+            flags, text = self.name(name)
+            embedded = bool(flags & _EMBEDDED) if in_name else bool(offset & 1)
+            offset = offset if in_name else offset >> 1
+            if offset > size:
+                raise self.error("a field beyond its structure", start + 3 * word * index)
+            found.append(Field(text, type_at, offset, embedded))
+        return tuple(found)
