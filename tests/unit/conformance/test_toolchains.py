@@ -90,6 +90,14 @@ def test_a_compiler_that_warns(tmp_path: Path) -> None:
     assert len(found.builds) == 4
 
 
+def test_a_compiler_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapper(tmp_path, 'exec gcc "$@"')
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert len(c_toolchain("./cc", scratch).builds) == 4
+
+
 def test_a_compiler_that_is_too_old_for_some_options(tmp_path: Path) -> None:
     old = "case \"$*\" in *dwarf-5*) echo 'error: unknown option -gdwarf-5' >&2; exit 1;; esac"
     found = c_toolchain(wrapper(tmp_path, old, 'exec gcc "$@"'), tmp_path)
