@@ -1,13 +1,14 @@
 """Where calling conventions put parameters and results.
 
-One engine a scheme (:mod:`fetchc.abi.eightbyte`, :mod:`fetchc.abi.go`); the registers
-and rules of each convention are data in ``targets/abi``.
+One engine a scheme (:mod:`fetchc.abi.eightbyte`, :mod:`fetchc.abi.words`,
+:mod:`fetchc.abi.go`); the registers and rules of each convention are data in ``targets/abi``.
 """
 
 from __future__ import annotations
 
 from fetchc.abi.choose import convention_for, go_version
 from fetchc.abi.places import (
+    argument_place,
     call_layout,
     entry_places,
     parameter_places,
@@ -19,6 +20,7 @@ from fetchc.abi.places import (
 )
 
 __all__ = [
+    "argument_place",
     "call_layout",
     "convention_for",
     "entry_places",

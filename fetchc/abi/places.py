@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fetchc.program.places import Absent
+from fetchc.program.places import Absent, InMemory, InRegister
 from fetchc.record import assert_never
 from fetchc.target.model import EightbyteRules, GoRules, WordRules
+from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fetchc.units import TypeId
 
 __all__ = [
+    "argument_place",
     "call_layout",
     "entry_places",
     "parameter_places",
@@ -27,6 +29,18 @@ __all__ = [
     "told_in_full",
     "told_one_by_one",
 ]
+
+
+def argument_place(convention: Convention, number: int) -> Place:
+    """Where the ``number``-th word is that a call passes, counted from 1, registers first."""
+    registers = convention.integer_registers
+    if number <= len(registers):
+        return InRegister(registers[number - 1])
+    rules = convention.rules
+    # The stack may have room for the words that are in registers, too.
+    counted = 0 if isinstance(rules, WordRules) and rules.positions else len(registers)
+    slot = (number - 1 - counted) * convention.word_bytes
+    return InMemory(convention.stack_pointer, ByteOffset(convention.stack_offset + slot))
 
 
 def entry_places(program: Program, convention: Convention, function: Function) -> tuple[Place, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fetchc.diag.errors import reject
 from fetchc.record import Record
+from fetchc.target.load import table
 from fetchc.units import Address
 
 TYPE_CHECKING = False
@@ -119,14 +120,9 @@ def _disassembler(architecture: str) -> Cs:
             "instruction boundaries cannot be checked without a disassembler",
             help="install it: pip install capstone",
         ) from error
-    modes = {
-        "x86_64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
-        "i386": (capstone.CS_ARCH_X86, capstone.CS_MODE_32),
-        "aarch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
-    }
-    if architecture not in modes:
-        raise reject("FC0905", f"`{architecture}` machine code cannot be disassembled")
-    return capstone.Cs(*modes[architecture])
+    names = table(f"arch/{architecture}")["disassembler"]
+    modes = sum([getattr(capstone, mode) for mode in names["modes"]])
+    return capstone.Cs(getattr(capstone, names["architecture"]), modes)
 
 
 def _not_code(address: int) -> CompileError:
