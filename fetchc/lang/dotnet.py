@@ -94,6 +94,7 @@ DOTNET = Language(
     pointer_indexes_array=False,
     convention_first=False,
     references=True,
+    type_first=True,
     return_refusal="an exception that passes a return probe ends the program",
     cautions=_cautions,
 )
