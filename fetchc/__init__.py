@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.answers.bulk import bulk
     from fetchc.api import Argument, Probe, Program, Tracing, open, tracing
     from fetchc.diag.errors import CompileError, DebugInfoError, Error, TracerError
 
@@ -23,6 +24,7 @@ __all__ = [
     "TracerError",
     "Tracing",
     "__version__",
+    "bulk",
     "open",
     "tracing",
 ]
@@ -35,6 +37,10 @@ def __getattr__(name: str) -> object:
         from fetchc.diag import errors
 
         return getattr(errors, name)
+    if name == "bulk":
+        from fetchc.answers.bulk import bulk
+
+        return bulk
     if name in __all__:
         from fetchc import api
 

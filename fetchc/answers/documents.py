@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fetchc.driver.explaining import Explained
     from fetchc.ir.decode import Decode
 
-__all__ = ["decode", "document", "explanation", "told", "verdicts"]
+__all__ = ["decode", "document", "explanation", "refused", "told", "verdicts"]
 
 
 def document(
@@ -43,6 +43,20 @@ def document(
         "kernel": _plain(kernel),
         "probes": [_probe(*one) for probe, arguments in groups for one in probe.each(arguments)],
         "diagnostics": diagnostics,
+    }
+
+
+def refused(binary: str | None, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+    """The same keys for a question that has no answer: to no probe, or to no file."""
+    return {
+        "fetchc": __version__,
+        "binary": binary,
+        "build_id": None,
+        "arch": None,
+        "language": "",
+        "kernel": None,
+        "probes": [],
+        "diagnostics": [told(each, None) for each in diagnostics],
     }
 
 

@@ -21,6 +21,10 @@ _TOOLS = ("perf", "bpftrace")  # the formats of fetchc.emit.formats
 
 def run(options: Options, output: Output) -> int:
     """Compile every expression; one that is refused does not hide the next."""
+    if options.batch is not None:
+        from fetchc.cli.batch import answers
+
+        return answers(options, output)
     texts = [*options.operands, *options.expr]
     if not texts:
         output.say("error: no expression is given\n\nusage: fetchc compile EXPR... -x BINARY")

@@ -31,6 +31,7 @@ class Option(Record):
     choices: tuple[str, ...] = ()
     required: bool = False
     many: bool = False
+    unless: str = ""  # an option in whose place it is not required
     number: type[int] | type[float] | None = None
 
 
@@ -65,6 +66,7 @@ class Options:
         self.kernel = "running"
         self.format = "text"
         self.long = False
+        self.batch: str | None = None
         self.color = "auto"
         # Of `add` and `remove`.
         self.group: str | None = None
@@ -96,7 +98,10 @@ class Options:
 COMMANDS = {
     "compile": Command(
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
-        ("binary", "reference", "function", "at", "return", "kernel", "compiled", "expr", "color"),
+        (
+            "binary", "reference", "function", "at", "return", "kernel", "compiled", "expr",
+            "batch", "color",
+        ),
     ),
     "functions": Command(
         "functions", "list what can be probed", ("operands", "GLOB"), 0, 1,
@@ -149,7 +154,9 @@ COMMANDS = {
 }  # fmt: skip
 
 OPTIONS = {
-    "binary": Option("binary", ("-x", "--binary"), "BINARY", "the file to probe", (), True),
+    "binary": Option(
+        "binary", ("-x", "--binary"), "BINARY", "the file to probe", (), True, unless="batch"
+    ),
     "reference": Option(
         "references", ("--reference",), "DIR", "where assemblies are that it refers to", many=True
     ),
@@ -167,6 +174,7 @@ OPTIONS = {
         "expr", ("--expr",), "EXPR", "an expression, also one that starts with a dash",
         many=True,
     ),
+    "batch": Option("batch", ("--batch",), "FILE", "answer questions: lines of JSON, - for stdin"),
     "functions": Option(
         "functions", ("-f", "--function"), "FUNCTION", "a function, or a glob; may be repeated",
         many=True,
@@ -261,7 +269,7 @@ def _read(name: str, words: Sequence[str]) -> Options:
                 value = next(rest, None)
             _set(options, option, value)
     for key in command.options:
-        if OPTIONS[key].required and OPTIONS[key].attribute not in given:
+        if OPTIONS[key].required and not given & {OPTIONS[key].attribute, OPTIONS[key].unless}:
             raise _Usage(f"{OPTIONS[key].flags[-1]} {OPTIONS[key].metavar} is missing")
     _count(command, options.operands)
     return options

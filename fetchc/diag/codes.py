@@ -17,6 +17,7 @@ TITLES = {
     "FC0102": "the expression is too long or nested too deeply",
     "FC0103": "the expression asks for something of a later release",
     "FC0104": "the expression is empty",
+    "FC0105": "a line of a batch is not a question",
     "FC0201": "no variable of that name is visible at the probe point",
     "FC0202": "no function of that name has code in the file",
     "FC0203": "several functions have that name",

@@ -15,6 +15,7 @@ CHECKOUT = Path(__file__).parents[2]
 # What no case file can show, with the test that triggers it instead.
 ELSEWHERE = {
     "FC0104": "tests/unit/syntax/test_errors.py::test_empty",  # a case has an expression
+    "FC0105": "tests/unit/answers/test_question.py::test_what_is_no_question",
     "FC0503": "tests/unit/emit/test_definition.py::test_event_names",  # names of the library's face
     "FC0504": "tests/unit/emit/test_definition.py::test_number_of_arguments",
     "FC0508": "tests/unit/emit/test_definition.py::test_size_of_the_event",

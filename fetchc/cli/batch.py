@@ -1,0 +1,111 @@
+"""``fetchc compile --batch FILE``: a question a line, an answer a line, in order."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from contextlib import nullcontext
+
+from fetchc.answers.bulk import answer
+from fetchc.answers.documents import refused
+from fetchc.answers.opened import Opened
+from fetchc.answers.question import read_line
+from fetchc.diag.errors import CompileError, DebugInfoError, reject
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from typing import Any, BinaryIO
+
+    from fetchc.cli.options import Options
+    from fetchc.cli.output import Output
+
+__all__ = ["LONGEST", "answers"]
+
+LONGEST = 1_000_000  # bytes of a line, its newline not counted
+_STANDARD_INPUT = "-"
+
+
+def answers(options: Options, output: Output) -> int:
+    """Answer every line; one that cannot be answered says why and stops no other.
+
+    Each answer is handed over at once: who asks may wait for it before asking on.
+    """
+    if _more_than_a_batch(options):
+        output.say(
+            "error: the questions of a batch say all: only --kernel and --color go with --batch"
+        )
+        return 2
+    # The collector is off for commands that end soon. Refusals are cycles: one that answers for
+    # days needs it.
+    gc.freeze()
+    gc.enable()
+    opened = Opened()
+    status = 0
+    with _input(options.batch or "") as file:
+        for number, line in _lines(file):
+            answered = _answer(opened, line, options.kernel)
+            output.line(json.dumps({"line": number} | answered))
+            output.flush()
+            status = max(status, _status(answered))
+    return status
+
+
+def _more_than_a_batch(options: Options) -> bool:
+    given = options.operands, options.expr, options.binary, options.references, options.function
+    wanted = options.at, options.returns, options.format not in ("text", "json")
+    return any(given) or any(wanted)
+
+
+def _input(path: str) -> AbstractContextManager[BinaryIO]:
+    if path == _STANDARD_INPUT:
+        if sys.stdin is None:
+            raise DebugInfoError("FC0901", path, "cannot be read: standard input is closed")
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return open(path, "rb")
+    except (OSError, ValueError) as refusal:
+        what = refusal.strerror if isinstance(refusal, OSError) else str(refusal)
+        raise DebugInfoError("FC0901", path, f"cannot be read: {what}") from None
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    # Numbers and lines, those without a word left out; None for one that is too long, of which
+    # no more than that is ever in memory.
+    number = 0
+    while line := _read(file):
+        number += 1
+        if len(line) > LONGEST and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = _read(file)
+            yield number, None
+        elif line.strip():
+            yield number, line
+
+
+def _read(file: BinaryIO) -> bytes:
+    try:
+        return file.readline(LONGEST + 1)
+    except OSError as refusal:
+        what = f"cannot be read: {refusal.strerror}"
+        raise DebugInfoError("FC0901", str(file.name), what) from None
+
+
+def _answer(opened: Opened, line: bytes | None, kernel: str) -> dict[str, Any]:
+    try:
+        if line is None:
+            raise reject("FC0105", f"no question: longer than {LONGEST:,} bytes")
+        asked = read_line(line)
+    except CompileError as refusal:
+        return {"id": None} | refused(None, refusal.diagnostics)
+    return answer(opened, asked, kernel)
+
+
+def _status(answered: dict[str, Any]) -> int:
+    # As of one `compile`: see exit_status.
+    errors = [each for each in answered["diagnostics"] if each["severity"] == "error"]
+    if any(each["code"].startswith("FC09") and each["span"] is None for each in errors):
+        return 3
+    return int(bool(errors))
