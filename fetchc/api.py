@@ -172,6 +172,7 @@ class Probe:
         self._lock = lock
         self._found = found
         self._kernel = kernel
+        self._source: tuple[str | None] | None = None  # read once: a table of lines is long
 
     @property
     def function(self) -> Function | None:
@@ -222,8 +223,10 @@ class Probe:
     def source(self) -> str | None:
         """Where the function is declared (``main.go:17``), None where that is unknown."""
         function = self._found.site.function
-        with self._lock:
-            return None if function is None else self._program.source_line(function)
+        if self._source is None and function is not None:
+            with self._lock:
+                self._source = (self._program.source_line(function),)
+        return None if self._source is None else self._source[0]
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
