@@ -83,11 +83,11 @@ _MOST_BYTES = 64  # 3.2.3: an object larger than eight eightbytes has class MEMO
 class Classifier:
     """Classes of the types of one program."""
 
-    __slots__ = ("_program", "_rules", "alignments")
+    __slots__ = ("_program", "alignments", "rules")
 
     def __init__(self, program: Program, rules: EightbyteRules) -> None:
         self._program = program
-        self._rules = rules
+        self.rules = rules
         self.alignments = Alignments(program)
 
     def classes(self, type_id: TypeId) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Classifier:
             return self._scalar(found)
         size = self.alignments.size(type_id)
         if isinstance(found, StructType):
-            stated = self._rules.triviality_stated
+            stated = self.rules.triviality_stated
             if goes_by_reference(self._program, type_id, found, stated):
                 return (BY_REFERENCE,)
         if size > _MOST_BYTES:
@@ -111,10 +111,12 @@ class Classifier:
         hidden: set[int] = set()
         if not self._merge_leaves(type_id, size, merged, hidden):
             return (MEMORY,)
-        if self._rules.empty and not any(merged):
-            return (self._rules.empty,)
-        if self._rules.padding:
-            merged = [name or self._rules.padding for name in merged]
+        if self.rules.plain_structures:
+            return (INTEGER,) * len(merged) if 0 < len(merged) <= 2 else (MEMORY,)
+        if self.rules.empty and not any(merged):
+            return (self.rules.empty,)
+        if self.rules.padding:
+            merged = [name or self.rules.padding for name in merged]
         cleaned = _cleaned(merged)
         if cleaned != (MEMORY,) and any(merged[index] != INTEGER for index in hidden):
             raise UnclassifiedError("an unnamed bit field may be in it, which is not said")
@@ -141,7 +143,7 @@ class Classifier:
                 found = StructType(found.name, "struct", found.size, found.members)
             if isinstance(found, StructType):
                 inner = self._members(current, found, offset, size, merged)
-                if self._rules.unnamed_bit_fields and found.kind != "union":
+                if self.rules.unnamed_bit_fields and found.kind != "union":
                     for first, end in self.alignments.unexplained(current, found):
                         start = 8 * offset + first
                         hidden.update(range(start // 64, (8 * offset + end - 1) // 64 + 1))
@@ -152,10 +154,10 @@ class Classifier:
                 if offset + self.alignments.size(current) > size:
                     raise malformed(self._program, current, "a member beyond its structure")
                 alignment = self.alignments.own(current)
-                if self._rules.typedef_alignment:
+                if self.rules.typedef_alignment:
                     alignment = self.alignments.declared(declared)
                 if offset % alignment:
-                    if self._rules.typedef_alignment:
+                    if self.rules.typedef_alignment:
                         self._refuse_unsaid_alignment(declared)
                     return False
                 if isinstance(found, ComplexType) and found.size == _EIGHTBYTE:
@@ -224,7 +226,7 @@ class Classifier:
         """Classes of what is neither structure nor array."""
         match found:
             case IntType(name=name, size=size):
-                if size == 2 * _EIGHTBYTE and name in self._rules.wide_integer_names:
+                if size == 2 * _EIGHTBYTE and name in self.rules.wide_integer_names:
                     return (INTEGER, INTEGER)
                 return self._integer(name, size)
             case CharType() | BoolType() | EnumType():
@@ -262,9 +264,9 @@ class Classifier:
     def _float(self, name: str, size: int) -> tuple[str, ...]:
         if size in (2, 4, 8):
             return (SSE,)
-        if size == 16 and name in self._rules.x87_names:
+        if size == 16 and name in self.rules.x87_names:
             return (X87, X87UP)
-        if size == 16 and name in self._rules.quad_names:
+        if size == 16 and name in self.rules.quad_names:
             return (SSE, SSEUP)
         raise UnclassifiedError(f"how `{name}` of {size} bytes is passed is not known")
 

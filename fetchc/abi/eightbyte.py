@@ -20,6 +20,7 @@ from fetchc.abi.classify import (
 )
 from fetchc.abi.layout import UnclassifiedError, round_up, unclassified
 from fetchc.program.places import Indirect, InMemory, InRegister, Piece, Pieces
+from fetchc.program.types import PointerType, SequenceType, StructType
 from fetchc.target.model import EightbyteRules
 from fetchc.units import ByteOffset, ByteSize
 
@@ -54,7 +55,10 @@ def parameter_places(
                 hidden = 1  # the address of the memory for the result
     except UnclassifiedError as error:
         stopped = unclassified(error)
-    behind = receives and _rules(convention).receiver_first
+    rules = _rules(convention)
+    if rules.reference_first and parameters and _is_reference(program, parameters[0]):
+        receives = True
+    behind = receives and rules.receiver_first
     for position, parameter in enumerate(parameters):
         if position == behind:
             assignment.integers += hidden
@@ -97,9 +101,22 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
 
 def _result_classes(classifier: Classifier, result: TypeId) -> tuple[str, ...]:
     classes = classifier.classes(result)
+    if classifier.rules.plain_structures and len(classes) > 1:
+        return (MEMORY,)
     if classes == (WIDE_COMPLEX,):
         raise UnclassifiedError("the debug information does not say which complex type it is")
     return classes
+
+
+def _is_reference(program: Program, parameter: TypeId) -> bool:
+    # To an object of .NET: pointers of other kinds lead to no class.
+    made = program.type(parameter)
+    if not isinstance(made, PointerType) or made.reference:
+        return False
+    target = program.type(made.target)
+    return isinstance(target, SequenceType) or (
+        isinstance(target, StructType) and target.kind == "class"
+    )
 
 
 class _Assignment:

@@ -108,6 +108,8 @@ def convention(name: str) -> Convention:
             receiver_first=raw.get("receiver", {}).get("first", False),
             empty=raw["structures"].get("empty", ""),
             padding=raw["members"].get("padding", ""),
+            reference_first=raw.get("receiver", {}).get("reference_first", False),
+            plain_structures=raw["structures"].get("as_integers", False),
         )
     elif raw["scheme"] == "words":
         rules = _word_rules(raw, numbers)

@@ -118,6 +118,9 @@ class EightbyteRules(Record):
     member count as aligned. ``receiver_first``: the object of a method is passed in front of the
     address of a result in memory. ``empty``: the class of a structure without members, where it is
     passed at all; ``padding``: that of eight bytes of padding, where they are.
+    ``reference_first``: without an object, a first parameter that is a reference is in front too.
+    ``plain_structures``: up to 16 bytes they are passed as integers whatever they hold, and
+    returned so up to 8.
     """
 
     x87_registers: tuple[DwarfRegister, ...]
@@ -131,6 +134,8 @@ class EightbyteRules(Record):
     receiver_first: bool = False
     empty: str = ""
     padding: str = ""
+    reference_first: bool = False
+    plain_structures: bool = False
 
 
 class WordRules(Record):

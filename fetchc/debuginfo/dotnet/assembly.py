@@ -10,6 +10,7 @@ from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.debuginfo.dotnet.mono import MonoCode
     from fetchc.debuginfo.dotnet.signatures import MethodSignature, Signature
 
 __all__ = ["Assembly"]
@@ -40,7 +41,9 @@ class Assembly:
         self.metadata = metadata_of(self.image)
         found = native_header(self.image)
         self.kind = "IL" if found is None else KINDS.get(found[0], "unknown")
-        self.native = ReadyToRun(self.image) if self.kind == "ReadyToRun" else None
+        self.native: ReadyToRun | MonoCode | None = None
+        if self.kind == "ReadyToRun":
+            self.native = ReadyToRun(self.image)
         self.name = ""
         self.version: tuple[int, ...] = (0, 0, 0, 0)
         if self.metadata.count("Assembly"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
@@ -14,6 +15,7 @@ __all__ = ["folders_of", "version_of"]
 
 # Where packages install .NET, beside DOTNET_ROOT. Source: dotnet/designs, install-locations.md.
 ROOTS = ("/usr/share/dotnet", "/usr/lib/dotnet", "/usr/lib64/dotnet")
+MONO = "/usr/lib/mono/4.5"  # of Debian's packages, and of mono-project.com's
 INSTALL_LOCATION = "/etc/dotnet/install_location"
 # Versions of the ReadyToRun format, of core libraries whose own version is 4.0.0.0.
 OLD_FORMATS = {(3, 1): (3, 1), (3, 0): (3, 0)}
@@ -33,20 +35,23 @@ def version_of(core: Assembly) -> tuple[str, tuple[int, int]]:
         return "coreclr", (major, core.version[1])
     if core.kind == "fragile":
         return "coreclr", (2, 1)
-    found = None if core.native is None else OLD_FORMATS.get(core.native.version)
+    native = core.native
+    found = OLD_FORMATS.get(native.version) if isinstance(native, ReadyToRun) else None
     if found is None:
         what = "the core library does not tell which version of .NET it is of"
         raise DebugInfoError("FC0905", core.path, what)
     return "coreclr", found
 
 
-def folders_of(path: str, named: tuple[str, ...] = ()) -> tuple[str, ...]:
+def folders_of(path: str, named: tuple[str, ...] = (), mono: bool = False) -> tuple[str, ...]:
     """Folders to look for assemblies in: those ``named``, the image's own, its framework's.
 
-    The framework is the one that the runtimeconfig.json beside the image names.
+    The framework is the one that the runtimeconfig.json beside the image names, or Mono's.
     """
     beside = os.path.dirname(path) or "."
     found = [*named, beside]
+    if mono:
+        return tuple(dict.fromkeys([*found, MONO]))
     if os.path.exists(os.path.join(beside, CORE_FILE)):
         return tuple(dict.fromkeys(found))  # a part of the framework, or a program with its own
     for name, version in _frameworks(path, beside):

@@ -130,7 +130,7 @@ class Layouts:
         elif self._is_sequential(number, listed):
             found = self._sequential(listed, start, pack, stated, value)
         elif self._rules.algorithm == "mono":
-            found = self._kept(listed, start)
+            found = self._kept(listed, start, self.of(above).alignment if above >= 0 else 1)
         else:
             found = self._sorted(made, listed, start, above, value)
         if value and self._rules.inline_arrays:
@@ -255,9 +255,10 @@ class Layouts:
             position = _up(position, alignment)
         return Layout(tuple(fields), position or value, alignment)
 
-    def _kept(self, listed: list[_Open], start: int) -> Layout:
-        # Mono's classes: what holds references first, all else in the order of the source.
-        fields, position, alignment = {}, start, 1
+    def _kept(self, listed: list[_Open], start: int, alignment: int) -> Layout:
+        # Mono's classes: what holds references first, all else in the order of the source. A
+        # class is aligned as its base is.
+        fields, position = {}, start
         for one in sorted(listed, key=lambda one: not one.references):
             alignment = max(alignment, one.alignment)
             position = _up(position, one.alignment)

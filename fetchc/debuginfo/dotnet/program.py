@@ -6,10 +6,13 @@ Addresses are relative to the image. A function's ``die`` stands for its method 
 
 from __future__ import annotations
 
+import os
+
 from fetchc.debuginfo.dotnet.assembly import Assembly
 from fetchc.debuginfo.dotnet.closed import ClosedTypes, Instance
 from fetchc.debuginfo.dotnet.framework import folders_of, version_of
 from fetchc.debuginfo.dotnet.methods import Methods, takes_context
+from fetchc.debuginfo.dotnet.mono import MonoCode
 from fetchc.debuginfo.dotnet.references import References
 from fetchc.debuginfo.dotnet.spelling import class_spelled
 from fetchc.debuginfo.dotnet.types import DotnetTypes
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.bundle import Bundle
     from fetchc.debuginfo.dotnet.methods import Method
     from fetchc.debuginfo.dotnet.pe import Pe
-    from fetchc.program.model import Extent
+    from fetchc.program.model import Extent, StaticProbe
     from fetchc.program.places import Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
@@ -37,6 +40,7 @@ __all__ = ["CONTEXT", "DotnetProgram"]
 
 LANGUAGE = "dotnet"
 CONTEXT = "<type arguments>"  # the name of the hidden parameter of shared generic code
+PRODUCERS = {"coreclr": ".NET", "mono": "Mono"}
 CURES = {
     "IL": "compile it ahead of time: `dotnet publish -r linux-x64 -p:PublishReadyToRun=true`",
     "fragile": "take the images of .NET Core 3.0 or newer, or probe another library of this one",
@@ -55,8 +59,9 @@ class DotnetProgram:
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
-        "_assembly", "_bundle", "_methods", "_opened", "_references", "_typed", "architecture",
-        "build_id", "in_kernel", "little_endian", "machine_flags", "path", "word_bytes",
+        "_assembly", "_bundle", "_image_path", "_methods", "_mono", "_opened", "_references",
+        "_typed", "architecture", "build_id", "in_kernel", "little_endian", "machine_flags", "path",
+        "word_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -68,19 +73,26 @@ class DotnetProgram:
     ) -> None:
         self._assembly = Assembly(path, image)
         self._bundle = bundle
+        self._mono: MonoCode | None = None
+        if self._assembly.kind == "IL" and os.path.isfile(path + ".so"):
+            self._mono = MonoCode(self._assembly, path + ".so")
+            self._assembly.kind, self._assembly.native = "Mono", self._mono
         self._references = references
         self._methods = Methods(self._assembly)
         self._opened: dict[DieOffset, Method] = {}
         self._typed: DotnetTypes | None = None
-        self.path = path
+        self.path = path if self._mono is None else self._mono.elf.path
+        self._image_path = path
         # Intermediate language alone is for any machine; none of it is probed.
         native = self._assembly.native is not None
         self.architecture = self._assembly.image.machine if native else "x86_64"
+        if self._mono is not None:
+            self.architecture = self._mono.elf.architecture
         self.word_bytes = 8
         self.little_endian = True
         self.in_kernel = False
         self.machine_flags = 0
-        self.build_id: str | None = None
+        self.build_id = None if self._mono is None else self._mono.elf.build_id
 
     @property
     def has_debug_info(self) -> bool:
@@ -90,14 +102,17 @@ class DotnetProgram:
     @property
     def _types(self) -> DotnetTypes:
         if self._typed is None:
-            folders = folders_of(self.path, self._references)
-            references = References(self._assembly, folders, self._bundle)
+            mono = self._mono is not None
+            folders = folders_of(self._image_path, self._references, mono)
+            references = References(self._assembly, folders, self._bundle, mono)
             name, version = version_of(references.core())
             self._typed = DotnetTypes(ClosedTypes(references), runtime(name, version))
         return self._typed
 
     def _must_have_code(self) -> None:
         kind = self._assembly.kind
+        if kind == "Mono":
+            return
         if kind != "ReadyToRun":
             raise DebugInfoError(
                 "FC0906", self.path, f"it cannot be probed: {REASONS[kind]}", help=CURES[kind]
@@ -145,7 +160,7 @@ class DotnetProgram:
         begin, end = native.begin(method.function), native.end(method.function)
         die = DieOffset(method.function << 32 | method.row)
         self._opened[die] = method
-        _, version = version_of(self._types.closed.references.core())
+        runs, version = version_of(self._types.closed.references.core())
         return Function(
             method.name,
             method.symbol,
@@ -153,13 +168,21 @@ class DotnetProgram:
             ByteSize(end - begin),
             die,
             LANGUAGE,
-            f".NET {version[0]}.{version[1]}",
+            f"{PRODUCERS[runs]} {version[0]}.{version[1]}",
             True,
         )
 
     def _method(self, function: Function) -> Method:
         assert function.die is not None
         return self._opened[function.die]
+
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """None: those are notes in a program."""
+        return ()
+
+    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
+        """None: there are no symbols."""
+        return ()
 
     def function_at(self, address: Address) -> Function | None:
         """The method whose code holds ``address``; goes through all of them."""
@@ -319,6 +342,8 @@ class DotnetProgram:
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at a relative address is in the file, by its own section."""
+        if self._mono is not None:
+            return self._mono.elf.file_offset(address)
         return FileOffset(self._assembly.image.start + self._assembly.image.offset(address))
 
     def image_offset(self, address: Address, probe: Address) -> int:
@@ -327,6 +352,8 @@ class DotnetProgram:
 
     def code(self, address: Address, size: int) -> bytes:
         """Machine code at a relative address, none outside of all sections."""
+        if self._mono is not None:
+            return self._mono.elf.code(address, size)
         image = self._assembly.image
         try:
             at = self.file_offset(address)

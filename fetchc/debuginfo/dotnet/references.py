@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CORE_LIBRARIES", "References"]
 
-# Where the types live that signatures have codes of their own for.
+# Where the types live that signatures have codes of their own for: CoreCLR's, Mono's.
 CORE_LIBRARIES = ("System.Private.CoreLib", "mscorlib")
 MOST_FORWARDS = 16
 MOST_NESTED = 64
@@ -25,11 +25,16 @@ class References:
     asked for.
     """
 
-    __slots__ = ("_bundle", "_known", "_resolved", "folders", "path")
+    __slots__ = ("_bundle", "_known", "_mono", "_resolved", "folders", "path")
 
     def __init__(
-        self, first: Assembly, folders: tuple[str, ...], bundle: Bundle | None = None
+        self,
+        first: Assembly,
+        folders: tuple[str, ...],
+        bundle: Bundle | None = None,
+        mono: bool = False,
     ) -> None:
+        self._mono = mono
         self.path = first.path
         self._bundle = bundle
         self.folders = folders
@@ -38,6 +43,18 @@ class References:
 
     def assembly(self, name: str) -> Assembly:
         """The assembly of that name; raises DebugInfoError FC0907 where no folder has it."""
+        found = self._find(name)
+        if found is None:
+            listed = ", ".join(self.folders)
+            raise DebugInfoError(
+                "FC0907",
+                self.path,
+                f"it needs the assembly `{name}`, which is in none of: {listed}",
+                help=f"name the folder of the runtime that has `{name}.dll`: `--reference DIR`",
+            )
+        return found
+
+    def _find(self, name: str) -> Assembly | None:
         found = self._known.get(name)
         if found is None:
             entry = None if self._bundle is None else self._bundle.assembly(name)
@@ -51,21 +68,11 @@ class References:
                     if os.sep not in name and os.path.isfile(path):
                         found = self._known[name] = Assembly(path)
                         return found
-            listed = ", ".join(self.folders)
-            raise DebugInfoError(
-                "FC0907",
-                self.path,
-                f"it needs the assembly `{name}`, which is in none of: {listed}",
-                help=f"name the folder of the runtime that has `{name}.dll`: `--reference DIR`",
-            )
         return found
 
     def core(self) -> Assembly:
         """The library of the run time's own types."""
-        for name in CORE_LIBRARIES[1:]:
-            if name in self._known and self._known[name].type_named("System.Object"):
-                return self._known[name]
-        return self.assembly(CORE_LIBRARIES[0])
+        return self.assembly(CORE_LIBRARIES[self._mono])
 
     def type_named(self, assembly: str, name: str) -> tuple[Assembly, int]:
         """The assembly that defines a type, and its row; forwards are followed.

@@ -9,6 +9,7 @@ import pytest
 from fetchc.debuginfo.dotnet.assembly import Assembly
 from fetchc.debuginfo.dotnet.native_format import array_element, native_number, signed_number
 from fetchc.debuginfo.dotnet.pe import Pe
+from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun
 from fetchc.debuginfo.dotnet.signatures import Array, Parameter, Pointer, Primitive, SignatureReader
 from fetchc.debuginfo.dwarf.cursor import Cursor
 from fetchc.diag.errors import DebugInfoError
@@ -51,7 +52,7 @@ def test_a_method_leads_to_the_offset_of_its_code_in_the_file(tmp_path: Path) ->
     made = opened(tmp_path, image(metadata(tables()), code, [(0, 2), (16, 18)], entries))
     assert (made.kind, made.image.machine, made.image.system) == ("ReadyToRun", "x86_64", "linux")
     native = made.native
-    assert native is not None
+    assert isinstance(native, ReadyToRun)
     assert native.version == (3, 1)
     assert [native.entry(row) for row in (1, 2, 3, 4)] == [0, None, 1, None]
     begin = native.begin(1)

@@ -1,0 +1,85 @@
+// Methods of its own that print what a trace of each call has to show: the method and its values,
+// as JSON. Compiled ahead of time by Mono.
+using System;
+using System.Collections.Generic;
+using System.Runtime.CompilerServices;
+
+public enum Colour { Red = 1, Green = -2 }
+public struct Point { public int X, Y; }
+public struct Wide { public long A; public byte B; public int C; }
+public struct Real { public double D; public int I; }
+public struct Big { public long A, B, C; }
+
+public class Base {
+    protected byte tag = 7;
+    public string Name { get; set; }
+}
+
+public class Request : Base {
+    public int Age;
+    public Request Next;
+    public Point At;
+    public List<int> Numbers;
+    public string[] Words;
+    public bool Last;
+}
+
+public class EchoProvider {
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public string calculateEchoValue(string echo) { return echo; }
+}
+
+public class Server {
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public int Handle(Request request, Point at, Colour colour, short small) {
+        return request.Age + at.X + (int)colour + small;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static Big Make(Request request, Wide wide, int last) {
+        return new Big { A = wide.A, B = wide.C, C = last };
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public Big Spread(Real real, int a, int b, Wide wide, int c) {
+        return new Big { A = real.I, B = a + b + wide.C, C = c };
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static Big Plain(int first, Big big, int last) { return big; }
+}
+
+public class Program {
+    static void Told(string method, string values) {
+        Console.WriteLine("EVENT {\"method\": \"" + method + "\", \"values\": [" + values + "]}");
+    }
+
+    public static int Main(string[] args) {
+        var echo = new EchoProvider();
+        var server = new Server();
+        string[] texts = { "hello", "", "a longer text of some forty characters...", null };
+        foreach (string text in texts) {
+            Told("calculateEchoValue", text == null ? "null" : "\"" + text + "\"");
+            echo.calculateEchoValue(text);
+        }
+        for (int i = 0; i < 3; i++) {
+            var request = new Request {
+                Name = "n" + i, Age = 40 + i, At = new Point { X = i, Y = -i },
+                Numbers = new List<int> { i, -i, 100 * i }, Words = new[] { "w" + i, null },
+                Last = i == 2, Next = new Request { Name = "next", Age = -i },
+            };
+            var wide = new Wide { A = i * 10000000000L, B = (byte)(250 + i), C = -100 * i };
+            Told("Handle", "\"n" + i + "\", " + (40 + i) + ", " + -i + ", 3, [" + i + ", " + -i + ", "
+                + 100 * i + "], 2, [\"w" + i + "\", null], " + (i == 2 ? "true" : "false") + ", " + -i
+                + ", " + i + ", " + 2 * i + ", {\"name\": \"Green\", \"value\": -2}, " + (-5 - i));
+            server.Handle(request, new Point { X = i, Y = 2 * i }, Colour.Green, (short)(-5 - i));
+            Told("Make", (40 + i) + ", " + wide.A + ", " + wide.B + ", " + wide.C + ", " + 7 * i);
+            Server.Make(request, wide, 7 * i);
+            Told("Spread", (5 + i) + ", 1, 2, " + wide.A + ", " + wide.C + ", " + i);
+            server.Spread(new Real { D = 0.5, I = 5 + i }, 1, 2, wide, i);
+            Told("Plain", i + ", " + (3 + i) + ", " + (i + 1));
+            Server.Plain(i, new Big { A = 1, B = 2, C = 3 + i }, i + 1);
+        }
+        return 0;
+    }
+}
