@@ -48,7 +48,7 @@ def reduced(
 
 class _Search:
     def __init__(self, like: Failure, build: Build, folder: Path, changed: Change) -> None:
-        self._refused = like.fetcharg == REFUSED  # what is refused stays so, what is wrong too
+        self._like = _kind(like)  # a refusal stays the same refusal, a wrong value one
         self.filled = build
         self._build, self._folder, self._changed = build, folder, changed
         self._builds = 0
@@ -65,10 +65,14 @@ class _Search:
                 _, failures = check([(family, [probe])], build, self._folder, self._changed)
             except Error:
                 return None
-            if failures and (failures[0].fetcharg == REFUSED) == self._refused:
+            if failures and _kind(failures[0]) == self._like:
                 self.filled = build
                 return failures[0]
         return None
+
+
+def _kind(failure: Failure) -> str:
+    return str(failure.got).partition(":")[0] if failure.fetcharg == REFUSED else ""
 
 
 def _smaller(failure: Failure) -> Iterator[Callable[[], None]]:

@@ -67,6 +67,8 @@ class Refusals:
                 return True  # clang 14: how some structures lie on the stack
             case "FC0401" if "does not say" in first.message:
                 return self._classes  # g++: which classes are passed by reference
+            case "FC0407":
+                return self._classes  # what follows such a class
             case "FC0312":
                 return self._classes and bool(expression.members)
             case "FC0904":  # clang 14: where packed bit fields begin that are as wide as a type

@@ -45,7 +45,7 @@ def reduced(
 
 class _Search:
     def __init__(self, like: GoFailure, build: GoBuild, folder: Path, changed: Change) -> None:
-        self._refused = like.fetcharg == REFUSED  # what is refused stays so, what is wrong too
+        self._like = _kind(like)  # a refusal stays the same refusal, a wrong value one
         self.salt = 0
         self._build, self._folder, self._changed = build, folder, changed
         self._builds = 0
@@ -60,10 +60,14 @@ class _Search:
                 _, failures = check(types, [probe], self._build, self._folder, self._changed, salt)
             except Error:
                 return None
-            if failures and (failures[0].fetcharg == REFUSED) == self._refused:
+            if failures and _kind(failures[0]) == self._like:
                 self.salt = salt
                 return failures[0]
         return None
+
+
+def _kind(failure: GoFailure) -> str:
+    return str(failure.got).partition(":")[0] if failure.fetcharg == REFUSED else ""
 
 
 def _smaller(failure: GoFailure) -> Iterator[Callable[[], None]]:
