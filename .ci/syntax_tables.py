@@ -33,6 +33,7 @@ GRAMMARS = {
     "fetchc/syntax/point_tables.py": ("point", ["point"]),
     "fetchc/syntax/fetcharg_tables.py": ("fetcharg", ["argument"]),
     "fetchc/syntax/definition_tables.py": ("definition", ["definition"]),
+    "fetchc/syntax/usdt_tables.py": ("usdt", ["argument"]),
 }
 
 

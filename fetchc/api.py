@@ -87,11 +87,11 @@ class Program:
         return self._program.architecture
 
     def functions(self, glob: str = "*") -> Iterator[str]:
-        """Names of the functions with code that match ``glob``, sorted."""
-        from fetchc.driver.listing import matching
+        """Names of functions with code and of static probes that match ``glob``, sorted."""
+        from fetchc.driver.listing import matching, probeable
 
         with self._lock:
-            names = matching(self._program.function_names(), glob)
+            names = matching(probeable(self._program), glob)
         yield from names
 
     def types(self, glob: str = "*") -> Iterator[str]:
@@ -181,15 +181,22 @@ class Probe:
 
     @property
     def kind(self) -> str:
-        """``entry``, ``return``, ``return-site``, ``body``, ``line``, ``inline`` or ``offset``.
+        """One of ``entry``, ``return``, ``return-site``, ``body``, ``line``, ``inline``,
+        ``static`` (a static probe) and ``offset``.
 
-        Of a return-site, a line and an inlined function there may be several: :meth:`each`.
+        Of a return-site, a line, an inlined function and a static probe there may be several:
+        :meth:`each`.
         """
         return self._found.kind
 
     @property
     def address(self) -> int:
         """Address of the probed instruction, the first of several, as the file states it."""
+    @property
+    def named_after(self) -> str:
+        """What an event is called after: the function, the static probe, a line, an address."""
+        return self._found.site.named_after
+
         return self._found.site.address
 
     @property

@@ -149,6 +149,15 @@ def unknown(checker: Checker, name: str, span: Span) -> CompileError:
     from fetchc.check.suggest import nearest
 
     site = checker.site
+    if site.static is not None and (site.function is None or site.function.die is None):
+        return reject(
+            "FC0201",
+            f"`{name}` means nothing at `{site.static.whole_name}`: the file says of its code "
+            "only what is handed over there",
+            span,
+            "no debug information",
+            help="use `$arg1`, `$arg2`, …: `fetchc variables` lists them",
+        )
     if site.function is None:
         return reject(
             "FC0201",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Asserted
     from fetchc.diag.model import Diagnostic
     from fetchc.lang.base import Language
-    from fetchc.program.model import Function, Instance
+    from fetchc.program.model import Function, Instance, StaticProbe
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
     from fetchc.target.model import Architecture
@@ -40,6 +40,7 @@ class Site(Record):
     ``leaving`` for a return instruction: the results are there, the frame is gone.
     ``function`` is None for a bare address. ``instance`` is the copy of another function's body
     that begins there; ``label`` what the event is called after, where not after the function.
+    ``static`` is the probe that the program's author put there.
     """
 
     program: Program
@@ -52,6 +53,7 @@ class Site(Record):
     leaving: bool = False
     instance: Instance | None = None
     label: str = ""
+    static: StaticProbe | None = None
 
     @property
     def named_after(self) -> str:

@@ -99,9 +99,13 @@ def _text(checker: Checker) -> TypeId:
 
 
 def _argument(checker: Checker, number: int, span: Span) -> Typed:
+    site = checker.site
+    if site.static is not None:
+        from fetchc.check.usdt import argument
+
+        return argument(checker, number, span)
     from fetchc.abi import convention_for
 
-    site = checker.site
     if number == 0:
         raise reject("FC0201", "arguments are counted from `$arg1`", span, "no such argument")
     if site.function is None or not site.entry:

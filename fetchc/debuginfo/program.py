@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.dwarf.die import Die
-    from fetchc.program.model import Extent, Function, Variable
+    from fetchc.program.model import Extent, Function, StaticProbe, Variable
     from fetchc.program.places import Place
     from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
@@ -111,6 +111,17 @@ class DwarfProgram:
             found = functions.functions_named(self._elf, self._info, name)
             _keep(self._functions, name, found)
         return found
+
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """The probes that the notes of ``<sys/sdt.h>`` tell about."""
+        from fetchc.debuginfo.usdt import static_probes
+
+        return static_probes(self._elf)
+
+    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
+        """The addresses of the symbols of exactly that name, each once."""
+        found = self._elf.symbols_named(name)
+        return tuple(dict.fromkeys(symbol.address for symbol in found))
 
     def function_at(self, address: Address) -> Function | None:
         """The function whose code holds ``address``."""

@@ -32,6 +32,7 @@ def event(
     site = found.site
     function = site.function
     offset = program.file_offset(site.address)
+    counted = site.static is not None and site.static.semaphore is not None
     return Event(
         "uretprobe" if site.returns else "uprobe",
         group or group_name(program.path),
@@ -48,4 +49,5 @@ def event(
             Item(each.name, each.text, each.part.fetch, each.part.decode, each.length)
             for each in named
         ),
+        counted,
     )

@@ -35,11 +35,13 @@ def defined(
     group = group or group_name(site.program.path)
     event = event or event_name(site.named_after)
     kind, (path, offset) = site.probe_kind, _probed(site)
-    problems = verify_event(fetches, group, event, path, offset, kernel, kind)
+    counter = None if site.static is None else site.static.semaphore
+    reference = None if counter is None else site.program.file_offset(counter)
+    problems = verify_event(fetches, group, event, path, offset, kernel, kind, reference)
     if problems:
         raise CompileError(problems)
     bodies = [(name, body(fetch)) for name, fetch in fetches]
-    return definition(kind, group, event, path, offset, bodies)
+    return definition(kind, group, event, path, offset, bodies, reference)
 
 
 def _probed(site: Site) -> tuple[str, FileOffset]:

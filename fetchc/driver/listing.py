@@ -6,13 +6,13 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fetchc.driver.layout import Layout
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
 
-__all__ = ["described", "layouts", "matching"]
+__all__ = ["described", "layouts", "matching", "probeable"]
 
 
 def matching(names: Iterable[str], glob: str) -> list[str]:
@@ -43,9 +43,25 @@ def _spellings(name: str) -> tuple[str, ...]:
     return name, shown, parts(shown)[0]
 
 
+def probeable(program: Program) -> Iterator[str]:
+    """Names of all that has code of its own to probe: functions and static probes."""
+    from fetchc.driver.usdt import static_names
+
+    yield from program.function_names()
+    yield from static_names(program)
+
+
 def described(program: Program, name: str) -> list[dict[str, object]]:
-    """Functions of exactly this symbol, with address, signature and source line."""
-    return [
+    """Functions of exactly this symbol, with address, signature and source line.
+
+    Static probes of exactly this name as well.
+    """
+    static: list[dict[str, object]] = []
+    if ":" in name:
+        from fetchc.driver.usdt import described as described_static
+
+        static = described_static(program, name)
+    return static + [
         {
             "name": function.symbol,
             "address": int(function.address),

@@ -25,7 +25,7 @@ __all__ = ["Found", "behind_stack_check", "find_function", "find_site"]
 class Found(Record):
     """A probe site, how it is called in output, and what should be said of it.
 
-    ``kind``: entry, return, return-site, body, line, inline, offset. ``more`` are further
+    ``kind``: entry, return, return-site, body, line, inline, static, offset. ``more`` are further
     addresses of the same event: a function may have several return instructions, a line several
     beginnings, an inlined function several copies.
     """
@@ -55,6 +55,11 @@ def find_site(program: Program, name: str | None, point: Point | None, returns: 
             return _line_sites(program, name, point, returns)
         if part:
             return _part_sites(program, name, part, point, returns)
+    if name is not None and ":" in name:
+        from fetchc.driver.usdt import static_site
+
+        if (static := static_site(program, name, point, returns)) is not None:
+            return static
     if point is None and name is not None and _only_inlined(program, name) and not returns:
         return _inlined(program, name, None)
     function, warnings = _function(program, name, point)

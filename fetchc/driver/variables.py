@@ -41,12 +41,17 @@ class Shown(Record):
 
 
 def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]:
-    """Locals and parameters visible at the site, those first that hide later ones."""
+    """Locals and parameters visible at the site, those first that hide later ones.
+
+    At a static probe its arguments come before them.
+    """
     function = found.site.function
+    shown = [] if found.site.static is None else _handed_over(found, kernel)
     if function is None or function.die is None:
+        if shown:
+            return tuple(shown)
         raise _no_names(program, found)
     seen: set[str] = set()
-    shown = []
     results = 0
     for variable in scope.visible(found.site, function):
         if not variable.name or variable.name in seen:
@@ -55,6 +60,30 @@ def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]
         shown.append(_shown(found, kernel, variable, results))
         results += variable.kind == "result"
     return tuple(shown)
+
+
+def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
+    from fetchc.check.usdt import argument, arguments
+
+    assert found.site.static is not None
+    shown = []
+    for number, type_name in enumerate(arguments(found.site.static), 1):
+        name = f"$arg{number}"
+        span = Span(0, len(name))
+        special = tree.Argument(None, tree.Special(name[1:], span), None, None, span)
+        fetchargs: tuple[tuple[str, str], ...] = ()
+        reason = None
+        place: Place
+        try:
+            place = argument(Checker(found.site), number, span).place
+            compiled = compile_argument(special, name, found, kernel, whole=True)
+            fetchargs = tuple([(part.suffix, part.body) for part in compiled.parts])
+        except CompileError as refusal:
+            reason = refusal.diagnostics[0].message
+            place = Absent(refusal.diagnostics[0].code, reason)
+        where = place_words(found.site, place)
+        shown.append(Shown(name, "argument", type_name, 0, place, where, fetchargs, reason))
+    return shown
 
 
 def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Shown:

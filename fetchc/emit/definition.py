@@ -55,16 +55,19 @@ def definition(
     path: str,
     offset: FileOffset,
     arguments: Sequence[tuple[str, str]],
+    reference: FileOffset | None = None,
 ) -> str:
     """One line of ``uprobe_events``: ``p:GROUP/EVENT PATH:0xOFFSET NAME=BODY ...``.
 
     Or of ``kprobe_events``, where ``path`` is a function and ``offset`` counts from its start:
     ``p:GROUP/EVENT FUNCTION+0xOFFSET NAME=BODY ...``. ``kind`` is uprobe, uretprobe, kprobe,
     kprobe_inside or kretprobe; ``arguments`` are names and bodies. A path that is not UTF-8
-    keeps its bytes as surrogates (:func:`os.fsdecode`).
+    keeps its bytes as surrogates (:func:`os.fsdecode`). ``reference`` is where in the file the
+    counter is that the kernel raises while the probe is on: ``PATH:0xOFFSET(0xREFERENCE)``.
     """
     point = f"{path}:{offset:#x}" if kind in _OF_PROGRAMS else f"{path}+{offset:#x}"
-    words = [f"{_LETTERS[kind]}:{group}/{event}", point.removesuffix("+0x0")]
+    counter = "" if reference is None else f"({reference:#x})"
+    words = [f"{_LETTERS[kind]}:{group}/{event}", point.removesuffix("+0x0") + counter]
     words += [f"{name}={text}" for name, text in arguments]
     return " ".join(words)
 
@@ -77,16 +80,18 @@ def verify_event(
     offset: FileOffset,
     kernel: Kernel,
     kind: str = "uprobe",
+    reference: FileOffset | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Problems of a whole definition beyond those of its fetches, which are sound; none is ()."""
     named = (event_problem(event, kernel), group_problem(group, kernel))
     problems = [problem for problem in named if problem is not None]
     problems += _path(path, kernel) if kind in _OF_PROGRAMS else []
+    problems += [] if reference is None else _reference(kernel)
     problems += _arguments([name for name, _ in arguments], kernel)
     problems += size_problem([fetch for _, fetch in arguments], kernel, kind)
     if not problems:
         bodies = [(name, body(fetch)) for name, fetch in arguments]
-        line = definition(kind, group, event, path, offset, bodies)
+        line = definition(kind, group, event, path, offset, bodies, reference)
         problems += line_problem(len(os.fsencode(line)), kernel)
     return tuple(problems)
 
@@ -129,6 +134,14 @@ def _path(path: str, kernel: Kernel) -> list[Diagnostic]:
     else:
         return []
     return [Diagnostic("FC0510", what, help="make a link with a plain name and give that")]
+
+
+def _reference(kernel: Kernel) -> list[Diagnostic]:
+    if kernel.has("semaphore"):
+        return []
+    note = f"Linux {kernel.first('semaphore')} was the first to raise such counters"
+    what = f"Linux {kernel.name} does not tell the program that somebody looks at its probe"
+    return [Diagnostic("FC0506", what, notes=(note, "without it the program passes it by"))]
 
 
 def _arguments(names: Sequence[str], kernel: Kernel) -> list[Diagnostic]:

@@ -10,6 +10,7 @@ in ``FORMATS``, a row in docs/backends.md, a live test that runs the real tool
 
 from __future__ import annotations
 
+from fetchc.diag.errors import reject
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Fetch
 from fetchc.record import Record
@@ -51,6 +52,7 @@ class Event(Record):
     ``address`` is the probed instruction's as the file states it, ``offset`` where it is in the
     file. ``start``: it is the first of a function that has a symbol. ``ambiguous``: ``offset``,
     taken for an address, is one of the file too. ``machine`` is a key of targets/arch.
+    ``counted``: the program passes the probe by unless a counter of its memory is raised.
     """
 
     kind: str
@@ -65,6 +67,7 @@ class Event(Record):
     word_bytes: int
     kernel: Kernel
     items: tuple[Item, ...]
+    counted: bool = False
 
 
 class Written(Record):
@@ -76,6 +79,13 @@ class Written(Record):
 
 def written(format: str, events: Sequence[Event]) -> Written:
     """``events`` in the format of that name; raises CompileError for what it cannot carry."""
+    if any(event.counted for event in events):
+        raise reject(
+            "FC0514",
+            f"the format `{format}` cannot carry a static probe with a semaphore",
+            notes=("the program passes the probe by unless who traces it raises a counter",),
+            help="use `--format probe`, `fetchc trace` or `fetchc add`",
+        )
     result: Written = _module(format).write(events)
     return result
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
-__all__ = ["Extent", "Function", "Instance", "RuntimeType", "Variable"]
+__all__ = ["Extent", "Function", "Instance", "RuntimeType", "StaticProbe", "Variable"]
 
 
 class Function(Record):
@@ -79,6 +79,26 @@ class RuntimeType(Record):
     name: str
     offset: int
     direct: bool
+
+
+class StaticProbe(Record):
+    """A place that the program's author marked to be probed (USDT).
+
+    ``address`` is the probed instruction. ``semaphore`` is the counter by which the program
+    knows that somebody looks: without one, None, the probe is always passed. ``arguments`` are
+    what the assembler wrote of them (``-4@%edi 8@-8(%rbp)``).
+    """
+
+    provider: str
+    name: str
+    address: Address
+    semaphore: Address | None
+    arguments: str
+
+    @property
+    def whole_name(self) -> str:
+        """``provider:name``."""
+        return f"{self.provider}:{self.name}"
 
 
 class Extent(Record):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from fetchc.program.model import Extent, Function, Instance, RuntimeType, Variable
+    from fetchc.program.model import Extent, Function, Instance, RuntimeType, StaticProbe, Variable
     from fetchc.program.places import Place
     from fetchc.program.types import Type
     from fetchc.units import Address, FileOffset, TypeId
@@ -76,6 +76,12 @@ class Program(Protocol):
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that exact name: symbol, qualified or plain DWARF name."""
+
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """The probes that the program's author put into it (USDT)."""
+
+    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
+        """The addresses of the symbols of exactly that name, each once."""
 
     def function_at(self, address: Address) -> Function | None:
         """The function whose code holds ``address``."""

@@ -80,6 +80,8 @@ def plan(
     """
     site = found.site
     function = None if site.function is None else site.function.name
+    if site.static is not None:
+        function = site.static.whole_name
     event = event or event_name(site.named_after)
     named = _named(wanted, kernel)
     refusal: CompileError | None = None

@@ -43,8 +43,12 @@ def elf_file(
     machine: int = 62,
     flags: Mapping[str, int] | None = None,
     types: Mapping[str, int] | None = None,
+    addresses: Mapping[str, int] | None = None,
 ) -> bytes:
-    """The bytes of an executable; section names may start with a dot or not."""
+    """The bytes of an executable; section names may start with a dot or not.
+
+    ``addresses`` are where sections are mapped, 0 for the others.
+    """
     order = "<" if little else ">"
     wide = bits == 64
     content = dict(sections)
@@ -91,7 +95,7 @@ def elf_file(
             name_at,
             kinds.get(name, SHT_PROGBITS),
             (flags or {}).get(name, 0),
-            0,
+            (addresses or {}).get(name, 0),
             at,
             len(piece),
             link,

@@ -155,6 +155,11 @@ class _Collecting:
             plan = self._plan(probe, [*wanted, *caller])
             reading = self._reading(wanted, (plan,))
         except Refused as refused:
+            parts = probe.each()
+            if len(parts) > 1 and _unlike(refused):
+                for part, _ in parts:
+                    self._hits(part, texts)
+                return
             self._leave_out(probe, refused)
             return
         labels = tuple([each.label for each in shown])
@@ -206,8 +211,7 @@ class _Collecting:
             raise Refused("", refused.diagnostics) from None
 
     def _event(self, probe: Probe) -> str:
-        name = f"at_{probe.address:x}" if probe.function is None else probe.function.name
-        event = event_name(name, self._events)
+        event = event_name(probe.named_after, self._events)
         self._events.add(event)
         return event
 
@@ -246,6 +250,12 @@ def _asked(probe: Probe, text: str) -> Asked:
         return probe.asked(text)
     except CompileError as refused:
         raise Refused(text, refused.diagnostics) from None
+
+
+def _unlike(refused: Refused) -> bool:
+    # One event cannot have all addresses: it is about no part of the expression.
+    (first, *_) = refused.diagnostics
+    return first.code == "FC0404" and first.primary is None
 
 
 def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, Asked]:

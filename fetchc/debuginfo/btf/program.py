@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.btf.reader import Entry
-    from fetchc.program.model import Extent
+    from fetchc.program.model import Extent, StaticProbe
     from fetchc.program.places import Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
@@ -68,6 +68,14 @@ class BtfProgram:
         name = self._btf.text(entry.name)
         external = entry.count != 0  # BTF_FUNC_STATIC is 0
         return Function(name, name, Address(0), None, DieOffset(number), "c", "", external)
+
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """None: those are notes in a program."""
+        return ()
+
+    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
+        """None: there are no symbols."""
+        return ()
 
     def function_at(self, address: Address) -> Function | None:
         """None: BTF has no addresses."""
