@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fetchc.driver.explaining import Explained
     from fetchc.driver.layout import Layout
     from fetchc.driver.naming import Named
+    from fetchc.driver.offsets import Offset
     from fetchc.driver.sites import Found
     from fetchc.driver.variables import Shown
     from fetchc.emit.formats import Event, Written
@@ -108,6 +109,16 @@ class Program:
 
         with self._lock:
             return layouts(self._program, glob)
+
+    def offsets(self, text: str) -> tuple[Offset, ...]:
+        """Where ``TYPE.FIELD`` is in its type; of a ``TYPE`` itself and all its members.
+
+        Raises CompileError where there is none, or several that differ.
+        """
+        from fetchc.driver.offsets import offsets
+
+        with self._lock:
+            return offsets(self._program, text)
 
     def described(self, name: str) -> list[dict[str, object]]:
         """Every function of exactly this name: name, address, signature, source line."""

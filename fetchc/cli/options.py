@@ -68,6 +68,7 @@ class Options:
         self.long = False
         self.batch: str | None = None
         self.color = "auto"
+        self.binaries: list[str] = []  # of `offsets`
         # Of `add` and `remove`.
         self.group: str | None = None
         self.event: str | None = None
@@ -115,6 +116,10 @@ COMMANDS = {
         "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
         ("binary", "reference", "listed", "color"),
     ),
+    "offsets": Command(
+        "offsets", "compare where members are, over many binaries",
+        ("operands", "TYPE[.FIELD]"), 1, None, ("binaries", "reference", "listed", "color"),
+    ),
     "check": Command(
         "check", "hold definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
         ("kernel", "listed", "expr", "color"),
@@ -156,6 +161,10 @@ COMMANDS = {
 OPTIONS = {
     "binary": Option(
         "binary", ("-x", "--binary"), "BINARY", "the file to probe", (), True, unless="batch"
+    ),
+    "binaries": Option(
+        "binaries", ("-x", "--binary"), "BINARY", "a file with the types; may be repeated", (),
+        True, many=True,
     ),
     "reference": Option(
         "references", ("--reference",), "DIR", "where assemblies are that it refers to", many=True

@@ -1,0 +1,122 @@
+"""Tables of offsets over many binaries side by side, with what differs."""
+
+from __future__ import annotations
+
+from fetchc import __version__
+from fetchc.answers.documents import told
+from fetchc.api import Program
+from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from fetchc.diag.model import Diagnostic
+    from fetchc.driver.offsets import Offset
+
+__all__ = ["Compared", "Table", "compare", "table_document"]
+
+
+class Compared(Record):
+    """One field: where it is in each binary, None where it is not; what differs between those.
+
+    ``differs`` has ``found`` where some of the binaries lack it, and those of ``offset``, ``bits``,
+    ``size`` and ``type`` that are not the same in all the others.
+    """
+
+    field: str
+    found: tuple[Offset | None, ...]
+    differs: tuple[str, ...]
+
+
+class Table(Record):
+    """``binaries`` are path, build-id and architecture of each, ``said`` what could not be
+    answered: of a binary, about one of the questions, or (empty) about the file.
+    """
+
+    binaries: tuple[tuple[str, str | None, str | None], ...]
+    rows: tuple[Compared, ...]
+    said: tuple[tuple[str, str, Diagnostic], ...]
+
+
+def compare(texts: Sequence[str], paths: Sequence[str], references: Sequence[str] = ()) -> Table:
+    """Look ``texts`` (``TYPE`` or ``TYPE.FIELD``) up in every file of ``paths``.
+
+    What cannot be had of one file is said, and does not hide what others have.
+    """
+    binaries: list[tuple[str, str | None, str | None]] = []
+    said: list[tuple[str, str, Diagnostic]] = []
+    answers: list[list[dict[str, Offset]]] = []  # of each binary, of each text
+    for path in paths:
+        try:
+            program = Program(path, references)
+        except DebugInfoError as unreadable:
+            said.append((path, "", unreadable.diagnostic))
+            binaries.append((path, None, None))
+            answers.append([{} for _ in texts])
+            continue
+        binaries.append((path, program.build_id, program.architecture))
+        answers.append([_asked(program, text, said) for text in texts])
+    rows = []
+    for number in range(len(texts)):
+        of_each = [one[number] for one in answers]
+        fields = dict.fromkeys(field for known in of_each for field in known)
+        for field in fields:
+            found = tuple([known.get(field) for known in of_each])
+            rows.append(Compared(field, found, _differs(found)))
+    return Table(tuple(binaries), tuple(rows), tuple(said))
+
+
+def _asked(
+    program: Program, text: str, said: list[tuple[str, str, Diagnostic]]
+) -> dict[str, Offset]:
+    try:
+        return {row.field: row for row in program.offsets(text)}
+    except CompileError as refusal:
+        said += [(program.path, text, each) for each in refusal.diagnostics]
+    except DebugInfoError as unreadable:
+        said.append((program.path, text, unreadable.diagnostic))
+    return {}
+
+
+def _differs(found: Sequence[Offset | None]) -> tuple[str, ...]:
+    known = [one for one in found if one is not None]
+    differing = [] if len(known) == len(found) else ["found"]
+    for what in ("offset", "bits", "size", "type"):
+        if len({getattr(one, what) for one in known}) > 1:
+            differing.append(what)
+    return tuple(differing)
+
+
+def table_document(table: Table) -> dict[str, Any]:
+    """The table as JSON; ``found`` has an object or null for each of ``binaries``."""
+    return {
+        "fetchc": __version__,
+        "binaries": [
+            {"binary": path, "build_id": build_id, "arch": machine}
+            for path, build_id, machine in table.binaries
+        ],
+        "offsets": [
+            {
+                "field": row.field,
+                "differs": list(row.differs),
+                "found": [None if one is None else _object(one) for one in row.found],
+            }
+            for row in table.rows
+        ],
+        "diagnostics": [
+            {"binary": path} | told(each, text or None) for path, text, each in table.said
+        ],
+    }
+
+
+def _object(one: Offset) -> dict[str, Any]:
+    return {
+        "offset": one.offset,
+        "size": one.size,
+        "type": one.type,
+        "bit_offset": None if one.bits is None else one.bits.offset,
+        "bit_width": None if one.bits is None else one.bits.width,
+    }

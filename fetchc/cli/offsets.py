@@ -1,0 +1,60 @@
+"""``fetchc offsets``: where members are, over many binaries side by side."""
+
+from __future__ import annotations
+
+from fetchc.answers.offsets import compare, table_document
+from fetchc.cli.output import exit_status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.answers.offsets import Compared, Table
+    from fetchc.cli.options import Options
+    from fetchc.cli.output import Output
+    from fetchc.driver.offsets import Offset
+
+__all__ = ["run"]
+
+
+def run(options: Options, output: Output) -> int:
+    """Print the table: of each field the offsets, with the binaries that have them."""
+    table = compare(options.operands, options.binaries, options.references)
+    if options.format == "json":
+        import json
+
+        output.line(json.dumps(table_document(table), indent=2))
+    else:
+        _print(output, table)
+    return exit_status([each for _, _, each in table.said])
+
+
+def _print(output: Output, table: Table) -> None:
+    for path, text, diagnostic in table.said:
+        if text and len(table.binaries) > 1:
+            output.say(f"in {path}:")
+        output.diagnostics((diagnostic,), text)
+    width = max((len(row.field) for row in table.rows), default=0)
+    for row in table.rows:
+        groups = _groups(table, row)
+        if len(groups) == 1:
+            ((one, _),) = groups
+            output.line(f"{row.field:<{width}}  {_shown(one)}")
+            continue
+        output.line(f"{row.field:<{width}}  differs: {', '.join(row.differs)}")
+        for one, paths in groups:
+            output.line(f"  {_shown(one)}  in {', '.join(paths)}")
+
+
+def _groups(table: Table, row: Compared) -> list[tuple[Offset | None, list[str]]]:
+    # The binaries that agree, together, in the order of the first of each.
+    groups: dict[Offset | None, list[str]] = {}
+    for (path, _, _), one in zip(table.binaries, row.found, strict=True):
+        groups.setdefault(one, []).append(path)
+    return list(groups.items())
+
+
+def _shown(one: Offset | None) -> str:
+    if one is None:
+        return "--"
+    size = "?" if one.size is None else str(one.size)
+    bits = "" if one.bits is None else f" : {one.bits.width}  (bits {one.bits.offset}..)"
+    return f"+{one.offset:<5} {size:>5}  {one.type}{bits}"

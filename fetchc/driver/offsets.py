@@ -1,0 +1,170 @@
+"""Where members are in their types: the rows of a table of offsets."""
+
+from __future__ import annotations
+
+from fetchc.check.members import member, through
+from fetchc.check.site import Checker, Site
+from fetchc.check.typed import Held, Part
+from fetchc.diag.errors import reject
+from fetchc.lang import language
+from fetchc.program.places import AtAddress
+from fetchc.program.types import (
+    BitField,
+    InterfaceType,
+    SequenceType,
+    SliceType,
+    StringType,
+    StructType,
+)
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.target.load import architecture
+from fetchc.units import Address, BitOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.typed import Typed
+    from fetchc.program.protocol import Program
+    from fetchc.units import TypeId
+
+__all__ = ["Offset", "offsets"]
+
+_SHOWN = 4  # of several types with one name
+_DEEPEST = 16  # members without a name inside of each other
+
+
+class Offset(Record):
+    """A type (``offset`` 0), or a member: ``offset`` bytes from the start of the type asked for.
+
+    ``field`` is its whole name, ``type`` its type as the language writes it. ``size`` is in
+    bytes, None where it has none. The offset of ``bits`` counts from the same start.
+    """
+
+    field: str
+    type: str
+    offset: int
+    size: int | None
+    bits: BitField | None
+
+
+def offsets(program: Program, text: str) -> tuple[Offset, ...]:
+    """``TYPE.FIELD``, fields of fields too; of a ``TYPE`` alone itself and all its members.
+
+    Raises CompileError where a name is unknown (FC0204, FC0302), means several things that differ
+    (FC0208), or is behind a pointer (FC0301).
+    """
+    checker = _checker(program)
+    name = _type_of(program, text)
+    whole = len(name) == len(text)
+    answers: dict[tuple[Offset, ...], TypeId] = {}
+    for type_id in program.types_named(name, None):
+        found = _all(checker, type_id, name) if whole else _one(checker, type_id, text, len(name))
+        answers.setdefault(found, type_id)
+    if len(answers) > 1:
+        shown = [f"{rows[0].offset} of {rows[0].size} bytes" for rows in list(answers)[:_SHOWN]]
+        raise reject(
+            "FC0208",
+            f"{len(answers)} types are called `{name}`, and differ in this",
+            Span(0, len(name)),
+            "which one is meant",
+            notes=(f"it is at {', '.join(shown)}",),
+            help="ask where only one of them is: in the debug information of another library",
+        )
+    return next(iter(answers))
+
+
+def _checker(program: Program) -> Checker:
+    machine = architecture(program.architecture)
+    rules = language(program.main_language())
+    return Checker(Site(program, machine, rules, None, Address(0), False, False))
+
+
+def _type_of(program: Program, text: str) -> str:
+    # Names of types have dots: the longest part of the text that names one is the type.
+    stem = text.strip(".").partition(".")[0]
+    name, glob = text, f"*{stem}*" if stem else "*"
+    while not program.types_named(name, None):
+        name, dot, _ = name.rpartition(".")
+        if not dot:
+            raise reject(
+                "FC0204",
+                f"no type of the file begins `{text}`",
+                Span(0, len(text)),
+                "unknown type",
+                help=f"list the types that are: `fetchc types '{glob}'`",
+            )
+    return name
+
+
+def _one(checker: Checker, type_id: TypeId, text: str, start: int) -> tuple[Offset, ...]:
+    # As if an object were at address 0: what is behind a pointer has no offset in it.
+    reached: Typed = Held(AtAddress(Address(0)), text[:start], type_id, Span(0, start))
+    for name in text[start + 1 :].split("."):
+        span = Span(start + 1, start + 1 + len(name))
+        if not name:
+            raise reject("FC0302", "a member without a name cannot be asked for", span, "no name")
+        outer, reached = reached, member(checker, reached, name, span)
+        start = span.end
+        if _offset(reached) is None:
+            raise reject(
+                "FC0301",
+                f"`{name}` is behind a pointer",
+                span,
+                "not in the same object",
+                notes=(f"`{text[: span.start - 1]}` is a `{checker.spell(outer.type)}`",),
+                help="ask for the offset in the type that the pointer leads to",
+            )
+    return (_row(checker, text, reached),)
+
+
+def _all(checker: Checker, type_id: TypeId, name: str) -> tuple[Offset, ...]:
+    whole = Held(AtAddress(Address(0)), name, type_id, Span(0, len(name)))
+    itself = Offset(name, checker.spell(type_id), 0, checker.size(type_id), None)
+    return (itself, *_members(checker, whole, name, 0))
+
+
+def _members(checker: Checker, base: Typed, name: str, depth: int) -> list[Offset]:
+    rows: list[Offset] = []
+    match checker.resolved(base.type):
+        case (
+            StructType(members=members)
+            | StringType(members=members)
+            | SliceType(members=members)
+            | SequenceType(members=members)
+            | InterfaceType(members=members)
+        ):
+            names = [each.name for each in members]
+            for each in members:
+                reached = through(checker, base, (each,), base.span)
+                if each.name and names.count(each.name) == 1:  # Go has any number of `_`
+                    rows.append(_row(checker, f"{name}.{each.name}", reached))
+                elif not each.name and each.embedded and depth < _DEEPEST:
+                    # Members of one without a name are written as members of what it is in.
+                    rows += _members(checker, reached, name, depth + 1)
+        case _:
+            pass
+    return rows
+
+
+def _row(checker: Checker, field: str, reached: Typed) -> Offset:
+    offset = _offset(reached)
+    assert offset is not None
+    bits = reached.bits if isinstance(reached, Part) else None
+    if bits is not None and isinstance(reached, Part):
+        before = _offset(reached.base) or 0
+        bits = BitField(BitOffset(8 * before + bits.offset), bits.width)
+        offset = bits.offset // 8
+    spelled = checker.spell(reached.type)
+    return Offset(field, spelled, offset, checker.size(reached.type), bits)
+
+
+def _offset(reached: Typed) -> int | None:
+    # Bytes from the root, None behind a pointer.
+    match reached:
+        case Held():
+            return 0
+        case Part(base=base, offset=offset):
+            before = _offset(base)
+            return None if before is None else before + offset
+        case _:
+            return None

@@ -1,0 +1,62 @@
+"""``fetchc offsets``: tables over several binaries, and what is not in all of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fetchc.cli import main
+from tests.support.cases import CORPUS
+
+GO = [str(CORPUS / f"go/dnsforward/bin/go{version}") for version in ("1.15", "1.27")]
+C = str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5")
+
+
+def binaries(*paths: str) -> list[str]:
+    return [word for path in paths for word in ("-x", path)]
+
+
+def test_what_agrees_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["offsets", "main.Msg.Question", "main.Msg.Ns", *binaries(*GO)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "main.Msg.Question  +40       24  []main.Question",
+        "main.Msg.Ns        +88       24  []main.RR",
+    ]
+
+
+def test_what_differs_is_told_by_binary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["offsets", "runtime.g.goid", *binaries(*GO)]) == 0
+    marked, first, second = capsys.readouterr().out.splitlines()
+    assert marked.startswith("runtime.g.goid  differs: type")
+    assert first.endswith(f"in {GO[0]}")
+    assert second.endswith(f"in {GO[1]}")
+
+
+def test_a_table_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["offsets", "bits.five", "main.Msg.Ns", *binaries(C, GO[0]), "--format=json"]
+    assert main(words) == 1
+    made = json.loads(capsys.readouterr().out)
+    assert [each["binary"] for each in made["binaries"]] == [C, GO[0]]
+    five = {"offset": 0, "size": 4, "type": "int", "bit_offset": 1, "bit_width": 5}
+    assert made["offsets"][0] == {"field": "bits.five", "differs": ["found"], "found": [five, None]}
+    assert made["offsets"][1]["found"][0] is None
+    said = [(each["binary"], each["code"], each["expression"]) for each in made["diagnostics"]]
+    assert said == [(C, "FC0204", "main.Msg.Ns"), (GO[0], "FC0204", "bits.five")]
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["offsets", "main.Msg.Ns", *binaries("/no/such/file", GO[0])]) == 3
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
+        "main.Msg.Ns  differs: found",
+        "  --  in /no/such/file",
+        f"  +88       24  []main.RR  in {GO[0]}",
+    ]
+    assert "error[FC0901]: /no/such/file: cannot be read" in printed.err
+
+
+@pytest.mark.parametrize("words", [["offsets", "-x", C], ["offsets", "bits"]])
+def test_what_is_missing(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert "is missing" in capsys.readouterr().err
