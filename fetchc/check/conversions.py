@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Address, Constant, Convert
+from fetchc.check.typed import Address, Constant, Convert, Shift
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
@@ -16,6 +16,7 @@ from fetchc.program.types import (
     MapType,
     PointerType,
 )
+from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def cast(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
     target = checker.resolved(wanted)
     base = decayed(checker, base)
     source = checker.resolved(base.type)
+    if checker.site.language.references and isinstance(source, PointerType):
+        from fetchc.check.references import cast_reference
+
+        made = cast_reference(checker, wanted, base, source, span)
+        if made is not None:
+            return made
     if isinstance(base, Constant) and _is_number(target):
         return Constant(_wrapped(base.value, target), wanted, span)
     if isinstance(target, PointerType):
@@ -67,7 +74,9 @@ def _signed(made: Type) -> bool:
 
 def _to_pointer(checker: Checker, wanted: TypeId, base: Typed, source: Type, span: Span) -> Typed:
     if _is_address(source) or isinstance(base, Constant):
-        return Convert(base, wanted, span)
+        return _along_inheritance(checker, wanted, base, source, span) or Convert(
+            base, wanted, span
+        )
     if not _is_number(source):
         raise _refused(checker, wanted, base, span)
     size = checker.size(base.type)
@@ -81,6 +90,21 @@ def _to_pointer(checker: Checker, wanted: TypeId, base: Typed, source: Type, spa
             notes=("each step of a chain loads a whole machine word",),
         )
     return Convert(base, wanted, span)
+
+
+def _along_inheritance(
+    checker: Checker, wanted: TypeId, base: Typed, source: Type, span: Span
+) -> Typed | None:
+    target = checker.resolved(wanted)
+    if not checker.site.language.classes_related:
+        return None
+    assert isinstance(target, PointerType)
+    if not isinstance(source, PointerType) or target.target == source.target:
+        return None
+    from fetchc.check.class_casts import moved_by
+
+    offset = moved_by(checker, source.target, target.target, span)
+    return Shift(base, ByteOffset(offset), wanted, span) if offset else None
 
 
 def _to_number(

@@ -82,6 +82,7 @@ TITLES = {
     "FC0617": "copies of an inlined function may be missing",
     "FC0618": "the runtime replaces the code after some calls",
     "FC0619": "the units of a text are fetched without its length",
+    "FC0620": "the type of an object is not compared",
     "FC0701": "tracing is not permitted",
     "FC0702": "tracefs is not mounted",
     "FC0703": "the kernel has no uprobe events",

@@ -55,8 +55,8 @@ def _is_class(made: object) -> bool:
     match made:
         case StructType(kind=kind):
             return kind == "class"
-        case SequenceType():
-            return True
+        case SequenceType(value=value):
+            return not value
         case _:
             return False
 

@@ -141,6 +141,11 @@ class StructType(Record):
     alignment: ByteSize | None = None
     by_reference: bool | None = None
 
+    @property
+    def is_library(self) -> bool:
+        """Whether it may be a class of the C++ standard's library, by its name."""
+        return self.name.startswith("std::")
+
 
 class ArrayType(Record):
     """One dimension of an array; the elements of an outer dimension are arrays.
@@ -206,7 +211,8 @@ class SequenceType(Record):
 
     ``length`` and ``elements`` are members of it: a number, and an array in the object itself or
     a pointer to the elements or to another such object. ``text``: they are the UTF-16 units of
-    a text. ``size`` is None of those whose elements are in the object.
+    a text. ``size`` is None of those whose elements are in the object. ``value``: a structure, to
+    which variables hold no reference.
     """
 
     name: str
@@ -215,6 +221,7 @@ class SequenceType(Record):
     length: Member
     elements: Member
     text: bool = False
+    value: bool = False
 
 
 class InterfaceType(Record):

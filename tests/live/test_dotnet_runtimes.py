@@ -30,6 +30,11 @@ METHODS = {
         "Guid.CompareTo(Guid)",
         ["this._a", "value._a", "value._b", "value._c", "value._d", "value._k"],
     ),
+    "IndexOf": (
+        CORE,
+        "Array.IndexOf(Array, object, int, int)",
+        ["(int)value", "startIndex", "count"],
+    ),
     "Join": (
         CORE,
         "String.Join(string, string[])",

@@ -66,6 +66,12 @@ public class Calls {
                 + ", [" + Quoted(parts[0]) + ", null, " + Quoted(parts[2]) + "]");
             String.Join("|", parts);
         }
+        object[] boxes = { 7, -8, 9 };
+        var integers = new[] { 1, 7, -8 };
+        for (int i = 0; i < 3; i++) {
+            Told("IndexOf", boxes[i] + ", " + i + ", " + (3 - i));
+            Array.IndexOf((Array)integers, boxes[i], i, 3 - i);
+        }
         return 0;
     }
 }

@@ -167,6 +167,7 @@ def sample() -> bytes:
         "Move", method(False, a_value("TypeDef", point), owned, a_value("TypeDef", point), INT),
         "request by times", STATIC,
     )  # fmt: skip
+    made.method("Receive", method(True, VOID, a_class("TypeDef", 4), b"\x1c"), "message box")
     made.method("Stop", method(True, VOID), flags=ABSTRACT_METHOD, size=0)
     made.method("Late", method(True, VOID), size=0)
     return made.image()

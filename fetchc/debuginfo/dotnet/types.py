@@ -152,7 +152,7 @@ class DotnetTypes:
             named = {field.name: member for field, member in by_field.items()}
             count, items = (named.get(one) for one in known)
             if count is not None and items is not None:
-                return SequenceType(shown, size, tuple(members), count, items)
+                return SequenceType(shown, size, tuple(members), count, items, value=value)
         members.sort(key=lambda member: member.offset)  # the runtime sorts fields by their size
         return StructType(shown, "struct" if value else "class", size, tuple(members))
 
