@@ -66,6 +66,10 @@ def go_fixtures() -> Iterator[Fixture]:
         yield Fixture("go/features", f"go{version}", (f"go{version}",), plain)
     for version in ("1.15", "1.27"):
         yield Fixture("go/miekg", f"go{version}", (f"go{version}", "miekg"), plain)
+    bare = "-ldflags=-s -w"
+    for version in ("1.15", "1.22", "1.27"):
+        yield Fixture("go/stripped", f"go{version}", (f"go{version}",), (bare,))
+    yield Fixture("go/stripped", "go1.27-pie", ("go1.27",), (bare, "-buildmode=pie"))
 
 
 def c_fixtures() -> Iterator[Fixture]:
@@ -81,7 +85,16 @@ def c_fixtures() -> Iterator[Fixture]:
     yield Fixture("c/layouts", "gcc-O2-dwarf5-nopie", ("gcc",), flags)
 
 
-FIXTURES = (*go_fixtures(), *c_fixtures())
+def cpp_fixtures() -> Iterator[Fixture]:
+    """Both compilers with and without optimisation; one file with symbols alone."""
+    for compiler in ("g++", "clang++"):
+        for level in ("-O0", "-O2"):
+            flags = (level, "-gdwarf-5")
+            yield Fixture("cpp/addressbook", f"{compiler}{level}", (compiler,), flags)
+    yield Fixture("cpp/addressbook", "g++-O2-symbols", ("g++",), ("-O2", "-g0"))
+
+
+FIXTURES = (*go_fixtures(), *c_fixtures(), *cpp_fixtures())
 
 
 def run(command: list[str], directory: Path, environment: dict[str, str]) -> None:
@@ -112,6 +125,17 @@ def build_c(fixture: Fixture, target: Path, scratch: Path) -> None:
     run([*command, *maps, *units, "-o", str(target)], sources, environment)
 
 
+def build_cpp(fixture: Fixture, target: Path, scratch: Path) -> None:
+    sources = scratch / "addressbook"
+    shutil.copytree(CORPUS / fixture.program, sources, ignore=shutil.ignore_patterns("bin"))
+    maps = [f"-fdebug-prefix-map={sources}=/addressbook"]
+    command = [*fixture.needs, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-gz=zlib"]
+    if fixture.needs[0] == "clang++":
+        command.append("-fstandalone-debug")  # else a class is where its constructor is
+    environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0"}
+    run([*command, *fixture.flags, *maps, "main.cc", "-o", str(target)], sources, environment)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Rebuild the fixtures of the corpus.")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="fixtures (default: all)")
@@ -133,7 +157,7 @@ def main() -> int:
         else:
             target = fixture.path(options.into.resolve())
             target.parent.mkdir(parents=True, exist_ok=True)
-            build = build_go if fixture.program.startswith("go/") else build_c
+            build = {"go": build_go, "c": build_c, "cpp": build_cpp}[fixture.program.split("/")[0]]
             with tempfile.TemporaryDirectory(prefix="fetchc-corpus-") as scratch:
                 build(fixture, target, Path(scratch))
             print(fixture.title)

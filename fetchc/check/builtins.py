@@ -16,6 +16,7 @@ from fetchc.program.types import (
     SequenceType,
     SliceType,
     StringType,
+    StructType,
 )
 from fetchc.syntax import tree
 from fetchc.units import ByteOffset, ByteSize
@@ -42,6 +43,12 @@ def capacity(checker: Checker, operand: Typed, span: Span) -> Typed:
 
 def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
     made = checker.resolved(operand.type)
+    if isinstance(made, StructType) and made.is_library and what == "len":
+        from fetchc.check.library import method
+
+        counted = method(checker, operand, "size", span)
+        if counted is not None:
+            return counted
     if isinstance(made, PointerType) and isinstance(
         inner := checker.resolved(made.target), ArrayType
     ):

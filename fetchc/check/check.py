@@ -6,7 +6,7 @@ from fetchc.check import members, scope
 from fetchc.check.typed import Address, Constant, Follow
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
-from fetchc.program.types import FunctionType, PointerType, VoidType
+from fetchc.program.types import FunctionType, PointerType, StructType, VoidType
 from fetchc.record import assert_never
 from fetchc.syntax import tree
 
@@ -102,7 +102,14 @@ def _member(checker: Checker, node: tree.Member) -> Typed:
     qualified = _qualified(checker, node)
     if qualified is not None:
         return qualified
-    return members.member(checker, check(checker, node.base), node.name, node.name_span)
+    base = check(checker, node.base)
+    if checker.site.language.classes_related:
+        from fetchc.check.class_members import of_class
+
+        found = of_class(checker, base, node.name, node.span, node.name_span)
+        if found is not None:
+            return found
+    return members.member(checker, base, node.name, node.name_span)
 
 
 def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
@@ -141,6 +148,12 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
 
     pointer = decayed(checker, operand)
     made = checker.resolved(pointer.type)
+    if isinstance(made, StructType) and made.is_library:
+        from fetchc.check.library import followed
+
+        found = followed(checker, pointer, span)
+        if found is not None:
+            return found
     label = Label(operand.span, f"this is `{checker.spell(operand.type)}`")
     if not isinstance(made, PointerType):
         word = checker.size(operand.type) == checker.program.word_bytes
@@ -245,6 +258,12 @@ def _later(checker: Checker, node: tree.MethodCall) -> Typed:
     wanted = as_type(tree.Member(node.base, node.name, False, node.name_span, node.span))
     if wanted is not None and len(node.arguments) == 1:
         return _cast(checker, wanted, node.arguments[0], node.span)
+    if not node.arguments:
+        from fetchc.check.library import method
+
+        found = method(checker, check(checker, node.base), node.name, node.name_span)
+        if found is not None:
+            return found
     raise reject(
         "FC0103",
         f"`.{node.name}()` is read in a later release",

@@ -31,6 +31,7 @@ __all__ = ["data_pointer", "element", "elements", "first"]
 
 def element(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
     """The element ``index`` of ``base``."""
+    base = _of_library(checker, base, span)
     start, type_id, each = first(checker, base, span)
     _bounds(checker, base, index, index + 1, index_span)
     return _moved(checker, start, type_id, index * each, type_id, span)
@@ -48,6 +49,7 @@ def elements(
             "no element in it",
             help="write `[low:high]` with high above low; high itself is not in the range",
         )
+    base = _of_library(checker, base, span)
     start, type_id, each = first(checker, base, span)
     _bounds(checker, base, low, high, index_span)
     inner = checker.resolved(type_id)
@@ -56,6 +58,16 @@ def elements(
         type_id = checker.program.intern(IntType(inner.name, inner.size, inner.signed))
     wanted = checker.array_of(type_id, high - low, each)
     return _moved(checker, start, type_id, low * each, wanted, span)
+
+
+def _of_library(checker: Checker, base: Typed, span: Span) -> Typed:
+    # A vector, a smart pointer to an array: the pointer or array that it holds.
+    made = checker.resolved(base.type)
+    if not isinstance(made, StructType) or not made.is_library:
+        return base
+    from fetchc.check.library import indexed
+
+    return indexed(checker, base, span) or base
 
 
 def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Part:

@@ -18,6 +18,7 @@ from fetchc.program.types import (
     SliceType,
     StringType,
     StructType,
+    UnknownType,
 )
 
 TYPE_CHECKING = False
@@ -48,9 +49,16 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     if not _members(checker, holder.type):
         raise _no_structure(checker, base, holder, name, name_span)
     path = find(checker, holder.type, name, name_span)
-    if path is None:
-        raise _no_member(checker, holder, name, name_span)
-    return through(checker, holder, path, span)
+    if path is not None:
+        return through(checker, holder, path, span)
+    made = checker.resolved(holder.type)
+    if isinstance(made, StructType) and made.is_library:
+        from fetchc.check.library import followed
+
+        inner = followed(checker, holder, base.span)
+        if inner is not None:
+            return member(checker, inner, name, name_span)
+    raise _no_member(checker, holder, name, name_span)
 
 
 def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:
@@ -234,15 +242,32 @@ def _no_member(checker: Checker, holder: Typed, name: str, span: Span) -> Compil
     shown = [f"{m.name or '(embedded)'} {checker.spell(m.type)} (+{m.offset})" for m in members]
     more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
     close = nearest(name, _all_names(checker, holder.type))
+    notes = [f"its members are {', '.join(shown[:12])}{more}"] if shown else []
+    for base in _virtual_bases(checker, holder.type):
+        notes.append(f"where its virtual base `{base}` is, is only known at run time")
     return reject(
         "FC0302",
         f"`{spelled}` has no member `{name}`",
         span,
         "unknown member",
         secondary=(Label(holder.span, f"this is `{spelled}` of {size} bytes"),),
-        notes=(f"its members are {', '.join(shown[:12])}{more}",) if shown else (),
+        notes=tuple(notes),
         help=f"a member with a similar name exists: `{close[0]}`" if close else None,
     )
+
+
+def _virtual_bases(checker: Checker, holder: TypeId) -> list[str]:
+    found: dict[str, None] = {}
+    level, seen = [holder], {holder}
+    while level:
+        for step in _members(checker, level.pop(0)):
+            inner = checker.resolved(step.type)
+            if step.embedded and isinstance(inner, UnknownType):
+                found[inner.name] = None
+            elif step.embedded and (below := _target(checker, step.type)) not in seen:
+                seen.add(below)
+                level.append(below)
+    return list(found)
 
 
 def _all_names(checker: Checker, holder: TypeId) -> list[str]:

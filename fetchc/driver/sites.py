@@ -193,7 +193,9 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
             from fetchc.driver.unfound import indirect
 
             raise indirect(chosen)
-        clones = [f for f in found if f is not chosen and is_clone(f)]
+        # What is split off as cold is a part of a function that calls do not enter.
+        others = [f for f in found if f is not chosen and is_clone(f)]
+        clones = [f for f in others if ".cold" not in f.symbol]
         return chosen, _told(program, chosen, clones)
     from fetchc.driver.unfound import ambiguous, several_called, unknown
 

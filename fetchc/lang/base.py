@@ -35,6 +35,7 @@ class Language(Record):
     ``functions_meant`` names the functions that a part of a name can stand for, of those there
     are; None where names are written whole.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
+    ``classes_related``: a cast between a class and a base of it moves the address.
     ``type_first``: declarations name the type first.
     ``references``: a pointer to an object is a reference to one, not into an array of them.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
@@ -51,5 +52,6 @@ class Language(Record):
     functions_meant: Callable[[str, Iterable[str]], list[str]] | None = None
     references: bool = False
     type_first: bool = False
+    classes_related: bool = False
     return_refusal: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

@@ -124,4 +124,5 @@ CPLUSPLUS = Language(
     convention_first=False,
     functions_meant=_meant,
     type_first=True,
+    classes_related=True,
 )

@@ -8,6 +8,7 @@ where they like.
 
 from __future__ import annotations
 
+from fetchc.program.cpp_names import CLOSING, INLINE, OPENING, SHORT, arguments, canonical
 from fetchc.program.demangle import demangled, is_mangled
 
 TYPE_CHECKING = False
@@ -16,33 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["meant", "parts", "shortened"]
 
-# Arguments of the standard's templates that are seldom written, by the template they are made of.
-_DEFAULTS = frozenset(
-    f"std::{name}"
-    for name in ("allocator", "char_traits", "default_delete", "equal_to", "hash", "less")
-)
-_INLINE = ("__cxx11::", "__1::", "__ndk1::", "__debug::")  # namespaces that nobody writes
-_SHORT = {
-    "std::basic_string<char>": "std::string",
-    "std::basic_string<wchar_t>": "std::wstring",
-    "std::basic_string_view<char>": "std::string_view",
-    "std::basic_ostream<char>": "std::ostream",
-    "std::basic_istream<char>": "std::istream",
-}
-_WORDS = {
-    "unsigned": "unsigned int",
-    "long int": "long",
-    "long unsigned int": "unsigned long",
-    "unsigned long int": "unsigned long",
-    "short int": "short",
-    "short unsigned int": "unsigned short",
-    "long long int": "long long",
-    "long long unsigned int": "unsigned long long",
-}
-_OPENING, _CLOSING = "<([{", ">)]}"
 _NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # behind `operator`
 _BEHIND = (" const", " volatile", " &&", " &", "&&", "&", " noexcept")
-_KEYS = frozenset({"struct", "class", "union", "enum", "typename"})
 
 
 def meant(wanted: str, known: Iterable[str]) -> list[str]:
@@ -103,7 +79,7 @@ def parts(text: str) -> tuple[str, str | None, str]:
 def shortened(shown: str) -> str:
     """A demangled name as people write it: ``std::string``, nothing that has a default."""
     name, parameters, behind = parts(shown)
-    for hidden in _INLINE:
+    for hidden in INLINE:
         name = name.replace(hidden, "")
     if parameters is None:
         return name + behind
@@ -128,9 +104,9 @@ def _without_result(name: str) -> str:
     stop = name.find("operator")
     depth, start = 0, 0
     for at, character in enumerate(name if stop < 0 else name[:stop]):
-        if character in _OPENING:
+        if character in OPENING:
             depth += 1
-        elif character in _CLOSING:
+        elif character in CLOSING:
             depth -= 1
         elif character == " " and depth == 0:
             start = at + 1
@@ -139,16 +115,16 @@ def _without_result(name: str) -> str:
 
 def _plain(name: str) -> list[str]:
     # The name in its parts, without the namespaces that the standard libraries hide.
-    for hidden in _INLINE:
+    for hidden in INLINE:
         name = name.replace(hidden, "")
     name = name.replace("(anonymous namespace)::", "").removeprefix("::")
     found, depth, start, at = [], 0, 0, 0
     while at < len(name):
         if name.startswith("operator", at) and depth == 0:
             break
-        if name[at] in _OPENING:
+        if name[at] in OPENING:
             depth += 1
-        elif name[at] in _CLOSING:
+        elif name[at] in CLOSING:
             depth -= 1
         elif depth == 0 and name.startswith("::", at):
             found.append(name[start:at])
@@ -168,8 +144,8 @@ def _same(part: str, wanted: str) -> bool:
     if part == wanted:
         return True
     if "<" in wanted:
-        return _canonical(part) == _canonical(wanted)
-    short = _SHORT.get(f"std::{_canonical(part)}", "").rpartition("::")[2]
+        return canonical(part) == canonical(wanted)
+    short = SHORT.get(f"std::{canonical(part)}", "").rpartition("::")[2]
     return wanted in (short, _without_arguments(part))
 
 
@@ -182,50 +158,5 @@ def _without_arguments(part: str) -> str:
 
 
 def _listed(parameters: str) -> list[str]:
-    found = [_canonical(one) for one in _split(parameters)]
+    found = [canonical(one) for one in arguments(parameters)]
     return [] if found in (["void"], [""]) else found
-
-
-def _split(text: str) -> list[str]:
-    found, depth, start = [], 0, 0
-    for at, character in enumerate(text):
-        depth += (character in _OPENING) - (character in _CLOSING)
-        if character == "," and depth == 0:
-            found.append(text[start:at].strip())
-            start = at + 1
-    return [*found, text[start:].strip()]
-
-
-def _canonical(text: str) -> str:
-    # A type as it is compared: `const` behind, nothing that has a default, no inner blanks.
-    for hidden in _INLINE:
-        text = text.replace(hidden, "")
-    end = next((at for at, one in enumerate(text) if one in "<*&(["), len(text))
-    words = [word for word in text[:end].split() if word not in _KEYS]
-    constant = "const" in words
-    base = " ".join(word for word in words if word != "const")
-    base = _WORDS.get(base, base)
-    rest = text[end:].strip()
-    if rest.startswith("<"):
-        close = _closed(rest)
-        inner = [_canonical(one) for one in _split(rest[1:close])]
-        kept = [one for one in inner if one.partition("<")[0] not in _DEFAULTS]
-        base = f"{base}<{','.join(kept)}>"
-        base = _SHORT.get(base, base)
-        rest = rest[close + 1 :].strip()
-        if rest.startswith("::"):
-            return f"{base}::{_canonical(rest[2:])}" + (" const" if constant else "")
-    # The rest is a declarator: `const` directly behind the base belongs to it.
-    while rest.startswith("const") and not rest[5:6].isalnum():
-        constant, rest = True, rest[5:].strip()
-    rest = "".join(rest.split())
-    return base + (" const" if constant else "") + rest
-
-
-def _closed(text: str) -> int:
-    depth = 0
-    for at, character in enumerate(text):
-        depth += (character == "<") - (character == ">")
-        if depth == 0:
-            return at
-    return len(text)

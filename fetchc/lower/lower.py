@@ -49,6 +49,11 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
     if isinstance(node, Special) and (given := special(checker, node)) is not None:
         return (given,)
     made = checker.resolved(node.type)
+    if isinstance(made, StructType) and made.is_library:
+        from fetchc.check.library import reader_value
+
+        node = reader_value(checker, node)
+        made = checker.resolved(node.type)
     simple = plain(checker, node.type)
     pointing = isinstance(made, PointerType | MapType | ChannelType)
     if simple is not None and (not pointing or bit_field_of(node) is not None):

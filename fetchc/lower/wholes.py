@@ -98,11 +98,12 @@ def string(checker: Checker, node: Typed, made: StringType, whole: bool) -> tupl
     data = indices.data_pointer(checker, node, made)
     address = load_word(checker.site, pointed(checker.site, data), node.span)
     if not whole:
+        spelled = f"`{made.name}`" if made.name.startswith("std::") else "Go string"
         checker.warnings.append(
             Diagnostic(
                 "FC0601",
-                "a Go string has no NUL at its end: the text runs on to the next one",
-                Label(node.span, "a `string`"),
+                f"a {spelled} has no NUL at its end: the text runs on to the next one",
+                Label(node.span, f"a {spelled}" if spelled != "Go string" else "a `string`"),
                 notes=("the kernel shows what follows in memory, `(fault)`, or drops the event",),
                 help="`--format probe` fetches the length and that many bytes",
             )

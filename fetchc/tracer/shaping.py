@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.assertions import dynamic_type, first_type
+from fetchc.check.library import reader_value
 from fetchc.check.members import part, through
 from fetchc.check.typed import Follow, Part, Special
 from fetchc.diag.errors import CompileError
@@ -82,6 +83,9 @@ class Shaper:
             return self._formatted(lowered)
         if isinstance(node, Special) and (given := special(checker, node)) is not None:
             return self._leaf(given)
+        if isinstance(made, StructType) and made.is_library:
+            node = reader_value(checker, node)
+            made = checker.resolved(node.type)
         simple = plain(checker, node.type)
         pointing = isinstance(made, PointerType | MapType | ChannelType)
         if simple is not None and (not pointing or bit_field_of(node) is not None):

@@ -34,6 +34,7 @@ from fetchc.debuginfo.dwarf.scopes import (
     answers_to,
     declaration,
     last_part,
+    parts,
     qualified_name,
 )
 from fetchc.program.types import FloatType, IntType
@@ -191,7 +192,31 @@ def _search(types: TypeTable, name: str, tags: frozenset[int], home: Unit | None
     own = [die for die in found if home is not None and die.unit.offset == home.offset]
     if own or found:
         return own or found
+    if plain.endswith(">"):
+        return _instances(types, name, tags)
     return [die for die in types.info.find_named(plain, tags) if answers_to(types.info, die, name)]
+
+
+def _instances(types: TypeTable, name: str, tags: frozenset[int]) -> list[Die]:
+    # An instance of a template, whose name the compiler spells with all arguments.
+    from fetchc.program.cpp_names import is_instance
+
+    strings = types.info.elf.open_section(".debug_str")
+    *scope, plain = parts(name)
+    template = plain.partition("<")[0]
+    if strings is None or not template:
+        return []
+    spellings = {
+        strings.cstring(at).decode("utf-8", "surrogateescape")
+        for at in strings.find_all(template.encode("utf-8", "surrogateescape") + b"<")
+    }
+    best: dict[int, list[Die]] = {}
+    for spelling in sorted(spellings):
+        fits = is_instance(spelling, plain)
+        for die in types.info.find_named(spelling, tags, definitions=True) if fits else ():
+            if answers_to(types.info, die, "::".join([*scope, spelling])):
+                best.setdefault(fits, []).append(die)
+    return best[max(best)] if best else []
 
 
 def _preferred(found: list[Die]) -> list[Die]:

@@ -35,7 +35,13 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_subprogram,
     DW_TAG_variable,
 )
-from fetchc.debuginfo.dwarf.scopes import answers_to, declaration, last_part, qualified_name
+from fetchc.debuginfo.dwarf.scopes import (
+    answers_to,
+    declaration,
+    last_part,
+    parts,
+    qualified_name,
+)
 from fetchc.debuginfo.dwarf.types import VOID
 from fetchc.program.model import Variable
 from fetchc.units import Address, TypeId
@@ -168,9 +174,26 @@ def global_variables(info: DebugInfo, name: str, within: Die | None) -> tuple[Va
                 own[die.offset] = variable
         if found:
             break
+    if not found and "::" in name:
+        found = _through_using(info, name)
     chosen = own or found
     # One definition may have been reached through several declarations.
     return tuple({variable.die: variable for variable in chosen.values()}.values())
+
+
+def _through_using(info: DebugInfo, name: str) -> dict[int, Variable]:
+    # `ns::x` for `ns::inner::x`, where ns has a using-directive for inner: C++ finds it so. That
+    # the directive is there is not asked for; the scopes that are written must be the variable's.
+    wanted = parts(name.removeprefix("::"))
+    found: dict[int, Variable] = {}
+    for die in info.find_named(wanted[-1], GLOBAL_TAGS):
+        if not _is_global(info, die, wanted[-1]):
+            continue
+        around = iter(parts(qualified_name(info, die)))
+        placed = _placed(info, die) if all(word in around for word in wanted) else None
+        if placed is not None:
+            found[die.offset] = _variable(info, placed, GLOBAL, is_go(die.unit))
+    return found
 
 
 def _formal(info: DebugInfo, die: Die) -> Iterator[Die]:

@@ -1,0 +1,81 @@
+"""Members of C++ classes that are not simply in the object: static ones, those of a named base."""
+
+from __future__ import annotations
+
+from fetchc.check import members, scope
+from fetchc.check.typed import Part
+from fetchc.program.types import PointerType, StructType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.program.types import Member
+    from fetchc.source import Span
+    from fetchc.units import TypeId
+
+__all__ = ["of_class"]
+
+_DEEPEST = 16  # classes below each other; only a cyclic, hostile type has more
+
+
+def of_class(checker: Checker, base: Typed, name: str, span: Span, name_span: Span) -> Typed | None:
+    """``p->Base::member``, and ``p->shared`` of a static member; None of other members."""
+    holder = members.follow_pointer(checker, base, base.span)
+    made = checker.resolved(holder.type)
+    if not isinstance(made, StructType):
+        return None
+    if "::" in name:
+        return _of_base(checker, holder, name, name_span)
+    if not made.name or members.find(checker, holder.type, name, name_span) is not None:
+        return None
+    for one in _classes(checker, holder.type):
+        variable = scope.find_global(checker, f"{one}::{name}", None, name_span)
+        if variable is not None:
+            return scope.held(checker, variable, span)
+    return None
+
+
+def _of_base(checker: Checker, holder: Typed, name: str, name_span: Span) -> Typed | None:
+    wanted, _, plain = name.rpartition("::")
+    if _answers(checker, holder.type, wanted):
+        return members.member(checker, holder, plain, name_span)
+    for path in _bases(checker, holder.type):
+        if _answers(checker, path[-1].type, wanted):
+            inner = holder
+            for step in path:
+                inner = Part(inner, step.offset, None, step.type, holder.span)
+            return members.member(checker, inner, plain, name_span)
+    return None
+
+
+def _answers(checker: Checker, type_id: TypeId, wanted: str) -> bool:
+    made = checker.resolved(type_id)
+    if not isinstance(made, StructType):
+        return False
+    return made.name == wanted or made.name.endswith(f"::{wanted}")
+
+
+def _classes(checker: Checker, type_id: TypeId) -> list[str]:
+    """The class and its bases, by name."""
+    found = [type_id, *[path[-1].type for path in _bases(checker, type_id)]]
+    made = [checker.resolved(one) for one in found]
+    return [one.name for one in made if isinstance(one, StructType) and one.name]
+
+
+def _bases(checker: Checker, type_id: TypeId) -> list[tuple[Member, ...]]:
+    # The ways to the base classes, the nearest first.
+    found: list[tuple[Member, ...]] = []
+    level: list[tuple[TypeId, tuple[Member, ...]]] = [(type_id, ())]
+    for _ in range(_DEEPEST):
+        below = []
+        for one, path in level:
+            made = checker.resolved(one)
+            for step in made.members if isinstance(made, StructType) else ():
+                # A base class is embedded and has a name, other than anonymous members.
+                inner = checker.resolved(step.type)
+                if step.embedded and step.name and not isinstance(inner, PointerType):
+                    below.append((step.type, (*path, step)))
+        found += [path for _, path in below]
+        level = below
+    return found

@@ -1,0 +1,94 @@
+"""Names of C++ types as they are compared: people and compilers spell them differently."""
+
+from __future__ import annotations
+
+__all__ = ["CLOSING", "INLINE", "OPENING", "SHORT", "arguments", "canonical", "is_instance"]
+
+# Arguments of the standard's templates that are seldom written, by the template they are made of.
+_DEFAULTS = frozenset(
+    f"std::{name}"
+    for name in ("allocator", "char_traits", "default_delete", "equal_to", "hash", "less")
+)
+INLINE = ("__cxx11::", "__1::", "__ndk1::", "__debug::")  # namespaces that nobody writes
+SHORT = {
+    "std::basic_string<char>": "std::string",
+    "std::basic_string<wchar_t>": "std::wstring",
+    "std::basic_string_view<char>": "std::string_view",
+    "std::basic_ostream<char>": "std::ostream",
+    "std::basic_istream<char>": "std::istream",
+}
+_WORDS = {
+    "unsigned": "unsigned int",
+    "long int": "long",
+    "long unsigned int": "unsigned long",
+    "unsigned long int": "unsigned long",
+    "short int": "short",
+    "short unsigned int": "unsigned short",
+    "long long int": "long long",
+    "long long unsigned int": "unsigned long long",
+}
+OPENING, CLOSING = "<([{", ">)]}"
+_KEYS = frozenset({"struct", "class", "union", "enum", "typename"})
+
+
+def is_instance(found: str, wanted: str) -> int:
+    """How well the template instance ``wanted`` names ``found``: 2 in all its arguments, 1 in the
+    first ones (the others may have defaults), 0 not at all.
+    """
+    known, asked = canonical(found), canonical(wanted)
+    if known == asked:
+        return 2
+    base, opened, rest = known.partition("<")
+    if not opened or not rest.endswith(">") or asked.partition("<")[0] != base:
+        return 0
+    have = arguments(rest[:-1])
+    want = arguments(asked.partition("<")[2][:-1])
+    return int(have[: len(want)] == want)
+
+
+def arguments(text: str) -> list[str]:
+    """What stands between commas, those within brackets left alone."""
+    found, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in OPENING) - (character in CLOSING)
+        if character == "," and depth == 0:
+            found.append(text[start:at].strip())
+            start = at + 1
+    return [*found, text[start:].strip()]
+
+
+def canonical(text: str) -> str:
+    """A type as it is compared: `const` behind, nothing that has a default, no inner blanks."""
+    for hidden in INLINE:
+        text = text.replace(hidden, "")
+    end = next((at for at, one in enumerate(text) if one in "<*&(["), len(text))
+    words = [word for word in text[:end].split() if word not in _KEYS]
+    constant = "const" in words
+    base = " ".join(word for word in words if word != "const")
+    base = _WORDS.get(base, base)
+    if base[:1].isdigit():
+        base = base.rstrip("uUlL")  # clang writes `3UL` where gcc writes `3`
+    rest = text[end:].strip()
+    if rest.startswith("<"):
+        close = _closed(rest)
+        inner = [canonical(one) for one in arguments(rest[1:close])]
+        kept = [one for one in inner if one.partition("<")[0] not in _DEFAULTS]
+        base = f"{base}<{','.join(kept)}>"
+        base = SHORT.get(base, base)
+        rest = rest[close + 1 :].strip()
+        if rest.startswith("::"):
+            return f"{base}::{canonical(rest[2:])}" + (" const" if constant else "")
+    # The rest is a declarator: `const` directly behind the base belongs to it.
+    while rest.startswith("const") and not rest[5:6].isalnum():
+        constant, rest = True, rest[5:].strip()
+    rest = "".join(rest.split())
+    return base + (" const" if constant else "") + rest
+
+
+def _closed(text: str) -> int:
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "<") - (character == ">")
+        if depth == 0:
+            return at
+    return len(text)

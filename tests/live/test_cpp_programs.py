@@ -1,0 +1,28 @@
+"""C++ by two compilers: classes, library types, references: each value is what was printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.live.comparing import compare, counts
+from tests.support.programs import expressions, fixtures
+from tests.support.tracefs import Session, require_uprobes
+
+pytestmark = pytest.mark.live
+
+FIXTURES = [name for name in fixtures("cpp/addressbook") if not name.endswith("-symbols")]
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_every_value_is_what_the_program_printed(name: str) -> None:
+    require_uprobes()
+    with Session() as session:
+        outcome = compare(session, name)
+    assert not outcome.wrong, "\n".join(outcome.wrong)
+    assert outcome.compared >= 240
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_no_expression_was_lost(name: str) -> None:
+    told = {function: len(texts) for function, texts in expressions(name).items()}
+    assert told == counts("cpp/addressbook")
