@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from fetchc.diag.errors import reject
 from fetchc.record import Record
-from fetchc.target.load import table
+from fetchc.target.load import return_instructions, table
 from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from capstone import Cs, CsInsn
 
@@ -52,6 +53,10 @@ def instruction_starts(code: bytes, base: Address, architecture: str) -> Iterato
 
     Raises CompileError as :func:`is_instruction_start` does.
     """
+    lengths = table(f"arch/{architecture}").get("instructions")
+    if lengths is not None:
+        yield from _by_length(code, base, lengths)
+        return
     disassembler = _disassembler(architecture)
     decoded = 0
     for address, size, _, _ in disassembler.disasm_lite(code, base):
@@ -59,6 +64,13 @@ def instruction_starts(code: bytes, base: Address, architecture: str) -> Iterato
         decoded = address + size - base
     if decoded < len(code):
         raise _not_code(base + decoded)
+
+
+def _by_length(code: bytes, base: Address, lengths: Mapping[str, Any]) -> Iterator[Address]:
+    position = 0
+    while position < len(code):
+        yield Address(base + position)
+        position += lengths["bytes"][code[position] >> lengths["shift"] & lengths["mask"]]
 
 
 def exits(code: bytes, base: Address, architecture: str) -> Exits:
@@ -72,6 +84,7 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
     import capstone
 
     disassembler.detail = True
+    leaving = return_instructions(architecture)
     end = base + len(code)
     returns: list[Address] = []
     jumps: list[Address | None] = []
@@ -79,7 +92,8 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
     decoded = 0
     for instruction in disassembler.disasm(code, base):
         decoded = instruction.address + instruction.size - base
-        if instruction.group(capstone.CS_GRP_RET):
+        position = instruction.address - base
+        if any(each.starts(code, position) for each in leaving):
             returns.append(Address(instruction.address))
         elif instruction.group(capstone.CS_GRP_CALL):
             target = _target(instruction)
@@ -98,6 +112,8 @@ def _by_table(instruction: CsInsn) -> bool:
     # jmp *(table)(,%rax,8): a switch, which leads back into the function.
     import capstone
 
+    if not instruction.operands:
+        return False
     last = instruction.operands[-1]
     return bool(last.type == capstone.CS_OP_MEM and last.mem.index)
 

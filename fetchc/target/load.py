@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-__all__ = ["architecture", "convention", "convention_tables", "table", "tables_under"]
+__all__ = [
+    "architecture",
+    "convention",
+    "convention_tables",
+    "return_instructions",
+    "table",
+    "tables_under",
+]
 
 
 def table(name: str) -> Mapping[str, Any]:
@@ -186,6 +193,11 @@ def _stack_check(raw: Mapping[str, Any]) -> StackCheck:
         tuple([tuple([encodings[name] for name in check]) for check in raw["sequences"]]),
         tuple([(first, bits, to) for first, bits, to in raw.get("target", ())]),
     )
+
+
+def return_instructions(name: str) -> tuple[Instruction, ...]:
+    """What functions of the architecture return by; none where probes cannot use them."""
+    return tuple([_instruction(text) for text in table(f"arch/{name}")["returns"]["encodings"]])
 
 
 def _instruction(text: str) -> Instruction:

@@ -106,7 +106,7 @@ def test_values_are_as_the_program_tells_them(
     ready(target, compiler)
     signatures = drawn(f"{seed} {name} {compiler} {options}", target)
     binary = cross.build(target, compiler, signatures.source(), tmp_path, *options)
-    tally = check_signatures(target, signatures, binary)
+    tally = check_signatures(target, signatures, binary, inner="-O0" in options)
     print(f"{name}, {compiler} {' '.join(options)}: {tally}")
     assert not tally.wrong, "\n".join(tally.wrong)
     assert tally.compared > 0.6 * tally.values

@@ -19,6 +19,7 @@ from elftools.elf.sections import SymbolTableSection
 import fetchc
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.machine import run as run_machine
+from fetchc.debuginfo.program import open_program
 from fetchc.ir.decode import Decode
 from fetchc.ir.evaluate import Outcome, State, evaluate
 from tests.support.cross import Target
@@ -122,12 +123,15 @@ def check_signatures(
     binary: Path,
     change: Change = as_it_is,
     first: bool = False,
+    inner: bool = False,
 ) -> Tally:
     """Stop at every function and behind it, and compare every number of what it is passed.
 
-    ``first`` ends it behind the first function with a wrong value.
+    ``first`` ends it behind the first function with a wrong value. ``inner`` stops in the body,
+    too, where the debug information alone says where parameters are.
     """
     program = fetchc.open(str(binary))
+    described = open_program(str(binary))
     known = symbols(binary)
     tally = Tally()
     with Emulator(target.name, binary) as emulator:
@@ -145,10 +149,19 @@ def check_signatures(
             ]
             asked = Asked(target, probe, stop, False, change)
             _compare(tally, target, signatures, told, asked, i, "a", made)
+            behind = stop.return_address()
+            (function,) = described.functions_named(f"f_{i}")
+            body = described.body_address(function)
+            if inner and body > probe.address:
+                at = f"+{body - function.address:#x}"
+                inside = program.probe(f"f_{i}", at=at, kernel=kernel)
+                stop = emulator.until(body)
+                asked = Asked(target, inside, stop, False, change)
+                _compare(tally, target, signatures, told, asked, i, "a", made)
             result = signatures.results[i]
             if result is not None:
                 returned = program.probe(f"f_{i}", returns=True, kernel=kernel)
-                stop = emulator.until(stop.return_address())
+                stop = emulator.until(behind)
                 asked = Asked(target, returned, stop, True, change)
                 _compare(tally, target, signatures, told, asked, i, "r", [result])
     return tally
