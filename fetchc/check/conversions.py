@@ -43,6 +43,12 @@ def cast(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
     target = checker.resolved(wanted)
     base = decayed(checker, base)
     source = checker.resolved(base.type)
+    if checker.site.language.references and isinstance(source, PointerType):
+        from fetchc.check.references import cast_reference
+
+        made = cast_reference(checker, wanted, base, source, span)
+        if made is not None:
+            return made
     if isinstance(base, Constant) and _is_number(target):
         return Constant(_wrapped(base.value, target), wanted, span)
     if isinstance(target, PointerType):
