@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Shapes", "linker_name"]
 
 _DEEPEST = 64  # hops of a type's name; only a cyclic, hostile type has more
+_OF_SHAPES = "go.shape"  # no package: what stands for a type argument in generic code
 _WAYS = {1: "<-chan ", 2: "chan<- ", 3: "chan "}
 
 
@@ -161,6 +162,8 @@ def linker_name(known: Descriptors, one: Descriptor, depth: int = 0) -> str:
     """The name of a type with whole import paths, their escapes and all."""
     if depth > _DEEPEST:
         raise known.error("types nested too deeply", one.address)
+    if one.named and one.package == _OF_SHAPES:
+        return one.name
     if one.named:
         behind = one.name.partition("[")[0].partition(".")[2]
         rest = one.name[len(one.name.partition(".")[0]) :] if behind else ""

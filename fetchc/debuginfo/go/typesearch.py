@@ -92,10 +92,16 @@ def _called(known: Descriptors, wanted: str, package: str) -> Iterator[Descripto
     last = head.rfind(".")
     if last > head.rfind("/"):
         # Where the package's path ends cannot be seen; the type's own name has no dot.
+        whole, short = [], []
         for one in _ending(known, plain[last:]):
+            if not one.named:
+                continue
             full = unescaped(linker_name(known, one))
-            if plain in (full, one.name) or full.endswith("/" + plain):
-                yield one
+            if full == plain:
+                whole.append(one)
+            elif one.name == plain or full.endswith("/" + plain):
+                short.append(one)
+        yield from whole or short or _exactly(known, plain)  # chan main.T, func(main.T)
         return
     found = False
     for one in _exactly(known, plain):

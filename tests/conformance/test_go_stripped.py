@@ -1,0 +1,170 @@
+"""Go programs without debug information tell what those with it do: functions, layouts, returns.
+
+Each program is built twice, with and without ``-ldflags='-s -w'``, plain and position-independent.
+Every function of the stripped one has the name, address and size of the symbol table, and every
+type that its run time describes the layout that DWARF states.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from fetchc.debuginfo.go import shapes
+from fetchc.debuginfo.program import DwarfProgram
+from fetchc.driver.layout import Layout
+from fetchc.units import ByteOffset
+from tests.support.programs import CORPUS
+from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
+
+BARE = "-ldflags=-s -w"
+RUNS = [(version, "go/features", plain) for version in ALL_GO_VERSIONS for plain in (True, False)]
+RUNS += [("1.15", "go/miekg", True), ("1.27", "go/miekg", False)]
+
+
+def built(version: str, program: str, folder: Path, *options: str) -> Path:
+    """A corpus program as that Go builds it."""
+    package = program.rpartition("/")[2]
+    if not (folder / "src").exists():
+        ignored = shutil.ignore_patterns("bin")
+        shutil.copytree(CORPUS / program, folder / "src" / package, ignore=ignored)
+    binary = folder / f"program{len(list(folder.iterdir()))}"
+    command = [str(go_root(version) / "bin/go"), "build", "-trimpath", *options, "-o", str(binary)]
+    environment = go_environment(version, folder)
+    subprocess.run([*command, package], cwd=folder, env=environment, check=True, timeout=280)
+    return binary
+
+
+@pytest.fixture(scope="module", params=RUNS, ids=lambda run: f"{run[0]}-{run[1]}-{run[2]}")
+def twins(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[fetchc.Program, fetchc.Program]:
+    """A program with its debug information, and without."""
+    version, program, plain = request.param
+    require(f"go{version}", *(["miekg"] if program.endswith("miekg") else []))
+    folder = tmp_path_factory.mktemp("go")
+    options = () if plain else ("-buildmode=pie",)
+    whole = built(version, program, folder, *options)
+    return fetchc.open(str(whole)), fetchc.open(
+        str(built(version, program, folder, *options, BARE))
+    )
+
+
+def inside(program: fetchc.Program) -> DwarfProgram:
+    known = program._program
+    assert isinstance(known, DwarfProgram)
+    return known
+
+
+def symbols(program: fetchc.Program) -> dict[int, tuple[set[str], int]]:
+    """Functions by address: their names, as tables for tracebacks have them, and their sizes."""
+    found: dict[int, tuple[set[str], int]] = {}
+    for symbol in inside(program)._elf.function_symbols():
+        name = symbol.name.removesuffix(".abi0")
+        names, _ = found.setdefault(symbol.address, (set(), 0))
+        # Up to Go 1.20 the table has dots for type arguments, in all of them for a type's own dot.
+        names |= {name, re.sub(r"\[.*\]", "[...]", name), re.sub(r"\.(\d+)$", "·\\1", name)}
+        found[symbol.address] = names, max(symbol.size, found[symbol.address][1])
+    return found
+
+
+def differences(whole: fetchc.Program, bare: fetchc.Program) -> list[str]:
+    """The functions that the two do not tell alike."""
+    known, program, wrong = symbols(whole), inside(bare), []
+    addresses = set()
+    for name in program.function_names():
+        for one in program.functions_named(name):
+            addresses.add(int(one.address))
+            names, size = known.get(one.address, (set(), 0))
+            # What the linker puts between parts of the code has the size of the room for it.
+            if one.symbol not in names or (one.size != size and ":" not in one.symbol):
+                wrong.append(f"{one.symbol} {one.address:#x} {one.size}: {names} {size}")
+    missing = [names for at, (names, _) in known.items() if at not in addresses]
+    return wrong + [
+        str(one) for one in missing if not one & {"runtime.etext", "go:buildid", "go.buildid"}
+    ]
+
+
+def test_functions_are_those_of_the_symbol_table(
+    twins: tuple[fetchc.Program, fetchc.Program],
+) -> None:
+    whole, bare = twins
+    assert len(list(bare.functions())) > 1000
+    assert differences(whole, bare) == []
+
+
+def test_entries_and_returns_are_the_same(twins: tuple[fetchc.Program, fetchc.Program]) -> None:
+    whole, bare = twins
+    compared = 0
+    for name in bare.functions("main.*"):
+        if "[...]" in name:
+            continue  # Go 1.15 to 1.20 do not tell instances apart
+        assert bare.probe(name).address == whole.probe(name).address
+        try:
+            sites = whole.probe(name, returns=True).each()
+        except fetchc.CompileError:
+            continue  # it never returns
+        again = bare.probe(name, returns=True).each()
+        assert [probe.address for probe, _ in again] == [probe.address for probe, _ in sites]
+        compared += 1
+    assert compared > 4
+
+
+def shown(layout: Layout) -> list[object]:
+    """Size and members of a layout, with the names of types as both sources spell them."""
+
+    def alike(name: str) -> str:
+        # The linker writes the package in front of each field of a structure without a name.
+        return "struct" if "struct {" in name or "interface {" in name else name
+
+    table = ("*internal/abi.ITab", "*runtime.itab")
+    rows = [
+        (
+            row.name,
+            row.offset,
+            row.size,
+            row.embedded,
+            "itab" if row.type in table else alike(row.type),
+        )
+        for row in layout.rows
+    ]
+    return [layout.size, layout.kind, rows]
+
+
+@cache
+def unlike(whole: fetchc.Program, bare: fetchc.Program) -> tuple[list[str], int]:
+    """Types that have another layout in the other program, and how many were compared."""
+    wrong, compared = [], 0
+    for name in bare.types():
+        (found,) = bare.layouts(name)
+        stated = whole.layouts(name)
+        # C spells some numbers as Go does, and DWARF leaves out what only the run time refers to.
+        if not stated or name in ("int", "uint"):
+            continue
+        compared += 1
+        if shown(found) not in [shown(one) for one in stated]:
+            wrong.append(f"{name}: {shown(found)} {shown(stated[0])}")
+    return wrong, compared
+
+
+def test_layouts_are_those_of_the_debug_information(
+    twins: tuple[fetchc.Program, fetchc.Program],
+) -> None:
+    wrong, compared = unlike(*twins)
+    assert wrong == []
+    assert compared > 120
+
+
+def test_a_wrong_offset_is_noticed(
+    twins: tuple[fetchc.Program, fetchc.Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, bare = twins
+    monkeypatch.setattr(shapes, "ByteOffset", lambda offset: ByteOffset(offset + 1))
+    again = fetchc.open(bare.path)
+    assert unlike(whole, again)[0]

@@ -1,0 +1,28 @@
+"""Go programs without debug information: each value is what the program printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.live.comparing import compare, counts
+from tests.support.programs import expressions, fixtures
+from tests.support.tracefs import Session, require_uprobes
+
+pytestmark = pytest.mark.live
+
+PROGRAM = "go/stripped"
+
+
+@pytest.mark.parametrize("name", fixtures(PROGRAM))
+def test_every_value_is_what_the_program_printed(name: str) -> None:
+    require_uprobes()
+    with Session() as session:
+        outcome = compare(session, name)
+    assert not outcome.wrong, "\n".join(outcome.wrong)
+    assert outcome.compared >= 75
+
+
+@pytest.mark.parametrize("name", fixtures(PROGRAM))
+def test_no_expression_was_lost(name: str) -> None:
+    told = {function: len(texts) for function, texts in expressions(name).items()}
+    assert told == counts(PROGRAM)
