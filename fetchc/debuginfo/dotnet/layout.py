@@ -76,7 +76,9 @@ class Layouts:
     not known, what holds one is refused (DebugInfoError FC0905).
     """
 
-    __slots__ = ("_busy", "_known", "_modules", "_rules", "_types", "_vector")
+    __slots__ = (
+        "_busy", "_holding", "_known", "_modules", "_ordered", "_rules", "_types", "_vector",
+    )  # fmt: skip
 
     def __init__(
         self, types: ClosedTypes, rules: LayoutRules, hardware_vector: int | None = None
@@ -87,6 +89,8 @@ class Layouts:
         self._known: dict[int, Layout] = {}
         self._modules: dict[int, frozenset[str]] = {}
         self._busy: set[int] = set()
+        self._holding: dict[int, bool] = {}
+        self._ordered: dict[int, bool] = {}
 
     def of(self, number: int) -> Layout:
         """The layout of a class, structure or number."""
@@ -171,10 +175,16 @@ class Layouts:
 
     def holds_references(self, number: int) -> bool:
         """Whether a structure holds a reference to an object, at any depth."""
-        made = self._types.types[self._types.plain(number)]
-        if not isinstance(made, Instance):
-            return made == Code("typedref")
-        return any(self._open(*field).references for field in self._types.fields(number))
+        found = self._holding.get(number)
+        if found is None:
+            made = self._types.types[self._types.plain(number)]
+            if isinstance(made, Instance):
+                fields = self._types.fields(number)
+                found = any(self._open(*field).references for field in fields)
+            else:
+                found = made == Code("typedref")
+            self._holding[number] = found
+        return found
 
     def _is_sequential(self, number: int, listed: list[_Open]) -> bool:
         """Whether sequential layout is stated and heeded."""
@@ -199,6 +209,12 @@ class Layouts:
         return all(self._keeps_order(one.type) for one in listed if one.kind == "structure")
 
     def _keeps_order(self, number: int) -> bool:
+        found = self._ordered.get(number)
+        if found is None:
+            found = self._ordered[number] = self._has_order(number)
+        return found
+
+    def _has_order(self, number: int) -> bool:
         made = self._types.types[self._types.plain(number)]
         if not isinstance(made, Instance):
             return False
