@@ -274,12 +274,21 @@ class Asker:
         self.ask(partial(opened.global_variables, "everything", None))
         self.ask(partial(opened.is_only_inlined, "inlined"))
         self.ask(lambda: list(opened.type_names()))
+        lines = self.ask(opened.code_map)
+        if lines is not None:
+            self.ask(partial(lines.lines, "types.c"))
+            for instance in self.ask(partial(lines.instances, "inlined")) or ():
+                self.ask(partial(lines.variables, instance))
+                self.ask(partial(lines.statement_behind, instance.function, instance.address))
         return self.refused
 
     def function(self, opened: DwarfProgram, function: Function) -> None:
         self.ask(partial(opened.result, function))
         self.ask(partial(opened.body_address, function))
         self.ask(partial(opened.source_line, function))
+        lines = self.ask(opened.code_map)
+        if lines is not None:
+            self.ask(partial(lines.lines_of, function))
         for offset in (0, 8, 20):
             address = Address(function.address + offset)
             for variable in self.ask(partial(opened.variables, function, address)) or ():
@@ -293,6 +302,7 @@ class Asker:
     def walk(self, opened: DwarfProgram, type_id: TypeId) -> None:
         waiting, seen = [type_id], {type_id}
         while waiting and len(seen) < 300:
+            self.ask(partial(opened.passed_by_reference, waiting[-1]))
             completed = self.ask(partial(opened.completed, waiting.pop()))
             found = None if completed is None else self.ask(partial(opened.type, completed))
             parts = [member.type for member in getattr(found, "members", ())]
