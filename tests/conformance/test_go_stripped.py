@@ -120,20 +120,14 @@ def shown(layout: Layout) -> list[object]:
     """Size and members of a layout, with the names of types as both sources spell them."""
 
     def alike(name: str) -> str:
-        # The linker writes the package in front of each field of a structure without a name.
-        return "struct" if "struct {" in name or "interface {" in name else name
+        # The linker writes the package in front of each field of a structure without a name, DWARF
+        # the shape of a type argument, and the run time's own pointers have a type there.
+        if "struct {" in name or "interface {" in name:
+            return "struct"
+        table = ("*internal/abi.ITab", "*runtime.itab", "*internal/abi.Type", "unsafe.Pointer")
+        return "a pointer" if name in table else name.replace("go.shape.", "")
 
-    table = ("*internal/abi.ITab", "*runtime.itab")
-    rows = [
-        (
-            row.name,
-            row.offset,
-            row.size,
-            row.embedded,
-            "itab" if row.type in table else alike(row.type),
-        )
-        for row in layout.rows
-    ]
+    rows = [(row.name, row.offset, row.size, row.embedded, alike(row.type)) for row in layout.rows]
     return [layout.size, layout.kind, rows]
 
 

@@ -31,10 +31,12 @@ TOOLCHAINS = ROOT / ".toolchains"
 GOCODE = TOOLCHAINS / "gopath/usr/share/gocode"
 
 # 1.15: stack calling convention, DWARF 4 in .zdebug_ sections; 1.22: register convention, DWARF 4;
-# 1.27: register convention, DWARF 5. 1.21 leaves parameters without a name out, 1.24 has another
+# 1.27: register convention, DWARF 5. 1.19 has its own table of functions and names generic types
+# otherwise, 1.21 leaves parameters without a name out, 1.24 has another
 # map and another place for the goroutine's number.
 _GO_ROOTS = {
     "1.15": TOOLCHAINS / "go-1.15/usr/lib/go-1.15",
+    "1.19": TOOLCHAINS / "go-1.19/usr/lib/go-1.19",
     "1.21": TOOLCHAINS / "go-1.21.13/go",
     "1.22": TOOLCHAINS / "go-1.22.10/go",
     "1.24": TOOLCHAINS / "go-1.24.11/go",
