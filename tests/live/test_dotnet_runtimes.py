@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.live.traced import trace
-from tests.support.dotnet import NETCORE21, NETCORE31, framework, host, missing
+from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, host, missing
 from tests.support.toolchains import ROOT
 from tests.support.tracefs import require_uprobes
 
@@ -41,7 +41,11 @@ METHODS = {
         ["value.Length", "value[0]", "value[2]", "value"],
     ),
 }
-ENVIRONMENT = ("COMPlus_TieredCompilation=0", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1")
+ENVIRONMENT = (
+    "COMPlus_TieredCompilation=0",  # up to .NET 5
+    "DOTNET_TieredCompilation=0",
+    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1",
+)
 LONGEST = 128  # units of a text that a trace shows
 
 
@@ -68,13 +72,22 @@ def traced(
     if reason := missing(runtime):
         pytest.skip(reason)
     library, function, expressions = METHODS[method]
-    config = program.with_suffix(f".{runtime.name}.json")
-    named = {"name": "Microsoft.NETCore.App", "version": runtime.name}
+    version = "9.0.1" if runtime == NET9 else runtime.name
+    config = program.with_suffix(f".{version}.json")
+    named = {"name": "Microsoft.NETCore.App", "version": version}
     config.write_text(json.dumps({"runtimeOptions": {"framework": named}}))
     mode = "older" if runtime == NETCORE21 else "newer"
     # All of the code stays what it is: without this the runtime replaces some.
     run: list[str | Path] = ["env", *ENVIRONMENT]
-    command = [*run, host(runtime), "exec", "--runtimeconfig", config, program, mode]
+    command = [
+        *run,
+        host(runtime, program.parent),
+        "exec",
+        "--runtimeconfig",
+        config,
+        program,
+        mode,
+    ]
     where = ["-x", framework(runtime, library), "-f", function, "--format", "jsonl"]
     found = trace(capfd, *expressions, *where, "--", *command)
     assert found.status == 0, found.errors
@@ -88,9 +101,12 @@ def shown(value: Any) -> Any:
     return value[:LONGEST] if isinstance(value, str) else value
 
 
+@pytest.mark.parametrize("runtime", [NETCORE31, NET9])
 @pytest.mark.parametrize("method", METHODS)
-def test_values_on_3_1(method: str, program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, told = traced(NETCORE31, program, method, capfd)
+def test_values(
+    method: str, runtime: Path, program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen, told = traced(runtime, program, method, capfd)
     assert len(told) >= 2
     # The runtime itself calls some of them before the program begins.
     behind = seen[-len(told) :]

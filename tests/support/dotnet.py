@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 from tests.support.pewriter import Column, core_tables, image, metadata, native_number
@@ -28,9 +30,40 @@ def framework(folder: Path, name: str = "System.Private.CoreLib") -> str:
     return str(folder / f"{name}.dll")
 
 
-def host(folder: Path) -> str:
-    """The program that runs assemblies on a runtime of PyPI's package."""
-    return str(folder.parents[2] / "dotnet")
+def host(folder: Path, scratch: Path) -> str:
+    """The program that runs assemblies on a runtime; what has to be made for it is in ``scratch``.
+
+    .NET 9 comes inside of another program: its files are linked to where a host looks for them,
+    with the part of that program's list of files that is the framework's.
+    """
+    if folder != NET9:
+        return str(folder.parents[2] / "dotnet")
+    shared = scratch / "dotnet/shared/Microsoft.NETCore.App/9.0.1"
+    program = scratch / "dotnet/dotnet"
+    if program.exists():
+        return str(program)
+    resolver = scratch / "dotnet/host/fxr/9.0.1"
+    for made in (shared, resolver):
+        made.mkdir(parents=True)
+    (resolver / "libhostfxr.so").symlink_to(folder / "libhostfxr.so")
+    listed = json.loads((folder / "azmcp.deps.json").read_text())
+    target = listed["runtimeTarget"]["name"]
+    packs = listed["targets"][target]
+    name = next(one for one in packs if one.startswith("runtimepack.Microsoft.NETCore.App."))
+    plain = name.removeprefix("runtimepack.")
+    for kind in ("runtime", "native"):
+        for file in packs[name][kind]:
+            (shared / Path(file).name).symlink_to(folder / Path(file).name)
+    about = {"type": "package", "serviceable": True, "sha512": ""}
+    cut = {
+        "runtimeTarget": {"name": target, "signature": ""},
+        "compilationOptions": {},
+        "targets": {target: {plain: packs[name]}},
+        "libraries": {plain: about},
+    }
+    (shared / "Microsoft.NETCore.App.deps.json").write_text(json.dumps(cut))
+    shutil.copy(NETCORE31.parents[2] / "dotnet", program)
+    return str(program)
 
 
 def core_image() -> bytes:

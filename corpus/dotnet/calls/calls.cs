@@ -1,7 +1,9 @@
 // Calls methods of the class library, and prints for each what a trace of it has to show: the
-// method's short name and its values, as JSON.
+// method's short name and its values, as JSON. Those that a compiler would put into their caller are
+// called through a delegate or by reflection.
 using System;
 using System.Collections.Generic;
+using System.Reflection;
 using System.Text;
 
 public class Calls {
@@ -34,10 +36,11 @@ public class Calls {
                 String.IsNullOrWhiteSpace(text);
             }
         }
+        ConstructorInfo constructor = typeof(Uri).GetConstructor(new[] { typeof(string) });
         for (int i = 0; i < 4; i++) {
             string address = "http://example.com/" + new string('p', i);
             Told("Uri", Quoted(address));
-            new Uri(address);
+            constructor.Invoke(new object[] { address });
         }
         if (!newer)
             return 0;
@@ -49,9 +52,10 @@ public class Calls {
             Convert.ToBase64String(bytes);
         }
         var numbers = new List<int> { 10, -20, 30, 40 };
+        Action<int> remove = numbers.RemoveAt;
         for (int i = 3; i >= 1; i--) {
             Told("RemoveAt", numbers.Count + ", " + i + ", [" + String.Join(", ", numbers) + "]");
-            numbers.RemoveAt(i);
+            remove(i);
         }
         var left = new Guid("00112233-4455-6677-8899-aabbccddeeff");
         for (int i = 0; i < 3; i++) {
@@ -61,10 +65,11 @@ public class Calls {
             left.CompareTo(right);
         }
         string[] parts = { "one", null, "thr\u00e9e" };
+        Func<string, string[], string> join = String.Join;
         for (int i = 0; i < 2; i++) {
             Told("Join", parts.Length + ", " + Quoted(parts[0]) + ", " + Quoted(parts[2])
                 + ", [" + Quoted(parts[0]) + ", null, " + Quoted(parts[2]) + "]");
-            String.Join("|", parts);
+            join("|", parts);
         }
         object[] boxes = { 7, -8, 9 };
         var integers = new[] { 1, 7, -8 };
