@@ -14,6 +14,7 @@ from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Function, Variable
 from fetchc.program.places import Absent
 from fetchc.program.types import DeclaredType, FloatType, IntType
+from fetchc.target.load import table
 from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
 TYPE_CHECKING = False
@@ -105,13 +106,17 @@ class BtfProgram:
         """Declared parameters in order."""
         assert function.die is not None
         words = self._prototype(function).words
+        users = table("kernel/user")["parameters"].get(function.name, ())
         found = []
         for at in range(0, len(words), 2):
             if not words[at] and not words[at + 1]:
                 break  # the three dots
             own = DieOffset(function.die << 16 | at)  # tells it from the others
             name = self._btf.text(words[at])
-            found.append(Variable(name, TypeId(words[at + 1]), "parameter", own, 0))
+            target = TypeId(words[at + 1])
+            if name in users:
+                target = self._types.of_user(target)
+            found.append(Variable(name, target, "parameter", own, 0))
         return tuple(found)
 
     def _prototype(self, function: Function) -> Entry:

@@ -25,11 +25,12 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
+from fetchc.target.load import table
 from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from fetchc.debuginfo.btf.reader import Btf, Entry
     from fetchc.program.types import Type
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AGGREGATES", "BtfTypes"]
 
+USER = "__user"
 SIGNED, BOOL = 1, 4  # encoding of INT
 CHARACTERS = ("char", "signed char", "unsigned char")
 TRANSPARENT = frozenset({"TYPEDEF", "CONST", "VOLATILE", "RESTRICT", "TYPE_TAG"})
@@ -79,6 +81,14 @@ class BtfTypes:
             known = self._ids[made] = TypeId(-len(self._made))
         return known
 
+    def of_user(self, number: int) -> TypeId:
+        """The pointer type ``number`` with the program's memory behind it; itself if it is none."""
+        bare = self.bare(number)
+        if bare is None or bare.kind != "PTR" or self.btf.kind(bare.value) == "TYPE_TAG":
+            return TypeId(number)
+        target = self.intern(QualifiedType(USER, TypeId(bare.value)))
+        return self.intern(PointerType("", ByteSize(self.word_bytes), target))
+
     def bare(self, number: int) -> Entry | None:
         """The entry behind typedefs, qualifiers and tags; None for void."""
         for _ in range(DEEPEST):
@@ -109,8 +119,10 @@ class BtfTypes:
                     return None
         raise DebugInfoError("FC0904", self.btf.path, "an array of itself", ".BTF")
 
-    def member(self, name: int, target: int, place: int, flag: bool) -> Member:
-        """A member of a structure from its three words."""
+    def member(
+        self, name: int, target: int, place: int, flag: bool, users: Collection[str] = ()
+    ) -> Member:
+        """A member of a structure from its three words; ``users`` lead to the program's memory."""
         width, bit = (place >> 24, place & 0xFFFFFF) if flag else (0, place)
         bare = self.bare(target)
         if not width and bare is not None and bare.kind == "INT":
@@ -120,6 +132,8 @@ class BtfTypes:
                 width, bit = encoding & 0xFF, bit + (encoding >> 16 & 0xFF)
         text = self.btf.text(name)
         embedded = not text and bare is not None and bare.kind in AGGREGATES
+        if text in users:
+            target = self.of_user(target)
         bits = BitField(BitOffset(bit), BitSize(width)) if width else None
         if bits is None and bit % 8:
             what = f"the member `{text}` begins inside a byte, at bit {bit}"
@@ -151,13 +165,14 @@ def _array(types: BtfTypes, entry: Entry) -> Type:
 
 def _aggregate(types: BtfTypes, entry: Entry) -> Type:
     words = entry.words
+    name = types.btf.text(entry.name)
+    users = table("kernel/user")["members"].get(name, ())
     members = tuple(
         [
-            types.member(words[at], words[at + 1], words[at + 2], entry.flag)
+            types.member(words[at], words[at + 1], words[at + 2], entry.flag, users)
             for at in range(0, 3 * entry.count, 3)
         ]
     )
-    name = types.btf.text(entry.name)
     return StructType(name, AGGREGATES[entry.kind], ByteSize(entry.value), members)
 
 
