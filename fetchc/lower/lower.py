@@ -75,6 +75,8 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
             return wholes.words_of(checker, node, made)
         case StructType() if whole:
             return _leaves(checker, node, made)
+        case SequenceType(name=name, size=size, members=members) if whole and size is not None:
+            return _leaves(checker, node, StructType(name, "class", size, members))
         case FunctionType():
             raise reject(
                 "FC0310", "a function is not a value that can be fetched", node.span, "a function"

@@ -129,7 +129,7 @@ def units(checker: Checker, node: Typed) -> tuple[Typed, SequenceType] | None:
 
 def utf_16(checker: Checker, node: Typed, made: SequenceType, whole: bool) -> tuple[Lowered, ...]:
     """A text of UTF-16 units: as many as an argument holds, with their number where wanted."""
-    found = memory_of(checker, part(node, made.elements, node.span), "a text")
+    found = memory_of(checker, indices.element(checker, node, 0, node.span, node.span), "a text")
     address = load_word(checker.site, found, node.span)
     if not whole:
         checker.warnings.append(

@@ -61,8 +61,9 @@ class ArrayPlaces(Record):
 class Runtime(Record):
     """One version of a runtime. ``fields`` is the offset of an object's first field.
 
-    ``sequences``: of types that hold counted elements, the member of the count and that of the
-    elements. ``properties``: of types, properties and the members behind them.
+    ``sequences``: of types that hold counted elements, the field of the count and the names that
+    the one of the elements may have. ``properties``: of types, properties and the members behind
+    them.
     """
 
     name: str
@@ -71,7 +72,7 @@ class Runtime(Record):
     string: StringPlaces
     array: ArrayPlaces
     layout: LayoutRules
-    sequences: Mapping[str, tuple[str, str]]
+    sequences: Mapping[str, tuple[str, ...]]
     properties: Mapping[str, Mapping[str, str]]
 
 
@@ -97,6 +98,6 @@ def runtime(name: str, version: tuple[int, int]) -> Runtime:
             array.get("elements_per_dimension", 0),
         ),
         layout=LayoutRules(**rules, vector_bytes=raw.get("vector_bytes", {})),
-        sequences={kind: (count, items) for kind, (count, items) in raw["sequences"].items()},
+        sequences={kind: tuple(names) for kind, names in raw["sequences"].items()},
         properties=raw["properties"],
     )

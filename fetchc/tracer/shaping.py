@@ -197,7 +197,8 @@ class Shaper:
         return Bytes(field, limits.text, "text", at, length, None, guards)
 
     def _units(self, node: Typed, made: SequenceType, limits: Limits) -> Bytes:
-        found = where(self._checker.site, part(node, made.elements, node.span))
+        unit = indices.element(self._checker, node, 0, node.span, node.span)
+        found = where(self._checker.site, unit)
         assert isinstance(found, Memory)
         start = load_word(self._checker.site, found, node.span)
         assert isinstance(start, Deref)

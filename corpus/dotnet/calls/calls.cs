@@ -71,6 +71,11 @@ public class Calls {
                 + ", [" + Quoted(parts[0]) + ", null, " + Quoted(parts[2]) + "]");
             join("|", parts);
         }
+        for (int i = 0; i < 3; i++) {
+            string number = (1200 * (i + 1)).ToString();
+            Told("TryParse", Quoted(number) + ", 4, [" + (int)number[0] + ", " + (int)number[1] + "]");
+            int.Parse(number);
+        }
         object[] boxes = { 7, -8, 9 };
         var integers = new[] { 1, 7, -8 };
         for (int i = 0; i < 3; i++) {

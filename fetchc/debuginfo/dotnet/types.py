@@ -150,9 +150,12 @@ class DotnetTypes:
         if known is not None:
             by_field = dict(zip(layout.fields, members[-len(layout.fields) :], strict=True))
             named = {field.name: member for field, member in by_field.items()}
-            count, items = (named.get(one) for one in known)
+            count = named.get(known[0])
+            items = next((named[one] for one in known[1:] if one in named), None)
             if count is not None and items is not None:
-                return SequenceType(shown, size, tuple(members), count, items, value=value)
+                (element,) = self.closed.instance(number).arguments
+                text = value and self.closed.types[element] == Code("char")
+                return SequenceType(shown, size, tuple(members), count, items, text, value)
         members.sort(key=lambda member: member.offset)  # the runtime sorts fields by their size
         return StructType(shown, "struct" if value else "class", size, tuple(members))
 
