@@ -75,16 +75,9 @@ class Descriptors:
     """
 
     __slots__ = (
-        "_facts",
-        "_known",
-        "_minor",
-        "_swiss",
-        "end",
-        "memory",
-        "module",
-        "short_lengths",
-        "start",
-    )
+        "_facts", "_known", "_left", "_minor", "_swiss", "end", "memory", "module",
+        "short_lengths", "start",
+    )  # fmt: skip
 
     def __init__(self, memory: Memory, module: Module, version: GoVersion) -> None:
         self.memory, self.module = memory, module
@@ -94,6 +87,7 @@ class Descriptors:
         self._facts = table("runtime/go/program")["descriptors"]
         self.short_lengths = self._minor < self._facts["variable_name_lengths"]
         self._known: dict[int, Descriptor] = {}
+        self._left = 2 * (self.end - self.start)
 
     def error(self, what: str, address: int) -> DebugInfoError:
         """A located FC0904 for ``raise``."""
@@ -213,6 +207,12 @@ class Descriptors:
             variadic, fields, tuple(related), size_here,
         )  # fmt: skip
 
+    def _spend(self, size: int, address: int) -> None:
+        # No two types share their lists: so what is read of them is bounded by where all are.
+        self._left -= size
+        if self._left < 0:
+            raise self.error("more members than there is room for", address)
+
     def _offset(self, address: int) -> int:
         value = self.memory.number(address, 4, LABEL)
         if value >= self.end - self.start:
@@ -262,6 +262,7 @@ class Descriptors:
             variadic, outputs = bool(outputs & 0x8000), outputs & 0x7FFF
             if inputs + outputs > _MOST_PARAMETERS:
                 raise self.error(f"a function of {inputs + outputs} parameters", address)
+            self._spend((inputs + outputs) * memory.word_bytes, address)
             return memory.words(behind, inputs + outputs, LABEL), inputs, variadic
         return (), 0, False
 
@@ -272,6 +273,7 @@ class Descriptors:
             raise self.error(f"a structure of {count} fields", own)
         in_name = self._minor >= self._facts["embedded_in_name"]
         found = []
+        self._spend(3 * count * word, own)
         raw = memory.words(start, 3 * count, LABEL) if count else ()
         for index in range(count):
             name, type_at, offset = raw[3 * index : 3 * index + 3]

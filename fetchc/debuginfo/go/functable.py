@@ -46,8 +46,8 @@ class FunctionTable:
     """The table of one program. ``format`` is the first minor version of Go that writes it so."""
 
     __slots__ = (
-        "_entries", "_entry_bytes", "_names", "_numbers", "_rows", "_text", "address", "count",
-        "format", "functions", "memory", "names", "pairs", "quantum", "window",
+        "_by_name", "_entries", "_entry_bytes", "_names", "_numbers", "_rows", "_text", "address",
+        "count", "format", "functions", "memory", "names", "pairs", "quantum", "window",
     )  # fmt: skip
 
     def __init__(self, memory: Memory, address: Address) -> None:
@@ -81,6 +81,7 @@ class FunctionTable:
         self._entries: tuple[int, ...] = ()
         self._rows: tuple[int, ...] = ()
         self._names: dict[str, tuple[Row, ...]] = {}
+        self._by_name: dict[int, list[int]] = {}
 
     def _header(self, index: int) -> int:
         return self.memory.word(self.address + _HEADER + index * self.memory.word_bytes, LABEL)
@@ -144,28 +145,27 @@ class FunctionTable:
         return found
 
     def _find(self, name: str) -> Iterator[Row]:
-        # The name's bytes, then rows that refer to them: no row is read that is not it.
-        from bisect import bisect_left
-
+        # The name's bytes, then the rows that refer to them.
         needle = name.encode("utf-8", "surrogateescape") + b"\0"
         if not name or b"\0" in needle[:-1]:
             return
-        self._load()
+        rows = self._rows_by_name()
         for at in self.window.find_all(needle):
-            if at < self.names:
-                continue
-            wanted = self.memory.packed(at - self.names, 4)
-            for place in self.window.find_all(wanted):
-                row = place - self._entry_bytes
-                if row < self.functions:
-                    continue
-                entry = self._entry(row)
-                index = bisect_left(self._entries, entry)
-                if (entry, row) == self._pair(index):
-                    yield self._row(entry, row)
+            for index in rows.get(at - self.names, ()):
+                yield self._row(self._entries[index], self._rows[index])
 
-    def _pair(self, index: int) -> tuple[int, int]:
-        return (self._entries[index], self._rows[index]) if index < self.count else (0, 0)
+    def _rows_by_name(self) -> dict[int, list[int]]:
+        # Offset of a name to the rows that have it, by their index.
+        if not self._by_name:
+            self._load()
+            one = Struct(f"{self.memory.order}I")
+            raw, behind = self.window.upto(), self._entry_bytes
+            last = self.window.size - behind - one.size
+            for index, row in enumerate(self._rows):
+                if row > last:
+                    raise self.window.error("a function's row past the end", self.pairs)
+                self._by_name.setdefault(one.unpack_from(raw, row + behind)[0], []).append(index)
+        return self._by_name
 
     def _entry(self, row: int) -> int:
         if self.format >= 18:
@@ -188,6 +188,9 @@ class FunctionTable:
         return text.decode("utf-8", "surrogateescape")
 
     def _row(self, entry: int, row: int) -> Row:
+        # Each address is there twice.
+        if self._entry(row) != entry:
+            raise self.window.error(f"a row that is not that of {entry:#x}", row)
         return Row(self._name(row), Address(entry), row)
 
     def fields(self, row: Row) -> Cursor:
