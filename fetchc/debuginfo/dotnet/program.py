@@ -40,6 +40,7 @@ __all__ = ["CONTEXT", "DotnetProgram"]
 
 LANGUAGE = "dotnet"
 CONTEXT = "<type arguments>"  # the name of the hidden parameter of shared generic code
+WIDE = ("x86_64", "aarch64")  # whose layouts are those of targets/runtime/dotnet
 PRODUCERS = {"coreclr": ".NET", "mono": "Mono"}
 CURES = {
     "IL": "compile it ahead of time: `dotnet publish -r linux-x64 -p:PublishReadyToRun=true`",
@@ -102,6 +103,9 @@ class DotnetProgram:
     @property
     def _types(self) -> DotnetTypes:
         if self._typed is None:
+            if self.architecture not in WIDE:
+                what = f"layouts of .NET for `{self.architecture or 'this machine'}` are not known"
+                raise DebugInfoError("FC0905", self.path, what)
             mono = self._mono is not None
             folders = folders_of(self._image_path, self._references, mono)
             references = References(self._assembly, folders, self._bundle, mono)

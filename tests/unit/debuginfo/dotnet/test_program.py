@@ -149,3 +149,15 @@ def test_compile_through_the_library() -> None:
     assert [one.code for one in probe.warnings] == ["FC0618"]
     with pytest.raises(CompileError):
         fetchc.open(str(SAMPLE)).probe("Server.Move", returns=True, kernel=KERNEL)
+
+
+def test_machines_of_32_bits_are_refused(tmp_path: Path) -> None:
+    for name in ("sample.dll", "System.Private.CoreLib.dll"):
+        raw = bytearray((SAMPLE.parent / name).read_bytes())
+        at = raw.index(b"PE\0\0") + 4
+        raw[at : at + 2] = (0x1C4 ^ 0x7B79).to_bytes(2, "little")  # 32-bit Arm, Linux
+        (tmp_path / name).write_bytes(raw)
+    program = DotnetProgram(str(tmp_path / "sample.dll"))
+    assert program.architecture == "arm"
+    with pytest.raises(DebugInfoError, match=r"layouts of \.NET for `arm` are not known"):
+        program.types_named("Request", None)
