@@ -17,9 +17,9 @@ from fetchc.debuginfo.dwarf.frame import row
 from fetchc.debuginfo.elf import Elf
 from fetchc.program.places import Absent, FrameRelative, Indirect, InMemory, InRegister
 from fetchc.units import Address, ByteOffset, DwarfRegister
+from tests.support.programs import described
 
-CORPUS = Path(__file__).parents[2] / "corpus"
-FIXTURES = sorted(CORPUS.glob("*/*/bin/*"))
+FIXTURES = described()
 
 SOURCE = """
 int deep(int n, char *p) { char b[n + 1]; b[0] = *p; return n ? deep(n - 1, b) + b[n / 2] : 0; }

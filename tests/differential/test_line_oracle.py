@@ -16,9 +16,10 @@ from fetchc.debuginfo.dwarf.line import LineRow, file_name, rows
 from fetchc.debuginfo.dwarf.units import Unit
 from fetchc.debuginfo.elf import Elf
 from fetchc.units import Address
-from tests.support.toolchains import ROOT, require
+from tests.support.programs import described
+from tests.support.toolchains import require
 
-FIXTURES = sorted((ROOT / "corpus").glob("*/*/bin/*"))
+FIXTURES = described()
 FLAVOURS = [
     ("gcc", "-O2", "-gdwarf-2", "-gstrict-dwarf"),
     ("gcc", "-O0", "-gdwarf-3"),

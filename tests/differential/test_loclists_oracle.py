@@ -24,9 +24,10 @@ from fetchc.debuginfo.dwarf.operations import operation_name, operations
 from fetchc.debuginfo.elf import Elf
 from fetchc.program.places import Absent, Place
 from fetchc.units import Address, DieOffset
-from tests.support.toolchains import ROOT, require
+from tests.support.programs import described
+from tests.support.toolchains import require
 
-FIXTURES = sorted((ROOT / "corpus").glob("*/*/bin/*"))
+FIXTURES = described()
 LOCATION = 0x02
 FRAME_BASE = 0x40
 ATTRIBUTES = {"DW_AT_location": LOCATION, "DW_AT_frame_base": FRAME_BASE}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.support.toolchains import ROOT
 
-__all__ = ["CORPUS", "Call", "Value", "calls", "expressions", "fixture", "fixtures"]
+__all__ = ["CORPUS", "Call", "Value", "calls", "described", "expressions", "fixture", "fixtures"]
 
 CORPUS = ROOT / "corpus"
 
@@ -44,6 +44,16 @@ def fixture(name: str) -> Path:
 def fixtures(program: str) -> list[str]:
     """Names of all fixtures of a program, such as ``c/layouts``, in order."""
     return sorted(f"{program}/{path.name}" for path in (CORPUS / program / "bin").iterdir())
+
+
+def described() -> list[Path]:
+    """All fixtures of the corpus that are ELF files with DWARF, in order."""
+    found = []
+    for path in sorted(CORPUS.glob("*/*/bin/*")):
+        content = path.read_bytes() if path.is_file() else b""
+        if content.startswith(b"\x7fELF") and b"debug_info\0" in content:
+            found.append(path)
+    return found
 
 
 def calls(output: str) -> list[Call]:

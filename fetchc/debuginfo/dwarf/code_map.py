@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fetchc.debuginfo.dwarf.info import DebugInfo
-    from fetchc.debuginfo.dwarf.line import LineRow
+    from fetchc.debuginfo.dwarf.line import RawRow
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.debuginfo.elf import Elf
     from fetchc.program.model import Function, Variable
@@ -66,7 +66,7 @@ class CodeMap:
                 if _words(path)[-len(wanted) :] == wanted
             }
             if names:
-                self._gather(line.rows(self._info, unit), names, found)
+                self._gather(line.raw_rows(self._info, unit), names, found)
         return {path: _sorted(lines) for path, lines in found.items()}
 
     def lines_of(self, function: Function) -> tuple[str, Lines] | None:
@@ -92,8 +92,8 @@ class CodeMap:
         ranges = self._info.ranges(die)
         rows = (
             row
-            for row in line.rows(self._info, die.unit)
-            if row.end_sequence or any(start <= row.address < end for start, end in ranges)
+            for row in line.raw_rows(self._info, die.unit)
+            if row[5] or any(start <= row[0] < end for start, end in ranges)
         )
         found: dict[str, dict[int, dict[Address, None]]] = {}
         self._gather(rows, names, found)
@@ -101,21 +101,26 @@ class CodeMap:
 
     def _gather(
         self,
-        rows: Iterable[LineRow],
+        rows: Iterable[RawRow],
         names: dict[int, str],
         found: dict[str, dict[int, dict[Address, None]]],
     ) -> None:
         # Rows of one line in a row are one visit of it; line 0 is nobody's and ends none.
-        visited: tuple[str, int] | None = None
-        for row in rows:
-            path = names.get(row.file)
-            at = None if path is None or row.end_sequence else (path, row.line)
-            if at is not None and at != visited and row.is_stmt and row.line:
-                if self._elf.is_code(row.address):
-                    found.setdefault(at[0], {}).setdefault(at[1], {})[row.address] = None
-                visited = at
-            elif at != visited and (row.line or row.end_sequence):
-                visited = None
+        path: str | None = None
+        last, visited = 0, False  # the line of the last row, and whether its visit has begun
+        for address, file, number, is_stmt, _, end in rows:
+            if file not in names or end:
+                if number or end:
+                    path = None
+                continue
+            if not number:
+                continue
+            if number != last or path != names[file]:
+                path, last, visited = names[file], number, False
+            if is_stmt and not visited:
+                visited = True
+                if self._elf.is_code(Address(address)):
+                    found.setdefault(path, {}).setdefault(number, {})[Address(address)] = None
 
     def statement_behind(self, function: Function, address: Address) -> Address | None:
         """The first statement of ``function`` behind ``address``; None where there is none."""

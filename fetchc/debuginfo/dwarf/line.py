@@ -19,6 +19,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_FORM_strp,
     DW_FORM_udata,
 )
+from fetchc.debuginfo.dwarf.forms import DAMAGED, read_uleb
 from fetchc.diag.errors import DebugInfoError
 from fetchc.record import Record
 from fetchc.units import Address
@@ -26,12 +27,15 @@ from fetchc.units import Address
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     from fetchc.debuginfo.dwarf.cursor import Cursor
     from fetchc.debuginfo.dwarf.info import DebugInfo
     from fetchc.debuginfo.dwarf.units import Unit
 
-__all__ = ["LineRow", "file_name", "file_names", "rows"]
+    RawRow = tuple[int, int, int, bool, bool, bool]
+
+__all__ = ["LineRow", "file_name", "file_names", "raw_rows", "rows"]
 
 DW_LNCT_path = 0x1
 DW_LNCT_directory_index = 0x2
@@ -135,6 +139,12 @@ def rows(info: DebugInfo, unit: Unit) -> Iterator[LineRow]:
     Raises DebugInfoError FC0904 where the program is malformed, FC0905 for machines with
     several operations an instruction (VLIW).
     """
+    for address, file, line, is_stmt, prologue_end, end in raw_rows(info, unit):
+        yield LineRow(Address(address), file, line, is_stmt, prologue_end, end)
+
+
+def raw_rows(info: DebugInfo, unit: Unit) -> Iterator[RawRow]:
+    """What :func:`rows` gives, each row as a tuple of a :class:`LineRow`'s fields: much faster."""
     cursor = _open(info, unit)
     if cursor is None:
         return
@@ -283,55 +293,77 @@ def _text(info: DebugInfo, cursor: Cursor, name: _Name) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def _run(cursor: Cursor, header: _Header, largest: int) -> Iterator[LineRow]:
+def _run(cursor: Cursor, header: _Header, largest: int) -> Iterator[RawRow]:
     # The state machine of DWARF 5, section 6.2.2, without the registers that nobody asks for.
+    # On plain bytes: a line that is in every unit runs all programs of a file.
     known = min(header.opcode_base - 1, len(_OPERANDS))
     if header.operand_counts[:known] != _OPERANDS[:known]:
         raise cursor.error("line number opcodes with other operands than the standard's")
     if header.line_range == 0:
         raise cursor.error("a line table whose special opcodes cover no lines")
     step, line_base, line_range = header.minimum_length, header.line_base, header.line_range
-    constant_advance = step * ((255 - header.opcode_base) // line_range)
+    opcode_base, counts = header.opcode_base, header.operand_counts
+    constant_advance = step * ((255 - opcode_base) // line_range)
+    order: Literal["little", "big"] = "little" if cursor.little else "big"
+    data = bytes(cursor.take(header.end - header.start))
+    size, at = len(data), 0
     address, file, line = 0, 1, 1
     is_stmt, prologue_end = header.default_is_stmt, False
-    while not cursor.at_end():
-        opcode = cursor.u8()
-        if opcode >= header.opcode_base:
-            special = opcode - header.opcode_base
-            address = (address + step * (special // line_range)) & largest
-            line += line_base + special % line_range
-            yield LineRow(Address(address), file, line, is_stmt, prologue_end, False)
-            prologue_end = False
-        elif opcode == 0:
-            size = cursor.uleb()
-            behind = cursor.offset + size
-            extended = cursor.u8() if size else 0
-            if extended == DW_LNE_end_sequence:
-                yield LineRow(Address(address), file, line, is_stmt, False, True)
-                address, file, line = 0, 1, 1
-                is_stmt, prologue_end = header.default_is_stmt, False
-            elif extended == DW_LNE_set_address:
-                address = cursor.unsigned(size - 1) & largest
-            cursor.skip(behind - cursor.offset)
-        elif opcode == DW_LNS_copy:
-            yield LineRow(Address(address), file, line, is_stmt, prologue_end, False)
-            prologue_end = False
-        elif opcode == DW_LNS_advance_pc:
-            address = (address + step * cursor.uleb()) & largest
-        elif opcode == DW_LNS_advance_line:
-            line += cursor.sleb()
-        elif opcode == DW_LNS_set_file:
-            file = cursor.uleb()
-        elif opcode == DW_LNS_negate_stmt:
-            is_stmt = not is_stmt
-        elif opcode == DW_LNS_const_add_pc:
-            address = (address + constant_advance) & largest
-        elif opcode == DW_LNS_fixed_advance_pc:
-            address = (address + cursor.u16()) & largest
-        elif opcode == DW_LNS_set_prologue_end:
-            prologue_end = True
-        else:
-            # set_column, set_basic_block, set_epilogue_begin, set_isa, or unknown: the header
-            # says how many numbers to leave out.
-            for _ in range(header.operand_counts[opcode - 1]):
-                cursor.uleb()
+    try:
+        while at < size:
+            opcode = data[at]
+            at += 1
+            if opcode >= opcode_base:
+                special = opcode - opcode_base
+                address = (address + step * (special // line_range)) & largest
+                line += line_base + special % line_range
+                yield address, file, line, is_stmt, prologue_end, False
+                prologue_end = False
+            elif opcode == 0:
+                length, at = read_uleb(data, at)
+                behind = at + length
+                if behind > size:
+                    raise cursor.error("truncated operation of a line table", header.start + at)
+                extended = data[at] if length else 0
+                if extended == DW_LNE_end_sequence:
+                    yield address, file, line, is_stmt, False, True
+                    address, file, line = 0, 1, 1
+                    is_stmt, prologue_end = header.default_is_stmt, False
+                elif extended == DW_LNE_set_address:
+                    address = int.from_bytes(data[at + 1 : behind], order) & largest
+                at = behind
+            elif opcode == DW_LNS_copy:
+                yield address, file, line, is_stmt, prologue_end, False
+                prologue_end = False
+            elif opcode == DW_LNS_advance_pc:
+                number, at = read_uleb(data, at)
+                address = (address + step * number) & largest
+            elif opcode == DW_LNS_advance_line:
+                start = at
+                number, at = read_uleb(data, at)
+                if data[at - 1] & 0x40:
+                    number -= 1 << 7 * (at - start)
+                line += number
+            elif opcode == DW_LNS_set_file:
+                file, at = read_uleb(data, at)
+            elif opcode == DW_LNS_negate_stmt:
+                is_stmt = not is_stmt
+            elif opcode == DW_LNS_const_add_pc:
+                address = (address + constant_advance) & largest
+            elif opcode == DW_LNS_fixed_advance_pc:
+                if at + 2 > size:
+                    raise cursor.error("truncated 2-byte number", header.start + at)
+                address = (address + int.from_bytes(data[at : at + 2], order)) & largest
+                at += 2
+            elif opcode == DW_LNS_set_prologue_end:
+                prologue_end = True
+            else:
+                # set_column, set_basic_block, set_epilogue_begin, set_isa, or unknown: the header
+                # says how many numbers to leave out.
+                for _ in range(counts[opcode - 1]):
+                    while data[at] > 0x7F:
+                        at += 1
+                    at += 1
+    except DAMAGED as damage:
+        what = f"a line table that cannot be read: {damage}"
+        raise cursor.error(what, header.start + min(at, size)) from None
