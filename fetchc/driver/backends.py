@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from fetchc.diag.errors import reject
 from fetchc.emit.formats import Event, Item
 from fetchc.emit.names import event_name, group_name
 from fetchc.units import Address
@@ -30,6 +31,12 @@ def event(
 ) -> Event:
     """The event of one probed address; without ``group`` and ``name``, those of a definition."""
     site = found.site
+    if program.in_kernel:
+        raise reject(
+            "FC0514",
+            "formats for other tools are of programs, and this is a function of the kernel",
+            help="use `--format probe`, whose line goes into `kprobe_events`",
+        )
     function = site.function
     offset = program.file_offset(site.address)
     counted = site.static is not None and site.static.semaphore is not None
@@ -50,4 +57,10 @@ def event(
             for each in named
         ),
         counted,
+        _is_elf(program.path),
     )
+
+
+def _is_elf(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"

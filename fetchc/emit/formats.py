@@ -52,6 +52,7 @@ class Event(Record):
     ``address`` is the probed instruction's as the file states it, ``offset`` where it is in the
     file. ``start``: it is the first of a function that has a symbol. ``ambiguous``: ``offset``,
     taken for an address, is one of the file too. ``machine`` is a key of targets/arch.
+    ``elf``: the file is of that format, whose addresses tools can tell from offsets.
     ``counted``: the program passes the probe by unless a counter of its memory is raised.
     """
 
@@ -68,6 +69,7 @@ class Event(Record):
     kernel: Kernel
     items: tuple[Item, ...]
     counted: bool = False
+    elf: bool = True
 
 
 class Written(Record):

@@ -66,6 +66,12 @@ def _probe(event: Event) -> str:
             f"the format `bpftrace` does not know the registers of {event.machine}",
             help="use `--format probe`",
         )
+    if not event.elf:
+        raise reject(
+            "FC0514",
+            f"bpftrace probes ELF files only, and `{event.path}` is none",
+            help="use `--format probe`, or `fetchc trace`",
+        )
     if unwritable := _UNWRITABLE.search(event.path):
         raise reject(
             "FC0510",
