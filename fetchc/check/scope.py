@@ -215,7 +215,7 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
                 hint = f"probe the function's entry: leave out `{option}`"
             elif first is not None:
                 hint = f"probe there: `--at +{first:#x}`"
-        elif place.code == "FC0401":
+        elif place.code == "FC0401" and not site.program.in_kernel:
             notes = ("the compiler gives it no place anywhere in the function: optimised out",)
     why = site.architecture.in_words(place.reason)
     return reject(

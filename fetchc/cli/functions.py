@@ -48,4 +48,5 @@ def _long(options: Options, output: Output, rows: list[dict[str, object]]) -> No
         return
     for row in rows:
         source = f"  {row['source']}" if row["source"] else ""
-        output.line(f"{row['address']:#018x}  {row['signature']}{source}")
+        address = "" if row["address"] is None else f"{row['address']:#018x}  "
+        output.line(f"{address}{row['signature']}{source}")

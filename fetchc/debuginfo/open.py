@@ -54,6 +54,10 @@ def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
 
 
 def _without_debug_info(program: DwarfProgram) -> Program:
+    if program.in_kernel:
+        from fetchc.debuginfo.btf.open import open_file
+
+        return open_file(program.path, program.architecture) or program
     # Go's run time knows a program's functions and types, whatever the linker left out.
     from fetchc.debuginfo.go.stripped import stripped_go
 

@@ -15,7 +15,7 @@ from fetchc.debuginfo.dwarf.types import TypeTable
 from fetchc.debuginfo.elf import Elf
 from fetchc.debuginfo.symbols import STT_GNU_IFUNC
 from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import FrameRelative, Indirect, Pieces
+from fetchc.program.places import Absent, AtAddress, FrameRelative, Indirect, Pieces
 from fetchc.program.types import DeclaredType
 from fetchc.units import Address, DieOffset
 
@@ -47,6 +47,8 @@ ARCHITECTURES = {
 }
 # Source: cmd/link of Go 1.15 to 1.27; an externally linked PIE lacks the last one.
 GO_SECTIONS = (".go.buildinfo", ".note.go.buildid", ".gopclntab")
+# What the kernel exports to modules: no program has it. Source: include/asm-generic/vmlinux.lds.h.
+KERNEL_SECTION = "__ksymtab"
 CACHED_ANSWERS = 4096  # of each kind, in one process that compiles many expressions
 RELOCATABLE = 1  # ET_REL
 GET_DEBUG_INFO = "install the program's debug package, or build it with -g"
@@ -97,7 +99,7 @@ class DwarfProgram:
         self.little_endian: bool = elf.little_endian
         self.machine_flags: int = elf.flags
         self.build_id: str | None = elf.build_id()
-        self.in_kernel = False
+        self.in_kernel = elf.section_address(KERNEL_SECTION) is not None
 
     @property
     def has_debug_info(self) -> bool:
@@ -223,6 +225,9 @@ class DwarfProgram:
         die = self._info.die(variable.die)
         around = self._around(variable, function)
         place = loclists.place_at(self._info, die, around, address)
+        if self.in_kernel and isinstance(place, AtAddress):
+            why = "the kernel is at another address after each boot, and has no load bias to add"
+            return Absent("FC0401", why)
         if not _frame_relative(place):
             return place
         from fetchc.debuginfo.dwarf.frame import cfa_at

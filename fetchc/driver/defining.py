@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.diag.errors import CompileError
+from fetchc.diag.errors import CompileError, reject
 from fetchc.emit.definition import definition, verify_event
 from fetchc.emit.names import event_name, group_name
 from fetchc.ir.notation import body
@@ -48,5 +48,9 @@ def _probed(site: Site) -> tuple[str, FileOffset]:
     """The file and the offset in it; of the kernel, the function and the offset into that."""
     if not site.program.in_kernel:
         return os.path.abspath(site.program.path), site.program.file_offset(site.address)
-    assert site.function is not None
+    if site.function is None:
+        raise reject(
+            "FC0206",
+            f"a probe of the kernel names its function, and none is known at {site.address:#x}",
+        )
     return site.function.symbol, FileOffset(site.address - site.function.address)

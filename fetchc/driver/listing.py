@@ -64,7 +64,7 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
     return static + [
         {
             "name": function.symbol,
-            "address": int(function.address),
+            "address": int(function.address) or None,  # BTF has none
             "signature": _signature(program, function),
             "source": program.source_line(function) if function.die is not None else None,
         }

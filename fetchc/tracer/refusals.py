@@ -14,6 +14,7 @@ import re
 from fetchc.diag.errors import TracerError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.source import Span
+from fetchc.tracer.unprobeable import unprobeable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> TracerErr
     notes: tuple[str, ...] = (
         (f"the kernel said: {said}",) if said else (f"its error is: {_strerror(error)}",)
     )
+    notes += unprobeable(tracefs, quoted)
     if said in _MEANING:
         notes += (_MEANING[said],)
     help = None

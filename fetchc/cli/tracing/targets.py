@@ -104,9 +104,12 @@ class _Collecting:
             self._probed(name.text, self._options.at)
         except CompileError as refused:
             if name.by_glob and refused.diagnostics[0].code == "FC0203":
-                for one in self._program.described(name.text):
-                    self._at_address(name.text, f"{one['address']:#x}")
-                return
+                listed = [one["address"] for one in self._program.described(name.text)]
+                known = [address for address in listed if address is not None]
+                for address in known:
+                    self._at_address(name.text, f"{address:#x}")
+                if known:
+                    return
             self.left_out.append(LeftOut(name.text, "", refused.diagnostics))
 
     def points(self) -> None:

@@ -61,21 +61,21 @@ def _read(name: str, path: str) -> bytes:
         raise DebugInfoError("FC0901", path, refused.strerror or "cannot be read") from None
 
 
-def open_file(path: str) -> BtfProgram | None:
+def open_file(path: str, machine: str | None = None) -> BtfProgram | None:
     """The kernel whose BTF the file is or holds; None where it holds none.
 
-    BTF does not name its machine: where the image around it does not either, the running one's
-    is taken.
+    BTF does not name its machine: where neither ``machine`` nor the image around it does, the
+    running one's is taken.
     """
     with open(path, "rb") as file:
         data = file.read()
-    machine = None
     if data[:2] not in (MAGIC.to_bytes(2, "little"), MAGIC.to_bytes(2, "big")):
         from fetchc.debuginfo.btf.kernel_image import btf_of_image
 
         found = btf_of_image(path, data)
         if found is None:
             return None
-        data, machine = found
+        data, of_image = found
+        machine = machine or of_image
     machine = machine or MACHINES.get(os.uname().machine, "x86_64")
     return BtfProgram(path, Btf(path, data), machine, 4 if machine in NARROW else 8)

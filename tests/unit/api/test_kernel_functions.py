@@ -84,3 +84,12 @@ def test_json_has_no_address(kernel: str, capsys: pytest.CaptureFixture[str]) ->
 def test_the_running_kernel_and_its_modules() -> None:
     with pytest.raises(fetchc.DebugInfoError, match="no BTF of a module"):
         fetchc.open("kernel:no_such_module")
+
+
+@pytest.mark.parametrize("format", ["perf", "bpftrace"])
+def test_formats_of_programs_do_not_carry_them(
+    kernel: str, format: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compile", "file->flags", "-x", kernel, "-f", "vfs_read", "--kernel", "6.12"]
+    assert main([*words, "--format", format]) == 1
+    assert "FC0514" in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""The ELF file of a kernel: by its DWARF, by its BTF where that was stripped."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.support.btfwriter import BtfWriter
+from tests.support.toolchains import require
+
+SOURCE = """
+struct file { int flags; struct file *next; const char *name; };
+int exported __attribute__((section("__ksymtab"), used)) = 1;
+static int opened = 3;
+__attribute__((noinline)) int vfs_test(struct file *f, int count) {
+  int local = count + f->flags;
+  opened += local;
+  return 2 * local + f->next->flags;
+}
+int main(int c, char **v) { struct file f = {c, 0, "x"}; f.next = &f; return vfs_test(&f, c); }
+"""
+_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def vmlinux(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that has what only kernels have."""
+    require("gcc")
+    folder = tmp_path_factory.mktemp("vmlinux")
+    (folder / "k.c").write_text(SOURCE)
+    command = ["gcc", "-O1", "-g", "-fno-pie", "-no-pie", "k.c", "-o", "vmlinux"]
+    subprocess.run(command, cwd=folder, check=True, timeout=_SECONDS)
+    return folder / "vmlinux"
+
+
+def line(probe: fetchc.Probe, text: str) -> str:
+    return probe.definition([probe.compile(text)], group="g", event="e")
+
+
+def test_functions_locals_and_lines(vmlinux: Path) -> None:
+    program = fetchc.open(str(vmlinux))
+    entry = program.probe("vfs_test", kernel="6.12")
+    assert line(entry, "n=f->next->name") == "p:g/e vfs_test n=+0(+16(+8(%di))):string"
+    back = program.probe("vfs_test", returns=True, kernel="6.12")
+    assert line(back, "r=$retval") == "r:g/e vfs_test r=$retval:s32"
+    inside = program.probe("vfs_test", at="+2", kernel="6.12")
+    assert line(inside, "n=f->flags") == "p:g/e vfs_test+0x2 n=+0(%di):s32"
+    argument = program.argument("local @ k.c:7", kernel="6.12")
+    assert line(argument.probe, "n=local").startswith("p:g/e vfs_test+0x")
+    start = entry.function
+    assert start is not None
+    by_address = program.probe(at=f"{start.address + 2:#x}", kernel="6.12")
+    assert line(by_address, "%di") == "p:g/e vfs_test+0x2 di=%di"
+
+
+def test_what_a_kernel_does_not_have_at_a_fixed_place(vmlinux: Path) -> None:
+    program = fetchc.open(str(vmlinux))
+    with pytest.raises(fetchc.CompileError) as refused:
+        program.probe("vfs_test", kernel="6.12").compile("opened").fetcharg  # noqa: B018
+    (told,) = refused.value.diagnostics
+    assert (told.code, "each boot" in told.message) == ("FC0401", True)
+    bare = program.probe(at="0x400000", kernel="6.12")
+    with pytest.raises(fetchc.CompileError) as refused:
+        line(bare, "%di")
+    assert refused.value.diagnostics[0].code == "FC0206"
+
+
+def test_without_dwarf_its_btf_is_read(vmlinux: Path, tmp_path: Path) -> None:
+    w = BtfWriter()
+    number = w.integer("int", 4, 1)
+    w.function("vfs_other", number, ("n", number))
+    (tmp_path / "btf").write_bytes(w.bytes())
+    made = tmp_path / "made"
+    command = [
+        "objcopy",
+        "--strip-debug",
+        f"--add-section=.BTF={tmp_path}/btf",
+        str(vmlinux),
+        str(made),
+    ]
+    subprocess.run(command, check=True, timeout=_SECONDS)
+    program = fetchc.open(str(made))
+    assert list(program.functions()) == ["vfs_other"]
+    assert line(program.probe("vfs_other", kernel="6.12"), "n") == "p:g/e vfs_other n=%di:s32"
+    bare = tmp_path / "bare"
+    subprocess.run(["strip", "--strip-debug", vmlinux, "-o", bare], check=True, timeout=_SECONDS)
+    named = fetchc.open(str(bare)).probe("vfs_test", kernel="6.12")
+    assert line(named, "a=$arg1") == "p:g/e vfs_test a=%di:u64"
