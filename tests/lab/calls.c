@@ -2,6 +2,7 @@
  *
  * open PATH FLAGS MODE RESULT, then for each file read or written:
  * read|write NAME COUNT FLAGS INODE MODE RESULT. Numbers are decimal; all names begin with "lab_".
+ * With an argument nothing is printed.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -23,7 +24,7 @@ static void describe(const char *call, const char *name, int file, size_t count,
         (unsigned long)about.st_ino, about.st_mode, result);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     static const char *names[] = {"lab_a", "lab_notes.txt", "lab_a_name_of_more_than_forty_bytes_that_is_not_inline"};
     static char bytes[5000];
     prctl(PR_SET_NAME, "lab caller");
@@ -43,5 +44,7 @@ int main(void) {
     }
     SAY("open /none/lab_missing %d 0 %d\n", O_RDONLY, open("/none/lab_missing", O_RDONLY) < 0 ? -2 : 0);
     SAY("process %d\n", getpid());
+    if (argc > 1)
+        return 0;
     return write(1, said, length) == (ssize_t)length ? 0 : 1;
 }
