@@ -109,7 +109,15 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
             help="probe the entry, where its parameters are: leave the `body` out",
         )
     address = program.body_address(function)
-    if address == function.address:
+    if address > function.address and not _always_passed(program, function, address):
+        raise reject(
+            "FC0206",
+            f"some calls of `{function.name}` leave before its prologue ends, by the line table",
+            point.span,
+            f"at +{address - function.address:#x}, behind a branch",
+            help="probe the entry, where its parameters are: leave the `body` out",
+        )
+    if address <= function.address:
         raise reject(
             "FC0206",
             f"the line table does not say where the prologue of `{function.name}` ends",
@@ -118,6 +126,16 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
             help="probe the entry: leave the `body` out",
         )
     return address
+
+
+def _always_passed(program: Program, function: Function, body: Address) -> bool:
+    # LLVM moves the mark behind a branch at times (issue 139549 of llvm-project, from version 20
+    # on). Loops in front of it are fine: they touch the pages of a large frame.
+    from fetchc.code.instructions import exits
+
+    code = program.code(function.address, body - function.address)
+    found = exits(code, function.address, program.architecture)
+    return not found.returns and not [target for target in found.jumps if target != body]
 
 
 def several(label: str, sites: Sequence[Site]) -> tuple[Diagnostic, ...]:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.model import Diagnostic
+from fetchc.units import Address
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 
@@ -176,6 +178,20 @@ def test_behind_the_prologue_parameters_are_in_their_slots(directory: Path, comp
     assert probe.address > program.probe("second", kernel="6.1").address
     assert probe.compile("q->y").fetcharg.startswith("+4(-")
     assert program.probe(at="second%body", kernel="6.1").address == probe.address
+
+
+def test_an_end_of_the_prologue_behind_a_branch_is_refused(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As some versions of LLVM mark it; those here do not.
+    program = built(directory, "clang", "-O0")
+    behind = program.probe("second", at=":22", kernel="6.1").address
+    monkeypatch.setattr(DwarfProgram, "body_address", lambda *_: Address(behind))
+    said = refusal(program, "second", "body")
+    assert (said.code, said.message) == (
+        "FC0206",
+        "some calls of `second` leave before its prologue ends, by the line table",
+    )
 
 
 def test_the_optimised_code_of_gcc_has_no_place_behind_a_prologue(directory: Path) -> None:
