@@ -18,7 +18,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status of docs/interface.md."""
     gc.disable()  # a command ends soon, and collecting what it imports costs 2 ms
     try:
-        return _run(argv)
+        status = _run(argv)
+        _save()
+        return status
     finally:
         if argv is None:
             gc.freeze()  # nor does the interpreter have to look at it all before it ends
@@ -32,6 +34,10 @@ def _run(argv: Sequence[str] | None) -> int:
     from fetchc.diag.errors import CompileError, DebugInfoError, TracerError
 
     output = Output(options.color)
+    if "uncached" in COMMANDS[options.command].options:
+        from fetchc.debuginfo.image import Image
+
+        Image.cache_folder = "" if options.uncached else cache_folder()
     try:
         run = __import__(f"fetchc.cli.{COMMANDS[options.command].module}", fromlist=["run"]).run
         status: int = run(options, output)
@@ -60,6 +66,27 @@ def _run(argv: Sequence[str] | None) -> int:
         traceback.print_exc()
         output.say("error: this is a bug in fetchc; please report it with the lines above")
         return 70
+
+
+def cache_folder() -> str:
+    """Where this user's cache is; empty where the environment names no place.
+
+    Source: XDG Base Directory Specification, XDG_CACHE_HOME.
+    """
+    import os
+
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not base.startswith("/"):
+        home = os.environ.get("HOME", "")
+        base = f"{home}/.cache" if home.startswith("/") else ""
+    return base and f"{base}/fetchc"
+
+
+def _save() -> None:
+    # What is not loaded has nothing to save.
+    cache = sys.modules.get("fetchc.debuginfo.cache")
+    if cache is not None:
+        cache.save()
 
 
 def _quiet_end() -> int:

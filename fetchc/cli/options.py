@@ -68,6 +68,7 @@ class Options:
         self.long = False
         self.batch: str | None = None
         self.color = "auto"
+        self.uncached = False
         self.binaries: list[str] = []  # of `offsets`
         # Of `add` and `remove`.
         self.group: str | None = None
@@ -101,24 +102,25 @@ COMMANDS = {
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
         (
             "binary", "reference", "function", "at", "return", "kernel", "compiled", "expr",
-            "batch", "color",
+            "batch", "uncached", "color",
         ),
     ),
     "functions": Command(
         "functions", "list what can be probed", ("operands", "GLOB"), 0, 1,
-        ("binary", "reference", "long", "listed", "color"),
+        ("binary", "reference", "long", "listed", "uncached", "color"),
     ),
     "variables": Command(
         "variables", "list every name visible at a probe point", ("operands", "FUNCTION"), 1, 1,
-        ("binary", "reference", "at", "return", "kernel", "listed", "color"),
+        ("binary", "reference", "at", "return", "kernel", "listed", "uncached", "color"),
     ),
     "types": Command(
         "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
-        ("binary", "reference", "listed", "color"),
+        ("binary", "reference", "listed", "uncached", "color"),
     ),
     "offsets": Command(
         "offsets", "compare where members are, over many binaries",
-        ("operands", "TYPE[.FIELD]"), 1, None, ("binaries", "reference", "listed", "color"),
+        ("operands", "TYPE[.FIELD]"), 1, None,
+        ("binaries", "reference", "listed", "uncached", "color"),
     ),
     "check": Command(
         "check", "hold definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
@@ -129,7 +131,8 @@ COMMANDS = {
         (
             "binary", "reference",
             "functions", "at", "return", "expr", "pid", "filter", "count", "timeout",
-            "latency", "since", "histogram", "by", "summary", "stack", "traced", "color",
+            "latency", "since", "histogram", "by", "summary", "stack", "traced",
+            "uncached", "color",
         ), True,
     ),
     "add": Command(
@@ -137,7 +140,7 @@ COMMANDS = {
         (
             "binary", "reference",
             "function", "at", "return", "expr", "group", "event", "enable", "listed",
-            "color",
+            "uncached", "color",
         ),
     ),
     "list": Command(
@@ -151,10 +154,14 @@ COMMANDS = {
         "conformance", "try fetchc on a compiler of your own", ("operands", "TOOLCHAIN"), 0, 0,
         ("cc", "go", "rounds", "seed", "only", "listed", "color"),
     ),
+    "cache": Command(
+        "cache", "show or clear what is kept of compressed debug information",
+        ("operands", "show|clear"), 1, 1, ("listed", "color"),
+    ),
     "explain": Command(
         "explain", "explain an expression, a fetch-arg or a diagnostic code",
         ("operands", "EXPR|CODE"), 0, 1,
-        ("file", "function", "at", "return", "kernel", "listed", "expr", "color"),
+        ("file", "function", "at", "return", "kernel", "listed", "expr", "uncached", "color"),
     ),
 }  # fmt: skip
 
@@ -224,6 +231,7 @@ OPTIONS = {
         "only", ("--only",), "PART", "layouts or signatures", ("layouts", "signatures")
     ),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
+    "uncached": Option("uncached", ("--no-cache",), None, "keep nothing for the next run"),
     "color": Option(
         "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",
         ("auto", "always", "never"),

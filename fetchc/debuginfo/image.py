@@ -17,7 +17,7 @@ from fetchc.units import Address, ByteSize, FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.inflate import Inflater
+    from fetchc.debuginfo.inflate import Inflater, ZlibInflater
 
 __all__ = ["Image", "SectionHeader", "Segment"]
 
@@ -28,6 +28,7 @@ _PN_XNUM = 0xFFFF  # e_phnum: the number is in sh_info of section 0
 _SHN_XINDEX = 0xFFFF  # e_shstrndx: the number is in sh_link of section 0
 _NT_GNU_BUILD_ID = 3
 _ZLIB, _ZSTD = 1, 2  # ch_type
+_WORTH_KEEPING = 1 << 18  # LEAST of fetchc.debuginfo.cache: smaller files do not even import it
 
 # After e_ident: type machine version entry phoff shoff flags ehsize phentsize phnum shentsize
 # shnum shstrndx.
@@ -68,10 +69,15 @@ class Image:
     ``headers`` are in the order of the file. A ``.zdebug_x`` section is found as ``.debug_x``.
     """
 
+    # Where inflated sections are kept between runs; empty: nowhere. Of the whole process: the
+    # command line sets it, a library does not write to a user's folders.
+    cache_folder = ""
+
     __slots__ = (
         "_by_name",
         "_notes",
         "_opened",
+        "_status",
         "bits64",
         "entry",
         "flags",
@@ -86,7 +92,7 @@ class Image:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.map = _map(path)
+        self.map, self._status = _map(path)
         head = self.map[:16]
         if len(head) < 16 or head[:4] != b"\x7fELF":
             raise DebugInfoError("FC0902", path, "not an ELF file")
@@ -220,7 +226,8 @@ class Image:
             from fetchc.debuginfo.inflate import ZlibInflater
 
             inflated = int.from_bytes(self.map[start + 4 : start + 12], "big")
-            inflater = ZlibInflater(self.path, header.name, self.map, start + 12, end, inflated)
+            found = ZlibInflater(self.path, header.name, self.map, start + 12, end, inflated)
+            inflater = self._kept(header, found, end, inflated)
         elif header.flags & _SHF_COMPRESSED:
             inflated, inflater = self._compressed(header)
         return Section(self.path, header.name, self.little, self.map, start, inflated, inflater)
@@ -235,12 +242,25 @@ class Image:
         method, size = fields[0], fields[-2]
         start, end = header.offset + layout.size, header.offset + header.size
         if method == _ZLIB:
-            return size, ZlibInflater(self.path, header.name, self.map, start, end, size)
+            found = ZlibInflater(self.path, header.name, self.map, start, end, size)
+            return size, self._kept(header, found, end, size)
         if method == _ZSTD:
             return size, zstd_inflater(self.path, header.name, self.map[start:end], size)
         raise DebugInfoError(
             "FC0905", self.path, f"compressed by an unknown method ({method})", header.name
         )
+
+    def _kept(self, header: SectionHeader, found: ZlibInflater, end: int, size: int) -> Inflater:
+        if not self.cache_folder or size < _WORTH_KEEPING:
+            return found
+        from fetchc.debuginfo.cache import kept
+
+        # The very file: a build-id and a checksum can be written into another one, the time of
+        # its last change cannot. The stream ends in the checksum of what it inflates to.
+        status, checksum = self._status, self.map[end - 4 : end].hex()
+        which = f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
+        which += f" {status.st_ctime_ns} {header.offset} {header.size} {size} {checksum}"
+        return kept(self.cache_folder, self, header.name, found, which.encode())
 
     def build_id(self) -> str | None:
         """NT_GNU_BUILD_ID in lower-case hex, from its section, else from the PT_NOTE segments."""
@@ -273,7 +293,7 @@ def _aligned(size: int, alignment: int) -> int:
     return (size + alignment - 1) & -alignment
 
 
-def _map(path: str) -> mmap.mmap:
+def _map(path: str) -> tuple[mmap.mmap, os.stat_result]:
     # O_NONBLOCK: opening a named pipe must not wait for a writer.
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -289,7 +309,7 @@ def _map(path: str) -> mmap.mmap:
         if status.st_size == 0:
             raise DebugInfoError("FC0902", path, "not an ELF file: it is empty")
         try:
-            return mmap.mmap(handle, 0, prot=mmap.PROT_READ)
+            return mmap.mmap(handle, 0, prot=mmap.PROT_READ), status
         except OSError as refused:
             raise DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}") from None
     finally:

@@ -100,6 +100,10 @@ class ZlibInflater:
                 self._have = have
         return memoryview(self._buffer or b"")[:have]
 
+    def inflated(self) -> memoryview:
+        """What is inflated so far."""
+        return memoryview(self._buffer or b"")[: self._have]
+
     def _room(self) -> mmap:
         # Pages that cost nothing before they are written: nothing is copied when more is
         # inflated, and what is not takes no memory, whatever size a hostile header promises.
