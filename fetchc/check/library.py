@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["LibraryClass", "followed", "indexed", "library_class", "method", "reader_value"]
+__all__ = ["LibraryClass", "ends", "followed", "indexed", "library_class", "method", "reader_value"]
 
 _TABLES = "runtime/cpp"
 
@@ -36,6 +36,7 @@ class LibraryClass(Record):
     index: str
     follow: str
     counted: tuple[str, ...]
+    ends: tuple[str, ...]
     methods: Mapping[str, str]
     refused: Mapping[str, str]
 
@@ -64,13 +65,14 @@ def _record(raw: Mapping[str, Any]) -> LibraryClass:
         raw.get("index", ""),
         raw.get("follow", ""),
         tuple(raw.get("counted", ())),
+        tuple(raw.get("ends", ())),
         raw.get("methods", {}),
         raw.get("refused", {}),
     )
 
 
 def _paths(found: LibraryClass) -> tuple[str, ...]:
-    one = (found.value, found.index, found.follow, *found.counted)
+    one = (found.value, found.index, found.follow, *found.counted, *found.ends)
     return tuple([path for path in (*one, *found.methods.values()) if path])
 
 
@@ -138,6 +140,17 @@ def _member(checker: Checker, node: Typed, path: str, name: str) -> Member:
     steps = [step for taken in _steps(checker, node.type, path, node.span) for step in taken]
     offset = sum(step.offset for step in steps)
     return Member(name, steps[-1].type, ByteOffset(offset))
+
+
+def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
+    """The pointers to a vector's first element and behind its last one; None of other classes."""
+    found = library_class(checker, node.type, node.span)
+    if found is None or not found.ends:
+        return None
+    start, end = (_at(checker, node, path, node.span) for path in found.ends)
+    made = checker.resolved(start.type)
+    counted = isinstance(made, PointerType) and bool(checker.size(made.target))
+    return (start, end) if counted else None
 
 
 def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Asserted",
+    "Between",
     "Bytes",
     "Guard",
     "Items",
@@ -105,10 +106,18 @@ class Items(Record):
     text: bool = False
 
 
+class Between(Record):
+    """How many objects of ``each`` bytes lie between two addresses: from ``start`` to ``end``."""
+
+    start: Leaf
+    end: Leaf
+    each: int
+
+
 class Sequence(Record):
     """A list of as many elements as ``length`` says, of which ``elements`` has the first."""
 
-    length: Leaf
+    length: Leaf | Between
     elements: Row | Items
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.assertions import dynamic_type, first_type
-from fetchc.check.library import reader_value
+from fetchc.check.library import ends, reader_value
 from fetchc.check.members import part, through
 from fetchc.check.typed import Follow, Part, Special
 from fetchc.diag.errors import CompileError
@@ -34,6 +34,7 @@ from fetchc.program.types import (
 from fetchc.tracer.extents import extents, joined
 from fetchc.tracer.shape import (
     Asserted,
+    Between,
     Bytes,
     Guard,
     Items,
@@ -84,6 +85,9 @@ class Shaper:
         if isinstance(node, Special) and (given := special(checker, node)) is not None:
             return self._leaf(given)
         if isinstance(made, StructType) and made.is_library:
+            between = ends(checker, node)
+            if between is not None:
+                return self._elements_between(*between, limits)
             node = reader_value(checker, node)
             made = checker.resolved(node.type)
         simple = plain(checker, node.type)
@@ -232,6 +236,23 @@ class Shaper:
 
     def _is_text(self, node: Typed) -> bool:
         return wholes.units(self._checker, node) is not None
+
+    def _elements_between(self, first: Typed, end: Typed, limits: Limits) -> Sequence:
+        # Of a vector: the pointers to its first element and behind its last one.
+        checker = self._checker
+        one = indices.element(checker, first, 0, first.span, first.span)
+        each = checker.size(one.type)
+        assert each
+        simple = plain(checker, one.type)
+        elements: Row | Items
+        if simple is not None and not self._is_text(one):
+            count = min(limits.row // simple.size, 64)
+            elements = self._row(pointed(checker.site, first), simple, count, first)
+        else:
+            self._fetch_bytes(one, limits.inner(), limits.items)
+            elements = self._items(first, limits.items, limits.inner())
+        words = [self._leaf(self._word(word)) for word in (first, end)]
+        return Sequence(Between(words[0], words[1], each), elements)
 
     def _slice(self, node: Typed, made: SliceType, limits: Limits) -> Sequence:
         checker = self._checker

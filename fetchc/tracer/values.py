@@ -20,6 +20,7 @@ from fetchc.tracer.numbers import numbers
 from fetchc.tracer.scalars import CODES, meaning
 from fetchc.tracer.shape import (
     Asserted,
+    Between,
     Bytes,
     Items,
     Leaf,
@@ -212,9 +213,16 @@ class _Preparing:
         return [self.maker(one, f"{path}[{index}]", known) for index, one in named]
 
     def _sequence(self, sequence: Sequence, path: str, trusted: Trusted) -> Make:
-        length = self.maker(sequence.length, path, trusted)
-        length_of = self._bare(sequence.length)
-        known = trusted | _pointers(sequence.length.guards)
+        length: Make
+        if isinstance(sequence.length, Between):
+            length = self._between(sequence.length, path, trusted)
+            length_of = self._count(sequence.length)
+            guards = (*sequence.length.start.guards, *sequence.length.end.guards)
+        else:
+            length = self.maker(sequence.length, path, trusted)
+            length_of = self._bare(sequence.length)
+            guards = sequence.length.guards
+        known = trusted | _pointers(guards)
         elements = sequence.elements
         if isinstance(elements, Row):
             some, most = self.maker(elements, path, known), elements.count
@@ -235,6 +243,27 @@ class _Preparing:
             return CutList(values, count) if count > most else values[:count]
 
         return by_length(length, make, list, path)
+
+    def _between(self, length: Between, path: str, trusted: Trusted) -> Make:
+        ends = [self.maker(one, path, trusted) for one in (length.start, length.end)]
+        count = self._count(length)
+
+        def make(data: bytes, faults: Faults) -> Value:
+            if any(one(data, faults) is None for one in ends):
+                return None
+            return count(data)
+
+        return make
+
+    def _count(self, length: Between) -> Callable[[bytes], int]:
+        # Less than none where what the object holds are no two ends of one array.
+        start, end, each = self._bare(length.start), self._bare(length.end), length.each
+
+        def count(data: bytes) -> int:
+            number, rest = divmod(end(data) - start(data), each)
+            return -1 if rest else number
+
+        return count
 
     def _members(self, shape: Members, path: str, trusted: Trusted) -> Make:
         known = trusted | _pointers(shape.guards)

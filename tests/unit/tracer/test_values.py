@@ -13,7 +13,18 @@ from fetchc.ir.decode import Decode
 from fetchc.tracer.kinds import CutList, CutText, Hexadecimal, SymbolName
 from fetchc.tracer.model import Plan, Wanted
 from fetchc.tracer.printing import printed
-from fetchc.tracer.shape import Bytes, Guard, Items, Leaf, Members, Referred, Row, Sequence, Shape
+from fetchc.tracer.shape import (
+    Between,
+    Bytes,
+    Guard,
+    Items,
+    Leaf,
+    Members,
+    Referred,
+    Row,
+    Sequence,
+    Shape,
+)
 from fetchc.tracer.values import reader
 from tests.support.records import COMM, NEAR, THREAD, format_of, read
 
@@ -266,6 +277,30 @@ def test_slices(p: int, n: int, value: object, cut: bool) -> None:
     got, faults = read(
         Sequence(Leaf("n", WORD), inner), fields, [struct.pack("=3i", 1, -2, 3), p, n]
     )
+    assert (got, isinstance(got, CutList)) == (value, cut)
+    assert faults == (() if value is not None else ("v",))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "value", "cut"),
+    [
+        (NEAR, NEAR + 12, [1, -2, 3], False),
+        (NEAR, NEAR + 8, [1, -2], False),
+        (NEAR, NEAR + 40, [1, -2, 3], True),
+        (NEAR, NEAR, [], False),
+        (0, 0, [], False),
+        (NEAR + 8, NEAR, None, False),
+        (NEAR, NEAR + 7, None, False),
+    ],
+)
+def test_vectors_end_where_their_second_pointer_is(
+    start: int, end: int, value: object, cut: bool
+) -> None:
+    inner = Row("v", INT, 3, 4, guards=(Guard("s"),))
+    address = Decode("pointer", 64)
+    shape = Sequence(Between(Leaf("s", address), Leaf("e", address), 4), inner)
+    fields = [("v", "12s"), ("s", "Q"), ("e", "Q")]
+    got, faults = read(shape, fields, [struct.pack("=3i", 1, -2, 3), start, end])
     assert (got, isinstance(got, CutList)) == (value, cut)
     assert faults == (() if value is not None else ("v",))
 
