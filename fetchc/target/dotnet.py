@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.diag.errors import reject
 from fetchc.record import Record
 from fetchc.target.load import table
 
@@ -79,6 +80,12 @@ class Runtime(Record):
 def runtime(name: str, version: tuple[int, int]) -> Runtime:
     """The runtime ``coreclr`` or ``mono`` in a version; CompileError FC0905 if unknown."""
     raw = table(f"runtime/dotnet/{name}")
+    if version[0] > raw["newest"]:
+        raise reject(
+            "FC0905",
+            f"where objects of .NET {version[0]} have their fields is not known",
+            notes=(f"the newest release that fetchc knows is {raw['newest']}",),
+        )
     rules: dict[str, Any] = {}
     for step in raw["layout"]:
         if tuple(step["since"]) <= version:

@@ -45,7 +45,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[s
 
 
 def _compared(folder: Path, lines: list[list[str]], name: str) -> tuple[int, list[str]]:
-    rules = runtime(name, (9, 0))
+    rules = runtime(name, (6, 8))
     first = Assembly(str(folder / "own.dll"))
     references = References(first, (str(folder), MONO), mono=True)
     types = ClosedTypes(references)

@@ -10,7 +10,7 @@ from fetchc.debuginfo.dotnet.assembly import Assembly
 from fetchc.debuginfo.dotnet.closed import ClosedTypes, Instance
 from fetchc.debuginfo.dotnet.layout import Layout, Layouts
 from fetchc.debuginfo.dotnet.references import References
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.target.dotnet import runtime
 from tests.support.pewriter import Column, assembly, core_tables
 
@@ -87,3 +87,9 @@ def test_structures_in_structures_changed_with_dotnet_7(tmp_path: Path) -> None:
     types = [(SEQUENTIAL, VALUE_TYPE, [b"\x05", b"\x05"]), (1, OBJECT, [a_value(6), b"\x05"])]
     assert [f.offset for f in laid_out(tmp_path, types, (3, 1)).fields] == [8, 0]
     assert [f.offset for f in laid_out(tmp_path, types, (7, 0)).fields] == [1, 0]
+
+
+def test_releases_that_were_not_compared_are_refused() -> None:
+    assert runtime("coreclr", (10, 0)).layout.inline_arrays
+    with pytest.raises(CompileError, match=r"objects of \.NET 11 have their fields is not known"):
+        runtime("coreclr", (11, 0))
