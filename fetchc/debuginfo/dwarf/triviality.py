@@ -71,9 +71,12 @@ class _Question:
         producer = die.unit.producer
         if not producer.startswith("GNU C++") or depth > _DEEPEST:
             return None
-        if die.flag(DW_AT_declaration) or not die.text(DW_AT_name):
-            return None  # a lambda's closure, or nothing known
-        found = [self._of_child(die, child, depth) for child in self._types.info.children(die)]
+        if die.flag(DW_AT_declaration):
+            return None
+        children = list(self._types.info.children(die))
+        if not die.text(DW_AT_name) and any(it.tag == DW_TAG_subprogram for it in children):
+            return None  # a lambda's closure; others without a name can declare nothing of this
+        found = [self._of_child(die, child, depth) for child in children]
         if True in found:
             return True
         if None in found or self._may_be_only_moved(die):

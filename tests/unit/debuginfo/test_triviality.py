@@ -52,11 +52,14 @@ struct AllDeleted {
 namespace ns { template <class T> struct Box { T held; Box(const Box &) = default; ~Box(); }; }
 struct Boxed { ns::Box<int> box; };
 struct Nested { struct Inner { ~Inner() {} } inner; };
+struct Nameless { union { int a; float b; }; struct { int x; } s; };
+struct NamelessHolds { struct { CopyUser x; } s; };
 """
 NAMES = [
     "Plain CopyUser CopyDefault CopyDefaultOut DtorUser DtorDefault MoveOnly MoveUser Virtual",
     "VirtualBase Holds HoldsArray HoldsConst Derived DerivedPlain Assign Templated Empty",
     "FromAnother Either Static Bits Referring OddCopy AllDeleted Boxed Nested",
+    "Nameless NamelessHolds",
 ]
 OWN = " ".join(NAMES).split()
 UNSAID = {"OddCopy", "AllDeleted"}  # refused rather than guessed
