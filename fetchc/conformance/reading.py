@@ -30,7 +30,15 @@ def fetched(
     """
     shown = machine.run(text, thread)
     if tree is not None:
-        state = State(thread.registers, thread.memory.read, thread.bias)
+        state = State(
+            thread.registers,
+            thread.memory.read,
+            thread.bias,
+            stack=thread.stack,
+            result=thread.result,
+            word_bytes=thread.word,
+            little_endian=thread.order == "little",
+        )
         other = printed(evaluate(tree, state), tree.store)
         if other != shown:
             return f"{shown} by its text, {other} by `ir.evaluate`"

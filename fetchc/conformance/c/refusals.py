@@ -29,8 +29,6 @@ class Refusals:
         self._away = stage == "inner" and "-O0" not in build.options
         passed = [probe.result] if stage == "leave" else [it.type for it in probe.parameters]
         types = [resolved(it) for it in passed if it is not None]
-        given = [] if probe.result is None else [resolved(probe.result)]
-        self._classes = build.plus and any(isinstance(it, Struct) for it in [*types, *given])
         self._unnamed = any(_unnamed(it) for it in types)
         self._full = {it.name for it in _bit_fields(family) if _is_full(it)}
 
@@ -39,7 +37,7 @@ class Refusals:
     ) -> str | None:
         """None where the refusal is right, else what is wrong with it."""
         said = f"{first.code}: {first.message}"
-        if first.code not in self.allowed(expression) and not self._unsaid(expression, first):
+        if first.code not in self.allowed(expression) and not self._unsaid(first):
             return said
         if first.code == "FC0402" and expression.kind == "float" and not expression.counted:
             (value,) = told
@@ -60,17 +58,11 @@ class Refusals:
         # Source: System V ABI, x86-64, 3.2.3: what is longer than two words is in memory.
         return allowed | expression.held if size <= 16 else allowed
 
-    def _unsaid(self, expression: Expression, first: Diagnostic) -> bool:
+    def _unsaid(self, first: Diagnostic) -> bool:
         # What a compiler leaves out of its debug information.
         match first.code:
             case "FC0401" if "unsaid" in first.message:
                 return True  # clang 14: how some structures lie on the stack
-            case "FC0401" if "does not say" in first.message:
-                return self._classes  # g++: which classes are passed by reference
-            case "FC0407":
-                return self._classes  # what follows such a class
-            case "FC0312":
-                return self._classes and bool(expression.members)
             case "FC0904":  # clang 14: where packed bit fields begin that are as wide as a type
                 return bool(self._full & set(re.findall(r"`(\w+)`", first.message)))
             case _:

@@ -174,7 +174,7 @@ class _Walk(Questions):
             return self.expression(node, "text", f"TEXT({node.c}, 4096)")
         if not is_text(inner) and (node.steps > 8 or self.chance(0.1)):
             return self.expression(node, "pointer", f"ADDRESS({node.c})")
-        if node.steps and not node.cast and self.chance(0.08):
+        if node.steps and not node.cast and not is_text(inner) and self.chance(0.08):
             other = self.random.choice(self.roots)
             if list(filter(any_bytes, members_of(other))):
                 whole = f"{other.kind} {other.tag}"
