@@ -79,7 +79,7 @@ def plan(
     cut is marked so when it is read. Raises CompileError where nothing helps.
     """
     site = found.site
-    function = None if site.function is None else site.function.name
+    function = _called(found)
     if site.static is not None:
         function = site.static.whole_name
     event = event or event_name(site.named_after)
@@ -114,6 +114,16 @@ def plan(
         lines,
         layouts[0].values,
     )
+
+
+def _called(found: Found) -> str | None:
+    """The function that all addresses are of, a copy being one of what was copied."""
+    names = set()
+    for one in found.each():
+        site = one.site
+        function = None if site.function is None else site.function.name
+        names.add(function if site.instance is None else site.instance.name)
+    return names.pop() if len(names) == 1 else found.site.label or None
 
 
 _TOO_MUCH = ("FC0504", "FC0508", "FC0509")  # arguments, their bytes, the line's

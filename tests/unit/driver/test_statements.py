@@ -244,3 +244,13 @@ def test_a_go_line_is_not_probed_where_the_stack_grows() -> None:
     probe = program.probe(at="calls.go:3", kernel="6.1")
     assert addresses(probe) == [program.probe("main.callResults", kernel="6.1").address]
     assert probe.compile("round").fetcharg == "%ax:s64"
+
+
+def test_a_trace_calls_copies_by_what_was_copied(directory: Path) -> None:
+    program = built(directory, "gcc", "-O2")
+    copies = program.probe("scale", kernel="6.1").plan(["by", "n"], "fetchc_test")
+    assert (copies.function, copies.event, len(copies.definitions)) == ("scale", "scale", 3)
+    line = program.probe(at="lines.c:8", kernel="6.1").plan(["%ax"], "fetchc_test")
+    assert (line.function, line.event) == ("lines_c_8", "lines_c_8")
+    one = program.probe("first", at=":15", kernel="6.1").plan(["%ax"], "fetchc_test")
+    assert (one.function, one.event) == ("first", "lines_c_15")
