@@ -352,6 +352,7 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
                 "FC0603",
                 f"`{chosen.name}` may also be inlined into functions that call it",
                 notes=("a probe of the function does not see the inlined calls",),
+                help=f"probe those with another event: `{chosen.name}%inline`",
             )
         )
     if clones:
