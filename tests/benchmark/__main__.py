@@ -15,9 +15,9 @@ import json
 import sys
 
 from tests.benchmark.measure import Result, measure
-from tests.benchmark.subjects import BARE, SUBJECTS, Subject, Unavailable, contenders
+from tests.benchmark.subjects import BARE, KEPT, SUBJECTS, Subject, Unavailable, contenders
 
-_COLUMNS = ("fetchc", BARE, "perf", "gdb", "pahole")
+_COLUMNS = ("fetchc", KEPT, BARE, "perf", "gdb", "pahole")
 _SMALL_PEAK_BYTES = 25_000_000  # of docs/speed.md, for small programs
 
 

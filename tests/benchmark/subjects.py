@@ -11,9 +11,10 @@ from pathlib import Path
 
 from tests.support.toolchains import ROOT, TOOLCHAINS, go_environment, go_root, missing
 
-__all__ = ["BARE", "SUBJECTS", "Subject", "Unavailable", "contenders"]
+__all__ = ["BARE", "KEPT", "SUBJECTS", "Subject", "Unavailable", "contenders"]
 
 BARE = "python3 -c pass"
+KEPT = "fetchc, kept"  # with what its earlier runs inflated; where nothing is compressed, the same
 _GO = "main.(*server).handleRequest"
 _COMPILE = "cmd/compile/internal/ssa"
 
@@ -162,8 +163,10 @@ SUBJECTS = (
 def contenders(subject: Subject, path: Path) -> dict[str, list[str]]:
     """Command lines by name: fetchc, bare Python, and the peers that are installed."""
     fetchc = str(Path(sys.executable).with_name("fetchc"))
+    asked = [fetchc, "compile", subject.expression, "-x", str(path), "-f", subject.function]
     commands = {
-        "fetchc": [fetchc, "compile", subject.expression, "-x", str(path), "-f", subject.function],
+        "fetchc": [*asked, "--no-cache"],
+        KEPT: asked,
         BARE: [sys.executable, "-c", "pass"],
         "perf": ["perf", "probe", "-x", str(path), "-D", f"ev={subject.function} {subject.perf}"],
         "gdb": ["gdb", "-nx", "-batch", "-ex", f"info scope {subject.function}", str(path)],
