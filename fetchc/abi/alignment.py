@@ -65,12 +65,37 @@ class Alignments:
         inner, found = bare(self._program, current)
         return self._of(inner, found, depth + 1)
 
-    def of_members(self, type_id: TypeId) -> int:
-        """The largest alignment of a structure's members, which its own can exceed."""
-        type_id, found = bare(self._program, type_id)
-        if not isinstance(found, StructType):
-            return self._of(type_id, found, 0)
-        return max((self.declared(member.type) for member in found.members), default=1)
+    def of_members(self, found: StructType, limit: int) -> int:
+        """The largest alignment of a structure's members, which its own can exceed.
+
+        In a packed structure they have none. Nothing tells of one that is as dense anyway:
+        UnclassifiedError, where that makes the difference to ``limit``.
+        """
+        size, largest, placed = found.size or 0, 1, 1
+        for member in found.members:
+            alignment = self.declared(member.type)
+            largest = max(largest, alignment)
+            if member.bits is not None or not member.offset % alignment:
+                placed = max(placed, alignment)
+        if largest < limit:
+            return largest
+        if placed < limit or size % placed:
+            return 1
+        if placed == largest and (self._has_gap(found) or size > self._end(found)):
+            return largest
+        if self._moved_to(found, placed, 0):
+            return placed
+        raise self._unsaid(found)
+
+    def _end(self, found: StructType) -> int:
+        # Bytes up to the end of the last member.
+        ends = [
+            round_up(member.bits.offset + member.bits.width, 8) // 8
+            if member.bits is not None
+            else member.offset + self.size(member.type)
+            for member in found.members
+        ]
+        return max(ends, default=0)
 
     def unexplained(self, type_id: TypeId, found: StructType) -> list[tuple[int, int]]:
         """Half-open ranges of bits that the members' alignment does not account for."""

@@ -24,6 +24,8 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
     from fetchc.target.model import WordRules
@@ -48,19 +50,22 @@ class Passing:
         self._rules = rules
         self._shapes = Shapes(program)
 
-    def how(self, type_id: TypeId) -> tuple[How, int, int]:
-        """How a value is passed, its size and its alignment in bytes.
+    def how(self, type_id: TypeId) -> tuple[How, int, Callable[[], int]]:
+        """How a value is passed, its size, and what gives its alignment in bytes.
 
         REFERENCE, WORDS, or the numbers that go to floating-point registers where these
-        suffice. Raises UnclassifiedError or DebugInfoError.
+        suffice. The alignment is not always known, and not always asked for. Both raise
+        UnclassifiedError or DebugInfoError.
         """
         type_id, found = bare(self._program, type_id)
-        if isinstance(found, StructType):
-            return self._structure(type_id, found)
         size = self._shapes.alignments.size(type_id)
-        # Where each word has its position, numbers wider than one are not aligned.
-        alignment = 1 if self._rules.positions else self._shapes.alignments.own(type_id)
-        return self._scalar(found, size), size, alignment
+        how = self._kind(type_id, found, size)
+        return how, size, lambda: self._alignment(type_id, found, size)
+
+    def _kind(self, type_id: TypeId, found: Type, size: int) -> How:
+        if isinstance(found, StructType):
+            return self._structure(type_id, found, size)
+        return self._scalar(found, size)
 
     def halves(self, type_id: TypeId) -> tuple[Leaf, Leaf] | None:
         """The two numbers of a complex one, where these are passed like two parameters."""
@@ -75,7 +80,8 @@ class Passing:
     def is_returned_in_memory(self, type_id: TypeId) -> bool:
         """Whether a caller passes the address of memory for a result of the type."""
         type_id, found = bare(self._program, type_id)
-        how, size, _ = self.how(type_id)
+        size = self._shapes.alignments.size(type_id)
+        how = self._kind(type_id, found, size)
         if isinstance(found, StructType) and size and self._rules.result_bytes == 0:
             return True
         if how != WORDS or size == 0:
@@ -127,29 +133,31 @@ class Passing:
             case _:
                 raise UnclassifiedError(f"how `{name}` of {size} bytes is passed is not known")
 
-    def _structure(self, type_id: TypeId, found: StructType) -> tuple[How, int, int]:
+    def _structure(self, type_id: TypeId, found: StructType, size: int) -> How:
         rules = self._rules
-        size = self._shapes.alignments.size(type_id)
         if goes_by_reference(self._program, type_id, found, rules.triviality_stated):
-            return REFERENCE, size, 1
+            return REFERENCE
         name = found.name or "(anonymous)"
         if not found.members and size:
             # An empty class of C++, or a transparent union, whose members gcc leaves out.
             raise UnclassifiedError(f"how `{name}` without members is passed is not known")
         leaves = self._float_leaves(type_id, found, size)
         if leaves:
-            return leaves, size, self._alignment(type_id, found, size)
-        if rules.value_sizes and size not in rules.value_sizes:
-            return (REFERENCE if size else WORDS), size, 1
+            return leaves
+        if size and rules.value_sizes and size not in rules.value_sizes:
+            return REFERENCE
         if rules.value_bytes is not None and size > rules.value_bytes:
-            return REFERENCE, size, 1
-        return WORDS, size, self._alignment(type_id, found, size)
+            return REFERENCE
+        return WORDS
 
-    def _alignment(self, type_id: TypeId, found: StructType, size: int) -> int:
+    def _alignment(self, type_id: TypeId, found: Type, size: int) -> int:
+        if not isinstance(found, StructType):
+            # Where each word has its position, numbers wider than one are not aligned.
+            return 1 if self._rules.positions else self._shapes.alignments.own(type_id)
         # Registers in pairs go by the members' alignment, the stack by the structure's own.
         alignments, most = self._shapes.alignments, self._rules.stack_alignment
         if self._rules.pairs:
-            alignment = alignments.of_members(type_id)
+            alignment = alignments.of_members(found, 2 * self._word)
         else:
             alignment = alignments.own(type_id)
         unsaid = alignment < most and size % most == 0 and found.alignment is None

@@ -17,16 +17,22 @@ from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fetchc.program.places import Place
     from fetchc.program.protocol import Program
     from fetchc.target.model import Convention
     from fetchc.units import DwarfRegister, TypeId
 
+    Alignment = Callable[[], int]
+
 __all__ = ["parameter_places", "result_place"]
 
 _NO_ADDRESS = "it is in memory, and no register keeps its address until the function returns"
+
+
+def _unaligned() -> int:
+    return 1
 
 
 def parameter_places(
@@ -44,7 +50,7 @@ def parameter_places(
     try:
         in_memory = any(passing.is_returned_in_memory(result) for result in results)
         if in_memory and rules.result_address is None:
-            call.place(REFERENCE, convention.word_bytes, 1)
+            call.place(REFERENCE, convention.word_bytes, _unaligned)
     except UnclassifiedError as error:
         stopped = unclassified(error)
     for parameter in parameters:
@@ -97,12 +103,12 @@ class _Call:
         self._free: list[DwarfRegister | None] = list(floats)
         self._stack = 0
 
-    def place(self, how: str | tuple[Leaf, ...], size: int, alignment: int) -> Place:
+    def place(self, how: str | tuple[Leaf, ...], size: int, alignment: Alignment) -> Place:
         """The next value's place; ``how`` as :meth:`fetchc.abi.passing.Passing.how` gives it."""
         if size == 0:
             return Pieces(())
         if how == REFERENCE:
-            pointer = self._words(self._word, self._word)
+            pointer = self._words(self._word, _unaligned)
             if isinstance(pointer, InRegister):
                 return InMemory(pointer.register, ByteOffset(0))
             return Indirect(pointer, ByteOffset(0))
@@ -129,7 +135,7 @@ class _Call:
                     Piece(
                         ByteOffset(leaf.offset),
                         ByteSize(leaf.size),
-                        self.place((Leaf(0, leaf.size, True),), leaf.size, 1),
+                        self.place((Leaf(0, leaf.size, True),), leaf.size, _unaligned),
                     )
                     for leaf in leaves
                 ]
@@ -161,7 +167,7 @@ class _Call:
             pieces.append(Piece(ByteOffset(leaf.offset), ByteSize(leaf.size), InRegister(register)))
         return _joined(pieces, size)
 
-    def _partly_in_floats(self, leaves: tuple[Leaf, ...], size: int, alignment: int) -> Place:
+    def _partly_in_floats(self, leaves: tuple[Leaf, ...], size: int, alignment: Alignment) -> Place:
         # As many numbers as there are registers left, the others in their words.
         left = [register for register in self._free if register is not None]
         words = self._words(size, alignment)
@@ -181,11 +187,11 @@ class _Call:
         pieces += [piece for piece in rest if piece.offset + piece.size > end]
         return Pieces(tuple(pieces))
 
-    def _words(self, size: int, alignment: int) -> Place:
+    def _words(self, size: int, alignment: Alignment) -> Place:
         """Integer registers, the stack, or both."""
         word, rules = self._word, self._rules
-        wide = alignment >= 2 * word
-        if wide and (rules.pairs or rules.positions):
+        paired = rules.pairs or rules.positions
+        if paired and size > word and alignment() >= 2 * word:
             self._next = round_up(self._next, 2)
         count = round_up(size, word) // word
         left = self._integers[self._next : self._next + count]
@@ -200,7 +206,7 @@ class _Call:
         rest = size - word * len(left)
         if rest > 0:
             start = ByteOffset(size - rest)
-            pieces.append(Piece(start, ByteSize(rest), self._push(rest, word)))
+            pieces.append(Piece(start, ByteSize(rest), self._push(rest, _unaligned)))
         return _joined(pieces, size)
 
     def _at_position(self, size: int, count: int) -> Place:
@@ -227,9 +233,11 @@ class _Call:
             for index, register in enumerate(registers)
         ]
 
-    def _push(self, size: int, alignment: int) -> InMemory:
+    def _push(self, size: int, alignment: Alignment) -> InMemory:
         word, rules = self._word, self._rules
-        start = round_up(self._stack, max(word, min(alignment, rules.stack_alignment)))
+        start = self._stack
+        if size > word < rules.stack_alignment:
+            start = round_up(start, max(word, min(alignment(), rules.stack_alignment)))
         self._stack = start + round_up(size, word)
         if rules.right_adjusted and size < word:
             start += word - size

@@ -86,6 +86,11 @@ class Asked:
             little_endian=machine.order == "little",
         )
 
+    @property
+    def machine(self) -> Machine:
+        """What stands for the kernel."""
+        return self._machine
+
     def got(self, expression: str) -> tuple[str, int | None, int | None]:
         """The fetch-arg, and the value by its text and by its tree, None for a fault."""
         argument = self._probe.compile(expression)
@@ -189,7 +194,9 @@ def _compare(
         except fetchc.CompileError as refusal:
             first = refusal.diagnostics[0]
             tally.refused[first.code] += 1
-            if first.code not in _allowed(target, types[j], leaf, kind):
+            # Packed or not decides where a structure of doubles goes; some do not show it.
+            unsaid = target.name == "arm" and "unsaid `packed`" in first.message
+            if first.code not in _allowed(target, types[j], leaf, kind) and not unsaid:
                 tally.wrong.append(f"{where}: refused, {first.code} {first.message} {first.notes}")
             continue
         tally.compared += 1
