@@ -51,8 +51,9 @@ def static_site(program: Program, name: str, point: Point | None, returns: bool)
     every = program.static_probes()
     found = _named(every, name)
     if not found:
-        provider = name.partition(":")[0]
-        if any(probe.provider == provider for probe in every):
+        # A namespace of C++ may be called as the provider is: `ns::run` is a function.
+        provider, _, rest = name.partition(":")
+        if not rest.startswith(":") and any(probe.provider == provider for probe in every):
             raise _unknown(program, name)
         return None
     here = None if point is None else point.span

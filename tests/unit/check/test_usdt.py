@@ -141,6 +141,7 @@ def test_names_of_arguments_and_probes(tmp_path: Path) -> None:
         ("srv:at", "+4", False, "FC0206"),
         ("srv:at", None, True, "FC0206"),
         ("other:at", None, False, "FC0202"),
+        ("*:nothing", None, False, "FC0202"),
     ],
 )
 def test_points_that_are_none(
@@ -149,3 +150,11 @@ def test_points_that_are_none(
     with pytest.raises(fetchc.CompileError) as refused:
         program(tmp_path, "x86_64", "").probe(name, at, returns, kernel="6.12")
     assert refused.value.diagnostics[0].code == code
+
+
+def test_a_namespace_may_be_called_as_a_provider(tmp_path: Path) -> None:
+    opened = program(tmp_path, "x86_64", "")
+    with pytest.raises(fetchc.CompileError) as refused:
+        opened.probe("srv::at", kernel="6.12")
+    assert "no function `srv::at`" in refused.value.diagnostics[0].message
+    assert opened.probe("s*:at", kernel="6.12").kind == "static"
