@@ -39,6 +39,9 @@ _MEANING = {
     "Failed to find the given file": "the path is the one that the kernel sees",
     "String accepts only memory argument": "texts and arrays are read from memory only",
     "Argument expression is too long": "`fetchc check` tells how long it may be",
+    "Failed to register probe event": (
+        "some functions must not be probed: see /sys/kernel/debug/kprobes/blacklist"
+    ),
     "Event too big (too many fields?)": "the arguments take more bytes than an event may have",
 }
 
