@@ -6,17 +6,23 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from fetchc.tracer.signals import shielded, terminable
 
 
+def _interrupt() -> None:
+    # This thread alone: pytest's own, under xdist, would take one of the whole process.
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+
 def test_a_signal_waits_for_the_end_of_the_block() -> None:
     order = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the order is what is tested
         with shielded():
-            os.kill(os.getpid(), signal.SIGINT)
+            _interrupt()
             order.append("inside")
         order.append("behind")
     assert order == ["inside"]
@@ -25,7 +31,7 @@ def test_a_signal_waits_for_the_end_of_the_block() -> None:
 def test_blocks_can_be_nested() -> None:
     with pytest.raises(KeyboardInterrupt), shielded():  # noqa: PT012 - as above
         with shielded():
-            os.kill(os.getpid(), signal.SIGINT)
+            _interrupt()
         assert signal.SIGINT in signal.sigpending()
 
 
