@@ -240,7 +240,7 @@ def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> Type
         return check(checker, operand).type
     except CompileError as refusal:
         wanted = as_type(operand)
-        if wanted is None or refusal.diagnostics[0].code != "FC0201":
+        if wanted is None or refusal.diagnostics[0].code not in ("FC0201", "FC0903"):
             raise
         return type_named(checker, wanted)
 

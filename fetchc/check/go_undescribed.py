@@ -35,7 +35,11 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
         why = "it is written in assembly"
     else:
         twins = site.program.functions_named(function.symbol)
-        compiled = [one for one in twins if not one.producer.startswith(_ASSEMBLY)]
+        compiled = [
+            one
+            for one in twins
+            if one.symbol == function.symbol and not one.producer.startswith(_ASSEMBLY)
+        ]
         if len(compiled) > 1:
             why = "another function of that name takes its calls from assembly, or this one does"
     if why:

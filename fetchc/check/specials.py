@@ -6,7 +6,7 @@ from fetchc.check.typed import Follow, Held, Special
 from fetchc.diag.errors import reject
 from fetchc.program.places import InMemory, InRegister
 from fetchc.program.types import CharType, UnknownType
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
         from fetchc.check.usdt import argument
 
         return argument(checker, number, span)
-    from fetchc.abi import convention_for
+    from fetchc.abi import argument_place, convention_for
 
     if number == 0:
         raise reject("FC0201", "arguments are counted from `$arg1`", span, "no such argument")
@@ -117,12 +117,11 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
             help="probe the entry: leave `--at` out",
         )
     convention = convention_for(site.program, site.function)
-    registers = convention.integer_registers
-    if number <= len(registers):
-        return Held(InRegister(registers[number - 1]), f"$arg{number}", checker.word(), span)
-    slot = (number - 1 - len(registers)) * site.program.word_bytes
-    place = InMemory(convention.stack_pointer, ByteOffset(convention.stack_offset + slot))
-    return Held(place, f"$arg{number}", checker.word(), span)
+    if site.function.die is None and site.language.stack_check:
+        from fetchc.check.go_undescribed import must_follow_convention
+
+        must_follow_convention(site, site.function, span)
+    return Held(argument_place(convention, number), f"$arg{number}", checker.word(), span)
 
 
 def _result(checker: Checker, name: str, span: Span) -> Typed:

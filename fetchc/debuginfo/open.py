@@ -26,7 +26,9 @@ def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
         return open_running(path)
     try:
         program = DwarfProgram(path)
-        return program if program.has_debug_info else _without_debug_info(program)
+        if program.has_debug_info and not program.lacks_go:
+            return program
+        return _without_debug_info(program)
     except DebugInfoError as refused:
         if refused.code == "FC0901" and ":" in path:
             from fetchc.debuginfo.dotnet.bundle import open_in_bundle

@@ -8,7 +8,7 @@ owns what they cache. What a plain query does not need is imported where it is u
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf import functions, variables
-from fetchc.debuginfo.dwarf.attributes import language_key
+from fetchc.debuginfo.dwarf.attributes import is_go, language_key
 from fetchc.debuginfo.dwarf.constants import DW_AT_decl_file, DW_AT_decl_line, DW_AT_frame_base
 from fetchc.debuginfo.dwarf.info import DebugInfo
 from fetchc.debuginfo.dwarf.types import TypeTable
@@ -105,6 +105,11 @@ class DwarfProgram:
     def has_debug_info(self) -> bool:
         """Whether names and types can be asked for at all."""
         return self._info.present
+
+    @property
+    def lacks_go(self) -> bool:
+        """Whether Go linked the program, and its debug information is of C alone or missing."""
+        return self.main_language() == "go" and not any(map(is_go, self._info.units()))
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that name and its clones; see :mod:`.dwarf.functions`."""

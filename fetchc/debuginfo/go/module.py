@@ -56,7 +56,8 @@ def build_version(memory: Memory) -> GoVersion | None:
         if not segment.file_size:
             continue
         for at in memory.elf.window(LABEL, segment.address).find_all(_BUILD_INFO):
-            found = None if at % 16 else _stated(memory, segment.address + at)
+            address = segment.address + at
+            found = None if address % 16 else _stated(memory, address)
             if found is not None:
                 return found
     return None

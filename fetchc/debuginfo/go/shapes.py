@@ -1,6 +1,7 @@
 """Types of a Go program without debug information, out of the run time's descriptors.
 
-A type's id is the address of its descriptor. Names are as the linker writes them: with the whole
+A type's id is the address of its descriptor, above all ids of debug information: a program may have
+that of C beside it. Names are as the linker writes them: with the whole
 import path, ``[]example.com/zone%2ev2.Record``; a structure or an interface without a name, and
 what is in a type's arguments, as ``%T`` prints it.
 """
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.go.descriptors import Descriptor, Descriptors
     from fetchc.program.types import Type
 
-__all__ = ["Shapes", "linker_name"]
+__all__ = ["FIRST", "Shapes", "linker_name"]
+
+FIRST = 1 << 62  # what is added to an address; no file is so long
 
 _DEEPEST = 64  # hops of a type's name; only a cyclic, hostile type has more
 _OF_SHAPES = "go.shape"  # no package: what stands for a type argument in generic code
@@ -52,13 +55,13 @@ class Shapes:
         self.intern = made.intern
         self._known: dict[int, Type] = {}
 
-    def type(self, address: TypeId) -> Type:
+    def type(self, type_id: TypeId) -> Type:
         """The type with that descriptor; DebugInfoError FC0904 where it makes no sense."""
-        if address < 0:
-            return self._made_types.type(address)
-        found = self._known.get(address)
+        if type_id < FIRST:
+            return self._made_types.type(type_id)
+        found = self._known.get(type_id)
         if found is None:
-            found = self._known[address] = self._made(self.descriptors.at(address))
+            found = self._known[type_id] = self._made(self.descriptors.at(type_id - FIRST))
         return found
 
     def name(self, one: Descriptor) -> str:
@@ -81,7 +84,7 @@ class Shapes:
             each = self.descriptors.at(element).size
             if each * one.count != one.size:
                 raise self.descriptors.error("an array of another size than its elements'", element)
-            return ArrayType(name if one.named else "", TypeId(element), one.count, size)
+            return ArrayType(name if one.named else "", _id(element), one.count, size)
         if one.kind == known.STRUCT:
             return self._structure(name, one)
         self._must_have(one, {known.STRING: 2, known.INTERFACE: 2, known.SLICE: 3}.get(one.kind, 1))
@@ -92,21 +95,21 @@ class Shapes:
         if one.kind == known.STRING:
             return StringType(name, size, (self._pointer("str", "uint8"), self._count("len", 1)))
         if one.kind == known.SLICE:
-            return self.slice_of(name, TypeId(one.parts[0]))
+            return self.slice_of(name, _id(one.parts[0]))
         if one.kind == known.INTERFACE:
             return self._interface(name, size, one)
         if one.kind == known.MAP:
             key, element = one.parts
             header = self.intern(StructType("", "struct", self._word(), (self._count("count", 0),)))
-            return MapType(name, size, TypeId(key), TypeId(element), header)
+            return MapType(name, size, _id(key), _id(element), header)
         if one.kind == known.CHANNEL:
             counts = (self._count("qcount", 0), self._count("dataqsiz", 1))
             header = self.intern(StructType("", "struct", ByteSize(2 * self.word), counts))
-            return ChannelType(name, size, TypeId(one.parts[0]), header)
+            return ChannelType(name, size, _id(one.parts[0]), header)
         if one.kind == known.FUNCTION:
             return PointerType(name, size, self.intern(FunctionType(name)))
         if one.kind == known.POINTER:
-            return PointerType(name, size, TypeId(one.parts[0]))
+            return PointerType(name, size, _id(one.parts[0]))
         return PointerType(name, size, self.intern(VoidType()))  # unsafe.Pointer
 
     def slice_of(self, name: str, element: TypeId) -> SliceType:
@@ -127,9 +130,7 @@ class Shapes:
             if field.offset + inner.size > one.size:
                 raise self.descriptors.error("a field beyond its structure", one.address)
             members.append(
-                Member(
-                    field.name, TypeId(field.type), ByteOffset(field.offset), None, field.embedded
-                )
+                Member(field.name, _id(field.type), ByteOffset(field.offset), None, field.embedded)
             )
         return StructType(name, "struct", ByteSize(one.size), tuple(members))
 
@@ -156,6 +157,10 @@ class Shapes:
         inner = IntType(target, ByteSize(1), False) if target else VoidType()
         pointer = self.intern(PointerType("", self._word(), self.intern(inner)))
         return Member(name, pointer, ByteOffset(offset))
+
+
+def _id(address: int) -> TypeId:
+    return TypeId(FIRST + address)
 
 
 def linker_name(known: Descriptors, one: Descriptor, depth: int = 0) -> str:

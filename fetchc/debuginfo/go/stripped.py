@@ -13,7 +13,7 @@ from fetchc.debuginfo.go.descriptors import Descriptors
 from fetchc.debuginfo.go.functable import function_table
 from fetchc.debuginfo.go.memory import Memory
 from fetchc.debuginfo.go.module import known_version, module
-from fetchc.debuginfo.go.shapes import Shapes
+from fetchc.debuginfo.go.shapes import FIRST, Shapes
 from fetchc.debuginfo.go.typesearch import descriptor_of, named
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["StrippedGoProgram", "stripped_go"]
 
 LANGUAGE = "go"
-ASSEMBLY = "Go cmd/asm"  # the producer of functions that no compiler of Go made
+# What made a function. Assembly is told apart where nothing says which convention it follows.
+COMPILER, ASSEMBLY = "Go cmd/compile", "Go cmd/asm"
+ABI0 = ".abi0"  # the linker's mark of the stack convention, in symbols only
 _MODULE = "runtime.firstmoduledata"
 
 
@@ -65,13 +67,16 @@ class StrippedGoProgram(DwarfProgram):
         return True
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
-        """Every function of that name, else what the symbol table has: code of C."""
+        """Every function of that name, else what symbols and debug information have: code of C."""
         for spelling in escaped(name):
             rows = self._table.named(spelling)
             if rows:
                 return tuple([self._function(row) for row in rows])
-        known = super().functions_named(name)
-        return tuple([one for one in known if self._table.at(one.address) is None])
+        found = []
+        for one in super().functions_named(name):
+            row = self._table.beginning_at(one.address)
+            found.append(one if row is None else self._function(row))
+        return tuple(found)
 
     def function_at(self, address: Address) -> Function | None:
         """The function whose code holds ``address``."""
@@ -87,31 +92,22 @@ class StrippedGoProgram(DwarfProgram):
 
     def _function(self, row: Row) -> Function:
         version = known_version(self._table.memory)
-        assembly = self._table.is_assembly(row)
-        maker = ASSEMBLY if assembly else "Go cmd/compile"
         first = table("runtime/go/program")["registers"].get(self.architecture)
         registers = first is not None and version.minor >= first
+        # Where there are symbols, they tell which convention assembly follows.
+        symbols = [one.name for one in self._elf.symbols_at(row.address)]
+        told = [one for one in symbols if one.removesuffix(ABI0) == row.name]
+        assembly = not told and self._table.is_assembly(row)
         return Function(
             unescaped(row.name),
-            row.name,
+            told[0] if told else row.name,
             row.address,
             ByteSize(self._table.size(row)),
             None,
             LANGUAGE,
-            f"{maker} {version.text}{'; regabi' if registers else ''}",
+            f"{ASSEMBLY if assembly else COMPILER} {version.text}{'; regabi' if registers else ''}",
             True,
         )
-
-    def is_inlined(self, function: Function) -> bool:
-        """False: nothing says so without debug information."""
-        return False
-
-    def is_only_inlined(self, name: str) -> bool:
-        """False: nothing says so without debug information."""
-        return False
-
-    def code_map(self) -> None:
-        """None: lines and inlined calls are of the debug information."""
 
     def main_language(self) -> str:
         """Go: there is a table of its functions."""
@@ -127,14 +123,16 @@ class StrippedGoProgram(DwarfProgram):
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself, by its descriptor."""
-        return self._known.type(type_id)
+        return self._known.type(type_id) if type_id >= FIRST else super().type(type_id)
 
     def completed(self, type_id: TypeId) -> TypeId:
-        """Itself: descriptors are complete."""
-        return type_id
+        """Itself: descriptors are complete; of C the definition."""
+        return type_id if type_id >= FIRST else super().completed(type_id)
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
-        """The types of that name that the run time has a descriptor of."""
+        """The types of that name that the run time has a descriptor of; in C code those of C."""
+        if function is not None and function.language != LANGUAGE:
+            return super().types_named(name, function)
         package = "" if function is None else package_of(function.symbol)
         return tuple(dict.fromkeys(named(self._known, name, package)))
 
@@ -150,23 +148,26 @@ class StrippedGoProgram(DwarfProgram):
         return _ByAddress(self._known)
 
     def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
-        """Only the run time's description of the program is where it is found to be."""
+        """Of Go only the run time's description of the program, where it is found to be."""
         if name != _MODULE:
-            return ()
+            return super().global_variables(name, function) if self._info.present else ()
         found = module(self._table)
         word = self.intern(IntType("uintptr", ByteSize(self.word_bytes), False))
         offset = ByteOffset(found.types_word * self.word_bytes)
         size = ByteSize(offset + self.word_bytes)
         made = StructType(_MODULE, "struct", size, (Member("types", word, offset),))
-        return (Variable(name, self.intern(made), "global", DieOffset(found.address), 0),)
+        place = DieOffset(FIRST + found.address)
+        return (Variable(name, self.intern(made), "global", place, 0),)
 
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
-        """Where :meth:`global_variables` said: the variable's ``die`` is its address."""
-        return AtAddress(Address(variable.die))
+        """Where :meth:`global_variables` said: the variable's ``die`` has its address."""
+        if variable.die < FIRST:
+            return super().place(variable, function, address)
+        return AtAddress(Address(variable.die - FIRST))
 
     def may_be_copied(self, name: str, address: Address) -> bool:
-        """False: nobody else has the run time's own variables."""
-        return False
+        """False for the run time's own variables."""
+        return name != _MODULE and super().may_be_copied(name, address)
 
 
 class _ByAddress:
@@ -180,8 +181,8 @@ class _ByAddress:
     def of(self, type_id: TypeId) -> RuntimeType | None:
         """The descriptor of a type; None where the program has none of it."""
         known = self._shapes.descriptors
-        if type_id >= 0:
-            return self.at(type_id - known.start)
+        if type_id >= FIRST:
+            return self.at(type_id - FIRST - known.start)
         found = descriptor_of(self._shapes, self._shapes.type(type_id))
         return None if found is None else self.at(found.address - known.start)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.go_names import ALIASES, unescaped
 from fetchc.debuginfo.go.descriptors import LABEL
-from fetchc.debuginfo.go.shapes import linker_name
+from fetchc.debuginfo.go.shapes import FIRST, linker_name
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.types import ArrayType, PointerType, SliceType
 from fetchc.units import Address, ByteSize, TypeId
@@ -43,7 +43,7 @@ def named(shapes: Shapes, name: str, package: str) -> Iterator[TypeId]:
     for one in _called(shapes.descriptors, wanted, package):
         if one.address not in seen:
             seen.add(one.address)
-            yield TypeId(one.address)
+            yield TypeId(FIRST + one.address)
 
 
 def _modifier(name: str) -> tuple[str | None, str]:
@@ -74,7 +74,7 @@ def _around(shapes: Shapes, modifier: str, inner: TypeId) -> Type | None:
 def descriptor_of(shapes: Shapes, made: Type) -> Descriptor | None:
     """The descriptor of a pointer, slice or array that was made of a type with one, if any."""
     inner = made.target if isinstance(made, PointerType) else getattr(made, "element", TypeId(-1))
-    if inner < 0:
+    if inner < FIRST:
         return None
     known = shapes.descriptors
     modifier = "*"
@@ -82,8 +82,8 @@ def descriptor_of(shapes: Shapes, made: Type) -> Descriptor | None:
         modifier = "[]"
     elif isinstance(made, ArrayType):
         modifier = f"[{made.count}]"
-    found = _exactly(known, modifier + known.at(inner).name)
-    return next((one for one in found if one.parts[:1] == (inner,)), None)
+    found = _exactly(known, modifier + known.at(inner - FIRST).name)
+    return next((one for one in found if one.parts[:1] == (inner - FIRST,)), None)
 
 
 def _called(known: Descriptors, wanted: str, package: str) -> Iterator[Descriptor]:
