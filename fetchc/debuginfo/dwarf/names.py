@@ -86,7 +86,9 @@ def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId
     origin = None if within is None else declaration(types.info, within)
     home = None if origin is None else origin.unit
     base = base_spelling(name)
-    if base is not None and (home is None or not is_go(home)):
+    # Go's `int` is a word. Of a file without a unit at hand, the first one tells whose names count.
+    unit = home or next(iter(types.info.units()), None)
+    if base is not None and (unit is None or not is_go(unit)):
         return _base(types, base, home)
     words = [word for word in name.split() if word not in QUALIFIERS]
     if len(words) > 1 and words[0] in TAGS_OF_KEYWORD:

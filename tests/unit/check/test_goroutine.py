@@ -22,7 +22,7 @@ def refused(program: fetchc.Program, function: str) -> str:
 def test_without_debug_information_the_run_time_describes_it(tmp_path: Path) -> None:
     require("objcopy")
     bare = tmp_path / "bare"
-    command = ["objcopy", "--strip-debug", str(fixture("go/features/go1.27")), str(bare)]
+    command = ["objcopy", "--strip-all", str(fixture("go/features/go1.27")), str(bare)]
     subprocess.run(command, check=True, timeout=60)
     program = fetchc.open(str(bare))
     probe = program.probe("main.split", kernel="6.1")

@@ -68,6 +68,13 @@ def test_no_other_place_is_taken_for_a_descriptor(name: str) -> None:
         assert found is None or found.name.isprintable()
 
 
+@pytest.mark.parametrize("name", FIXTURES)
+def test_an_int_of_go_is_a_word(name: str) -> None:
+    program = opened(name)
+    sizes = [getattr(program.type(one), "size", None) for one in program.types_named("int", None)]
+    assert sizes == [8]
+
+
 def test_a_program_of_c_has_none() -> None:
     assert open_program(str(fixture("c/layouts/gcc-O2-dwarf5"))).runtime_types() is None
 
