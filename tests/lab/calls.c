@@ -27,11 +27,12 @@ static void describe(const char *call, const char *name, int file, size_t count,
 int main(int argc, char **argv) {
     static const char *names[] = {"lab_a", "lab_notes.txt", "lab_a_name_of_more_than_forty_bytes_that_is_not_inline"};
     static char bytes[5000];
+    mkdir("/notes", 0700);
     prctl(PR_SET_NAME, "lab caller");
     for (int each = 0; each < 3; each++) {
         char path[128];
         int flags = O_RDWR | O_CREAT | (each == 1 ? O_APPEND : 0), mode = 0600 + each;
-        snprintf(path, sizeof path, "/tmp/%s", names[each]);
+        snprintf(path, sizeof path, "/notes/%s", names[each]);
         int file = open(path, flags, mode);
         SAY("open %s %d %d %d\n", path, flags, mode, file);
         size_t count = 1 + 1700 * each;
