@@ -24,11 +24,16 @@ from tests.support.programs import CORPUS
 from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
 
 BARE = "-ldflags=-s -w"
-RUNS = [(version, "go/features", plain) for version in ALL_GO_VERSIONS for plain in (True, False)]
-RUNS += [("1.15", "go/miekg", True), ("1.27", "go/miekg", False)]
+PLAIN: tuple[str, ...] = ()
+PIE = ("-buildmode=pie",)
+RUNS = [
+    (version, "go/features", "amd64", how) for version in ALL_GO_VERSIONS for how in (PLAIN, PIE)
+]
+RUNS += [("1.15", "go/miekg", "amd64", PLAIN), ("1.27", "go/miekg", "amd64", PIE)]
+RUNS += [("1.22", "go/features", machine, PLAIN) for machine in ("arm64", "riscv64", "386")]
 
 
-def built(version: str, program: str, folder: Path, *options: str) -> Path:
+def built(version: str, program: str, machine: str, folder: Path, *options: str) -> Path:
     """A corpus program as that Go builds it."""
     package = program.rpartition("/")[2]
     if not (folder / "src").exists():
@@ -36,24 +41,22 @@ def built(version: str, program: str, folder: Path, *options: str) -> Path:
         shutil.copytree(CORPUS / program, folder / "src" / package, ignore=ignored)
     binary = folder / f"program{len(list(folder.iterdir()))}"
     command = [str(go_root(version) / "bin/go"), "build", "-trimpath", *options, "-o", str(binary)]
-    environment = go_environment(version, folder)
+    environment = go_environment(version, folder) | {"GOARCH": machine}
     subprocess.run([*command, package], cwd=folder, env=environment, check=True, timeout=280)
     return binary
 
 
-@pytest.fixture(scope="module", params=RUNS, ids=lambda run: f"{run[0]}-{run[1]}-{run[2]}")
+@pytest.fixture(scope="module", params=RUNS, ids=lambda run: "-".join(map(str, run)))
 def twins(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[fetchc.Program, fetchc.Program]:
     """A program with its debug information, and without."""
-    version, program, plain = request.param
+    version, program, machine, options = request.param
     require(f"go{version}", *(["miekg"] if program.endswith("miekg") else []))
     folder = tmp_path_factory.mktemp("go")
-    options = () if plain else ("-buildmode=pie",)
-    whole = built(version, program, folder, *options)
-    return fetchc.open(str(whole)), fetchc.open(
-        str(built(version, program, folder, *options, BARE))
-    )
+    whole = built(version, program, machine, folder, *options)
+    bare = built(version, program, machine, folder, *options, BARE)
+    return fetchc.open(str(whole)), fetchc.open(str(bare))
 
 
 def inside(program: fetchc.Program) -> DwarfProgram:

@@ -65,7 +65,8 @@ def build(version: str, folder: Path, *options: str) -> Path:
     require(f"go{version}", "gcc")
     source, program = folder / "main.go", folder / "mixed"
     source.write_text(SOURCE)
-    command = [str(go_root(version) / "bin/go"), "build", *options, "-o", program, source]
+    go = str(go_root(version) / "bin/go")
+    command = [go, "build", *options, "-o", str(program), str(source)]
     environment = go_environment(version, folder) | {"CGO_ENABLED": "1", "CC": "gcc"}
     subprocess.run(command, env=environment, cwd=folder, check=True, timeout=280)
     return program
