@@ -73,7 +73,7 @@ class Alignments:
         """
         size, largest, placed = found.size or 0, 1, 1
         for member in found.members:
-            alignment = self.declared(member.type)
+            alignment = member.alignment or self.declared(member.type)
             largest = max(largest, alignment)
             if member.bits is not None or not member.offset % alignment:
                 placed = max(placed, alignment)

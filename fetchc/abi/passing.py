@@ -158,10 +158,14 @@ class Passing:
         alignments, most = self._shapes.alignments, self._rules.stack_alignment
         if self._rules.pairs:
             alignment = alignments.of_members(found, 2 * self._word)
+            # One of a member of its own is not read: it may be what raised the structure's.
+            unsaid = (found.alignment or 0) >= 2 * self._word
         else:
             alignment = alignments.own(type_id)
-        unsaid = alignment < most and size % most == 0 and found.alignment is None
-        if unsaid and most > self._word and alignments.unexplained(type_id, found):
+            unsaid = False
+        if not unsaid and found.alignment is None:
+            unsaid = most > self._word and bool(alignments.unexplained(type_id, found))
+        if unsaid and alignment < most and size % most == 0:
             raise UnclassifiedError(f"an alignment of `{found.name}` may be left unsaid")
         return alignment
 

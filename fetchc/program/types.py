@@ -116,7 +116,8 @@ class Member(Record):
 
     ``embedded`` members are looked through: anonymous aggregates of C, base classes
     of C++, embedded fields of Go (which also have a name). ``also`` is another name that the
-    source knows it by: a property of .NET.
+    source knows it by: a property of .NET. ``alignment`` is what the source asks of the
+    member itself, in bytes; DWARF tells from version 5 on.
     """
 
     name: str
@@ -125,6 +126,7 @@ class Member(Record):
     bits: BitField | None = None
     embedded: bool = False
     also: str = ""
+    alignment: ByteSize | None = None
 
 
 class StructType(Record):

@@ -94,7 +94,9 @@ def _member(types: TypeTable, die: Die, of_union: bool) -> Member:
     offset = _offset(types, die)
     if offset is None:
         return _unplaced(types, die, name, embedded)
-    return Member(name, types.target(die), offset, None, embedded)
+    alignment = die.unsigned(DW_AT_alignment)
+    asked = None if alignment is None else ByteSize(alignment)
+    return Member(name, types.target(die), offset, None, embedded, "", asked)
 
 
 def _base(types: TypeTable, die: Die) -> Member:
@@ -156,7 +158,7 @@ def _bit_field(types: TypeTable, die: Die, of_union: bool) -> BitField | None:
         offset = 8 * location
         # Negative where clang lets a packed field cross its unit, at times in a form without sign.
         from_top = die.signed(DW_AT_bit_offset)
-        if of_union and types.info.elf.little_endian:
+        if of_union:
             # Each begins with its union. gcc counts from a unit that begins before it, where the
             # field's type is aligned to less than its size, and leaves out where the unit is.
             offset = 0

@@ -1,0 +1,218 @@
+"""Random C layouts on other machines: the families of ``fetchc conformance`` without a library.
+
+The program writes what the compiler makes of each expression into ``out``; its functions are
+stopped at their first instruction and where they returned, and the expressions fetched there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fetchc
+from fetchc.conformance.c.expressions import Expression
+from fetchc.conformance.c.family import Family
+from fetchc.conformance.c.program import Probe, _Homes
+from fetchc.conformance.c.types import Pointer, declare, resolved
+from fetchc.conformance.reading import Change, as_it_is, fetched
+from fetchc.conformance.results import LIMITS
+from tests.support.cross import Target
+from tests.support.cross_check import KERNEL, Asked, Tally, symbols
+from tests.support.cross_signatures import PROLOGUE as BARE
+from tests.support.qemu_user import Emulator, Stopped
+
+__all__ = ["c_source", "check_layouts"]
+
+_STAGES = ("entry", "leave")
+PROLOGUE = (
+    BARE.replace("static void fill(void *object, unsigned size) {", "static void fill(")
+    .replace("    volatile unsigned char *bytes = object;\n", "", 1)
+    .split("static void fill(")[0]
+    + BARE[BARE.index("__attribute__((used)) void *memcpy") :]
+    + """
+static void fill(volatile const void *object, unsigned long size, int truth) {
+    unsigned char *bytes = (unsigned char *)object;
+    for (unsigned long i = 0; i < size; i++) {
+        seed = seed * 1664525 + 1013904223;
+        bytes[i] = truth ? seed >> 31 : seed >> 24;
+    }
+}
+static void set(volatile const void *at, unsigned long value, int size) {
+    if (size == 1) *(volatile unsigned char *)at = value;
+    else memcpy((void *)at, &value, size);
+}
+unsigned char out[1 << 20];
+static unsigned long end;
+static void put(char kind, int negative, const void *object, unsigned size) {
+    out[end++] = kind; out[end++] = negative; out[end++] = size >> 8; out[end++] = size;
+    memcpy(out + end, object, size);
+    end += size;
+}
+static void number(int negative, unsigned long long value) { put('i', negative, &value, 8); }
+static void text(const char *at, unsigned long most) {
+    unsigned size = 0;
+    while (size < most && at[size]) size++;
+    put('t', 0, at, size);
+}
+#define NUMBER(e) number((e) < 0, (unsigned long long)(e))
+#define BYTES(e) put('b', 0, (const void *)&(e), sizeof(e))
+#define TEXT(e, most) text((const char *)(e), most)
+#define ADDRESS(e) number(0, (unsigned long)(e))
+char texts[64] = "lorem ipsum";
+int called(int n, void *at) { return n; }
+"""
+)
+
+
+def c_source(families: list[tuple[Family, list[Probe]]]) -> str:
+    """The program."""
+    lines, blocks, begun, calls = [PROLOGUE], [], [], []
+    for family, probes in families:
+        homes = _Homes(family)
+        lines.append(family.source())
+        for each in family.globals:
+            homes.filled.append(f" fill(&{each.name}, sizeof {each.name}, 0);")
+            homes.mend(each.type, each.name)
+        for probe in probes:
+            passed = []
+            for each in probe.parameters:
+                inner = resolved(each.type)
+                at = homes.value(each.type)
+                if each.name == "p" and isinstance(inner, Pointer):
+                    at = homes.of(inner.target)
+                passed.append(at)
+            lines += _functions(probe)
+            if probe.result is not None:
+                homes.filled.append(f" from_{probe.tag} = &{homes.value(probe.result)};")
+            calls.append(f" show_{probe.tag}({', '.join(passed)});")
+        blocks += homes.blocks
+        begun += homes.filled + homes.pointers
+    # Objects are named in front of the functions that fill them.
+    lines += ["struct { char before[64];", *blocks, "char after[4096]; } all;"]
+    begin = ["static __attribute__((noinline)) void begin(void) {", *begun, "}"]
+    start = ["ENTRY void _start(void) { begin();", *calls, " for (;;); }", ""]
+    return "\n".join([*lines, *begin, *start])
+
+
+def _functions(probe: Probe) -> list[str]:
+    tag, result = probe.tag, probe.result
+    names = [it.name for it in probe.parameters]
+    lines = [] if result is None else [f"{declare(Pointer(result), f'from_{tag}')};"]
+    declared = f"probe_{tag}({probe.signature})"
+    kind = f"void {declared}" if result is None else declare(result, declared)
+    used = "".join(f' __asm__ volatile("" :: "m"({name}) : "memory");' for name in names)
+    back = "" if result is None else f" return *from_{tag};"
+    lines.append(f"__attribute__((noinline, noipa)) {kind} {{{used}{back} }}")
+    told = [item for stage in _STAGES for it in probe.asked[stage] for item in it.items]
+    called = f"probe_{tag}({', '.join(names)});"
+    if result is not None:
+        keep = '__asm__ volatile("" :: "r"(&made) : "memory");'
+        called = f"{declare(result, 'made')} = {called} {keep}"
+    body = [f" {item};" for item in told]
+    return [
+        *lines,
+        f"static __attribute__((noinline)) void show_{tag}({probe.signature}) {{",
+        " end = 0;",
+        *body,
+        f" {called}",
+        "}",
+    ]
+
+
+def check_layouts(
+    target: Target,
+    families: list[tuple[Family, list[Probe]]],
+    binary: Path,
+    change: Change = as_it_is,
+) -> Tally:
+    """Stop at every function and where it returned, and compare every expression."""
+    program = fetchc.open(str(binary))
+    known = symbols(binary)
+    kernel = KERNEL if target.wide else f"{KERNEL}/32"
+    tally = Tally()
+    with Emulator(target.name, binary) as emulator:
+        for _, probes in families:
+            for probe in probes:
+                tally.functions += 1
+                name = f"probe_{probe.tag}"
+                point = program.probe(name, kernel=kernel)
+                stop = emulator.until(point.address)
+                told = iter(_told(stop, known["out"], probe))
+                asked = Asked(target, point, stop, False, change)
+                _compare(tally, target, point, asked, probe.asked["entry"], told, change)
+                if probe.asked["leave"]:
+                    point = program.probe(name, returns=True, kernel=kernel)
+                    stop = emulator.until(stop.return_address())
+                    asked = Asked(target, point, stop, True, change)
+                    _compare(tally, target, point, asked, probe.asked["leave"], told, change)
+    return tally
+
+
+def _told(stop: Stopped, at: int, probe: Probe) -> list[int | bytes]:
+    found: list[int | bytes] = []
+    for stage in _STAGES:
+        for expression in probe.asked[stage]:
+            for _ in expression.items:
+                head = stop.read(at, 4)
+                size = head[2] << 8 | head[3]
+                raw = stop.read(at + 4, size)
+                at += 4 + size
+                if head[:1] == b"i":
+                    value = int.from_bytes(raw, stop.machine.order)
+                    found.append(value - (1 << 64) if head[1] else value)
+                else:
+                    turned = head[:1] == b"b" and stop.machine.order == "big"
+                    found.append(raw[::-1] if turned else raw)
+    return found
+
+
+def _compare(
+    tally: Tally,
+    target: Target,
+    point: fetchc.Probe,
+    asked: Asked,
+    expressions: list[Expression],
+    told: object,
+    change: Change,
+) -> None:
+    assert hasattr(told, "__next__")
+    for expression in expressions:
+        tally.values += 1
+        expected = [next(told) for _ in expression.items]
+        where = f"{expression.text} in {point.function}"
+        try:
+            argument = point.compile(expression.text)
+            parts = {part.suffix: part for part in argument.whole.parts}
+            if not expression.members:
+                wanted = [(argument.fetcharg, argument.decode, expected)]
+            else:
+                wanted = [
+                    (parts[name].body, parts[name].decode, [value])
+                    for name, value in zip(expression.members, expected, strict=True)
+                    if name in parts
+                ]
+        except fetchc.CompileError as refusal:
+            first = refusal.diagnostics[0]
+            tally.refused[first.code] += 1
+            if first.code not in _allowed(target, expression):
+                tally.wrong.append(f"{where}: {first.code} {first.message} {first.notes}")
+            continue
+        tally.compared += 1
+        trees = {part.body: part.fetch for part in parts.values()}
+        for plain, decode, values in wanted:
+            text, read = change(plain, decode)
+            got = fetched(text, read, asked.machine, trees.get(text))
+            if got != values:
+                tally.wrong.append(f"{where}: {text} {read} gives {got}, told {values}")
+
+
+def _allowed(target: Target, expression: Expression) -> frozenset[str]:
+    # clang splits variables or leaves them out, and misdescribes some packed bit fields.
+    allowed = expression.refusals | LIMITS | {"FC0904"}
+    if expression.root.name.startswith("g"):
+        allowed |= {"FC0401", "FC0404", "FC0405"}
+    if expression.root.held:
+        # A packed number can be in two registers, for that is where its bytes are.
+        allowed |= expression.held | {"FC0401", "FC0404"}
+        if target.name == "i386":
+            allowed |= {"FC0407"}  # gcc describes the aligned copy that it makes of some
+    return allowed
