@@ -191,6 +191,11 @@ class Probe:
         return self._found.site.function
 
     @property
+    def named_after(self) -> str:
+        """What an event is called after: the function, the static probe, a line, an address."""
+        return self._found.site.named_after
+
+    @property
     def kind(self) -> str:
         """One of ``entry``, ``return``, ``return-site``, ``body``, ``line``, ``inline``,
         ``static`` (a static probe) and ``offset``.
@@ -203,11 +208,6 @@ class Probe:
     @property
     def address(self) -> int:
         """Address of the probed instruction, the first of several, as the file states it."""
-    @property
-    def named_after(self) -> str:
-        """What an event is called after: the function, the static probe, a line, an address."""
-        return self._found.site.named_after
-
         return self._found.site.address
 
     @property
