@@ -12,15 +12,16 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.toolchains import ROOT, go_environment, go_root, missing
+from tests.support.toolchains import ROOT, ZIG, go_environment, go_root, missing
 
 __all__ = ["TARGETS", "Target", "build", "build_go", "compilers", "unavailable"]
 
-ZIG = ROOT / ".toolchains/ziglang/ziglang/zig"
 _FLAGS = ("-g", "-w", "-ffreestanding", "-fno-builtin", "-nostdlib", "-static")
 _FLAGS_ZIG = ("-fno-sanitize=undefined", "-fno-stack-protector")
-_FLAGS_GCC = ("-Wno-psabi", "-fno-pie", "-no-pie", "-fno-stack-protector")
-_FLAGS_GCC += ("-fno-asynchronous-unwind-tables",)
+_FLAGS_GCC = (
+    *("-Wno-psabi", "-fno-pie", "-no-pie"),
+    *("-fno-stack-protector", "-fno-asynchronous-unwind-tables"),
+)
 _NO_GP = ("-mno-relax", "-Wl,--no-relax")  # nothing sets the global pointer
 
 
