@@ -28,7 +28,7 @@ from pathlib import Path
 CORPUS = Path(__file__).resolve().parent
 sys.path.insert(0, str(CORPUS.parent))
 
-from tests.support.toolchains import go_environment, go_root, missing  # noqa: E402
+from tests.support.toolchains import ZIG, go_environment, go_root, missing  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,21 @@ def cpp_fixtures() -> Iterator[Fixture]:
     yield Fixture("cpp/addressbook", "g++-O2-symbols", ("g++",), ("-O2", "-g0"))
 
 
-FIXTURES = (*go_fixtures(), *c_fixtures(), *cpp_fixtures())
+def machine_fixtures() -> Iterator[Fixture]:
+    """One program for machines of several word sizes and byte orders, by zig's clang."""
+    for name, target in (
+        ("aarch64", "aarch64-linux-none"),
+        ("arm", "arm-linux-eabihf"),
+        ("i386", "x86-linux-none"),
+        ("ppc64le", "powerpc64le-linux-none"),
+        ("riscv64", "riscv64-linux-none"),
+        ("s390x", "s390x-linux-none"),
+    ):
+        flags = ("-O1", "-gdwarf-5", "-target", target)
+        yield Fixture("c/machines", f"zig-{name}", ("zig",), flags)
+
+
+FIXTURES = (*go_fixtures(), *c_fixtures(), *cpp_fixtures(), *machine_fixtures())
 
 
 def run(command: list[str], directory: Path, environment: dict[str, str]) -> None:
@@ -123,6 +137,16 @@ def build_c(fixture: Fixture, target: Path, scratch: Path) -> None:
     command = [*fixture.needs, "-std=gnu11", "-Wall", "-Wextra", "-Werror", *fixture.flags]
     environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0"}
     run([*command, *maps, *units, "-o", str(target)], sources, environment)
+
+
+def build_machine(fixture: Fixture, target: Path, scratch: Path) -> None:
+    sources = scratch / "machines"
+    shutil.copytree(CORPUS / fixture.program, sources, ignore=shutil.ignore_patterns("bin"))
+    command = [str(ZIG), "cc", "-std=gnu11", "-ffreestanding", "-nostdlib", "-static"]
+    command += ["-fno-sanitize=undefined", "-fno-stack-protector", *fixture.flags]
+    command += [f"-fdebug-prefix-map={sources}=/machines", "-fdebug-compilation-dir=/machines"]
+    caches = {f"ZIG_{kind}_CACHE_DIR": str(scratch / kind) for kind in ("GLOBAL", "LOCAL")}
+    run([*command, "machines.c", "-o", str(target)], sources, {**os.environ, **caches})
 
 
 def build_cpp(fixture: Fixture, target: Path, scratch: Path) -> None:
@@ -157,7 +181,9 @@ def main() -> int:
         else:
             target = fixture.path(options.into.resolve())
             target.parent.mkdir(parents=True, exist_ok=True)
-            build = {"go": build_go, "c": build_c, "cpp": build_cpp}[fixture.program.split("/")[0]]
+            builders = {"go": build_go, "c": build_c, "cpp": build_cpp, "c/machines": build_machine}
+            language = fixture.program.split("/")[0]
+            build = builders.get(fixture.program) or builders[language]
             with tempfile.TemporaryDirectory(prefix="fetchc-corpus-") as scratch:
                 build(fixture, target, Path(scratch))
             print(fixture.title)

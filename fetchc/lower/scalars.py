@@ -110,7 +110,10 @@ def bit_field_of(node: Typed) -> Part | None:
 def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: Typed) -> Lowered:
     own = plain(checker, part.type)
     signed = own is not None and own.decode.signed
-    decode = Decode(made.decode.kind, bits.width, signed, None, made.decode.enumerators)
+    kept = min(bits.width, 8 * made.size)  # a cast to a narrower type takes the low bits
+    if kept < bits.width:
+        signed = made.decode.signed
+    decode = Decode(made.decode.kind, kept, signed, None, made.decode.enumerators)
     holder = checker.size(part.base.type)
     # The member's own offset is already in bits.offset: the field lies in the base object.
     found = where(checker.site, part.base)
@@ -129,7 +132,7 @@ def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: 
             start = bits.offset - 8 * byte
             if not checker.program.little_endian:
                 start = container - start - bits.width  # offsets count from the other end
-            store: Store = Bits(bits.width, start, container)
+            store: Store = Bits(kept, start, container)
             return Lowered("", Fetch(place, store), decode, node.type)
         case InValue(base=base, offset=offset, size=size):
             start = 8 * offset + bits.offset
@@ -138,9 +141,9 @@ def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: 
             word = 8 * checker.program.word_bytes
             if start < 0 or start + bits.width > word:
                 raise _straddles(node.span)
-            return Lowered("", Fetch(base, Bits(bits.width, start, word)), decode, node.type)
+            return Lowered("", Fetch(base, Bits(kept, start, word)), decode, node.type)
         case Known(value=value):
-            number = value >> bits.offset & ((1 << bits.width) - 1)
+            number = value >> bits.offset & ((1 << kept) - 1)
             store = Scalar("u", 64)
             return Lowered("", Fetch(Immediate(number), store), decode, node.type)
 

@@ -47,9 +47,12 @@ def fixtures(program: str) -> list[str]:
 
 
 def described() -> list[Path]:
-    """All fixtures of the corpus that are ELF files with DWARF, in order."""
+    """All fixtures of the corpus that are ELF files with DWARF, in order.
+
+    But for the small one that shows machines: it has too little of anything to be counted.
+    """
     found = []
-    for path in sorted(CORPUS.glob("*/*/bin/*")):
+    for path in sorted(set(CORPUS.glob("*/*/bin/*")) - set(CORPUS.glob("c/machines/bin/*"))):
         content = path.read_bytes() if path.is_file() else b""
         if content.startswith(b"\x7fELF") and b"debug_info\0" in content:
             found.append(path)

@@ -19,6 +19,7 @@ __all__ = [
     "ALL_GO_VERSIONS",
     "GO_VERSIONS",
     "ROOT",
+    "ZIG",
     "go_build",
     "go_environment",
     "go_root",
@@ -28,6 +29,7 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLCHAINS = ROOT / ".toolchains"
+ZIG = TOOLCHAINS / "ziglang/ziglang/zig"  # clang for every machine
 GOCODE = TOOLCHAINS / "gopath/usr/share/gocode"
 
 # 1.15: stack calling convention, DWARF 4 in .zdebug_ sections; 1.22: register convention, DWARF 4;
@@ -100,6 +102,8 @@ def go_environment(version: str, workspace: Path) -> dict[str, str]:
 
 
 def _present(name: str) -> bool:
+    if name == "zig":
+        return os.access(ZIG, os.X_OK)
     if name == "miekg":
         return (GOCODE / "src/github.com/miekg/dns/msg.go").exists()
     if name.startswith("go") and name[2:] in _GO_ROOTS:
