@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
+import threading
 from collections.abc import Generator
 
 import pytest
@@ -18,6 +20,15 @@ settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("FETCHC_HYPOTHESIS", "ci" if os.environ.get("CI") else "dev"))
+
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start:
+# programs that end by it would run on for ever.
+if threading.current_thread() is threading.main_thread():
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, default)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

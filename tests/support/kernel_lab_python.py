@@ -44,7 +44,8 @@ def files() -> dict[str, bytes]:
         found[_key(each)] = each.read_bytes()
         for path in _libraries(each):
             found[_key(path)] = path.read_bytes()
-    package = library / "site-packages" / "fetchc"
+    # Beside Python's own modules: Debian's Python does not look into site-packages.
+    package = library / "fetchc"
     found |= _modules(_CHECKOUT / "fetchc", package)
     for data in (_CHECKOUT / "targets").rglob("*.toml"):
         inside = package / "targets" / data.relative_to(_CHECKOUT / "targets")
