@@ -15,4 +15,4 @@ def nothing_is_left_of_killed_runs() -> None:
     # Sessions tell of it, where the tests expect no word.
     if unavailable() is None:
         command = [sys.executable, "-m", "fetchc", "remove", "--stale"]
-        subprocess.run(command, capture_output=True, check=True, timeout=60)
+        subprocess.run(command, capture_output=True, check=False, timeout=60)
