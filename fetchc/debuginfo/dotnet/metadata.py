@@ -176,7 +176,9 @@ class Metadata:
     def names_at(self, beginning: str, then: bytes = b"\0") -> set[int]:
         """Offsets of the names that begin so and go on with one of the bytes ``then``."""
         start, size = self._strings
-        wanted, found = beginning.encode("utf-8", "surrogateescape"), set()
+        wanted, found = beginning.encode("utf-8", "surrogateescape"), set[int]()
+        if not wanted:
+            return found  # nothing is called so; a mapped file finds it without end
         at = self._data.find(wanted, start, start + size)
         while at >= 0:
             behind = at + len(wanted)
