@@ -10,6 +10,7 @@ from __future__ import annotations
 from fetchc.debuginfo.btf.reader import Btf
 from fetchc.debuginfo.btf.types import AGGREGATES, BtfTypes
 from fetchc.debuginfo.c_words import QUALIFIERS, base_spelling
+from fetchc.debuginfo.plain import Plain
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Function, Variable
 from fetchc.program.places import Absent
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.btf.reader import Entry
-    from fetchc.program.model import Extent, StaticProbe
     from fetchc.program.places import Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
@@ -36,7 +36,7 @@ OF_KEYWORD = {"struct": ("STRUCT",), "union": ("UNION",), "enum": ("ENUM", "ENUM
 KEYWORDS = {**AGGREGATES, "ENUM": "enum", "ENUM64": "enum"}
 
 
-class BtfProgram:
+class BtfProgram(Plain):
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
@@ -70,33 +70,9 @@ class BtfProgram:
         external = entry.count != 0  # BTF_FUNC_STATIC is 0
         return Function(name, name, Address(0), None, DieOffset(number), "c", "", external)
 
-    def static_probes(self) -> tuple[StaticProbe, ...]:
-        """None: those are notes in a program."""
-        return ()
-
-    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
-        """None: there are no symbols."""
-        return ()
-
     def function_at(self, address: Address) -> Function | None:
         """None: BTF has no addresses."""
         return None
-
-    def is_inlined(self, function: Function) -> bool:
-        """False: BTF does not tell."""
-        return False
-
-    def is_indirect(self, function: Function) -> bool:
-        """False: kernels have no IFUNC."""
-        return False
-
-    def local_entry(self, function: Function) -> int:
-        """0: the kernel finds it by itself."""
-        return 0
-
-    def is_only_inlined(self, name: str) -> bool:
-        """False: what BTF lists has code of its own."""
-        return False
 
     def function_names(self) -> Iterator[str]:
         """Names of all functions, each once."""
@@ -127,14 +103,6 @@ class BtfProgram:
             raise DebugInfoError("FC0904", self.path, what, ".BTF")
         return entry
 
-    def argument_bytes(self, function: Function) -> int | None:
-        """None: there is no Go in a kernel."""
-        return None
-
-    def argument_stream(self, function: Function) -> bytes | None:
-        """None: there is no Go in a kernel."""
-        return None
-
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void."""
         return TypeId(self._prototype(function).value) or None
@@ -152,14 +120,6 @@ class BtfProgram:
             ]
         )
 
-    def may_be_copied(self, name: str, address: Address) -> bool:
-        """False: a kernel's variables are where they are."""
-        return False
-
-    def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
-        """None: BTF has no places."""
-        return ()
-
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
         """Nowhere: BTF has no places; a parameter's is the calling convention's to say."""
         if variable.kind == "global":
@@ -167,24 +127,9 @@ class BtfProgram:
             return Absent("FC0403", why)
         return Absent("FC0401", "the kernel's BTF says nothing of places")
 
-    def body_address(self, function: Function) -> Address:
-        """The function's start: BTF has no line table."""
-        return function.address
-
-    def code_map(self) -> None:
-        """None: BTF has no lines and no inlined calls."""
-
-    def frame_base_is_cfa(self, function: Function) -> bool:
-        """False: BTF has no frames."""
-        return False
-
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
         return self._types.type(type_id)
-
-    def passed_by_reference(self, type_id: TypeId) -> bool | None:
-        """None: BTF is of C."""
-        return None
 
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration where there is exactly one; itself if not."""
@@ -228,10 +173,6 @@ class BtfProgram:
                 seen.add(whole)
                 yield whole
 
-    def runtime_types(self) -> None:
-        """None: the kernel has no types of Go."""
-        return
-
     def main_language(self) -> str:
         """C."""
         return "c"
@@ -251,10 +192,6 @@ class BtfProgram:
     def code(self, address: Address, size: int) -> bytes:
         """None: BTF has no code."""
         return b""
-
-    def source_line(self, function: Function) -> str | None:
-        """None: BTF has no lines."""
-        return None
 
 
 if TYPE_CHECKING:

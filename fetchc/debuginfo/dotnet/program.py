@@ -17,6 +17,7 @@ from fetchc.debuginfo.dotnet.references import References
 from fetchc.debuginfo.dotnet.spelling import class_spelled
 from fetchc.debuginfo.dotnet.types import DotnetTypes
 from fetchc.debuginfo.dotnet.writtentypes import WrittenTypes
+from fetchc.debuginfo.plain import Plain
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Function, Variable
 from fetchc.program.places import Absent
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.bundle import Bundle
     from fetchc.debuginfo.dotnet.methods import Method
     from fetchc.debuginfo.dotnet.pe import Pe
-    from fetchc.program.model import Extent, StaticProbe
     from fetchc.program.places import Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
@@ -56,7 +56,7 @@ REASONS = {
 }
 
 
-class DotnetProgram:
+class DotnetProgram(Plain):
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
@@ -180,14 +180,6 @@ class DotnetProgram:
         assert function.die is not None
         return self._opened[function.die]
 
-    def static_probes(self) -> tuple[StaticProbe, ...]:
-        """None: those are notes in a program."""
-        return ()
-
-    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
-        """None: there are no symbols."""
-        return ()
-
     def function_at(self, address: Address) -> Function | None:
         """The method whose code holds ``address``; goes through all of them."""
         self._must_have_code()
@@ -197,22 +189,6 @@ class DotnetProgram:
             if native.begin(one.function) <= address < native.end(one.function):
                 return self._function(one)
         return None
-
-    def is_inlined(self, function: Function) -> bool:
-        """False: images do not tell for certain; what is said of all methods covers it."""
-        return False
-
-    def is_indirect(self, function: Function) -> bool:
-        """False: there are no IFUNCs."""
-        return False
-
-    def local_entry(self, function: Function) -> int:
-        """0: methods have one entry."""
-        return 0
-
-    def is_only_inlined(self, name: str) -> bool:
-        """False: images do not tell."""
-        return False
 
     def function_names(self) -> Iterator[str]:
         """Names of all precompiled methods, with their parameters."""
@@ -260,14 +236,6 @@ class DotnetProgram:
             ]
         )
 
-    def argument_bytes(self, function: Function) -> int | None:
-        """None: that is of Go."""
-        return None
-
-    def argument_stream(self, function: Function) -> bytes | None:
-        """None: that is of Go."""
-        return None
-
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void."""
         method = self._method(function)
@@ -285,36 +253,13 @@ class DotnetProgram:
         """None: static fields are where the runtime put them when it loaded the class."""
         return ()
 
-    def may_be_copied(self, name: str, address: Address) -> bool:
-        """False: no other file holds copies."""
-        return False
-
-    def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
-        """None: metadata has no places."""
-        return ()
-
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
         """Nowhere: a parameter's place is the calling convention's to say."""
         return Absent("FC0401", "nothing says where it is behind the method's first instruction")
 
-    def body_address(self, function: Function) -> Address:
-        """The method's start: there is no line table."""
-        return function.address
-
-    def code_map(self) -> None:
-        """None: there is no line table."""
-
-    def frame_base_is_cfa(self, function: Function) -> bool:
-        """False: there are no frames."""
-        return False
-
     def type(self, type_id: TypeId) -> Type:
         """The type itself."""
         return self._types.type(type_id)
-
-    def passed_by_reference(self, type_id: TypeId) -> bool | None:
-        """None: there is no C++ in it."""
-        return None
 
     def completed(self, type_id: TypeId) -> TypeId:
         """Itself: metadata has no declarations without definition."""
@@ -331,10 +276,6 @@ class DotnetProgram:
             name = assembly.type_name(row)
             if "`" not in name:
                 yield class_spelled(name, ())
-
-    def runtime_types(self) -> None:
-        """None: the types of Go's run time are meant."""
-        return
 
     def main_language(self) -> str:
         """The language of the whole image."""
@@ -366,10 +307,6 @@ class DotnetProgram:
         section = next(s for s in image.sections if 0 <= address - s.address < s.file_size)
         left = section.file_size - (address - section.address)
         return bytes(image.view[at : at + min(size, left)])
-
-    def source_line(self, function: Function) -> str | None:
-        """None: that is in a file of its own (.pdb), which is not read."""
-        return None
 
 
 if TYPE_CHECKING:

@@ -1,0 +1,80 @@
+"""What a Program answers that has no DWARF: no places, no lines, nothing inlined, no Go."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.model import Extent, Function, StaticProbe, Variable
+    from fetchc.units import Address, TypeId
+
+__all__ = ["Plain"]
+
+
+class Plain:
+    """A base of Programs by types and prototypes alone; each question is explained in
+    :class:`~fetchc.program.protocol.Program`.
+    """
+
+    __slots__ = ()
+
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """None: those are notes in ELF files."""
+        return ()
+
+    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
+        """None: there are no symbols."""
+        return ()
+
+    def is_inlined(self, function: Function) -> bool:
+        """False: nothing tells."""
+        return False
+
+    def is_indirect(self, function: Function) -> bool:
+        """False: there are no IFUNCs."""
+        return False
+
+    def local_entry(self, function: Function) -> int:
+        """0: a function has one entry, or the kernel finds the other."""
+        return 0
+
+    def is_only_inlined(self, name: str) -> bool:
+        """False: what is listed has code of its own."""
+        return False
+
+    def argument_bytes(self, function: Function) -> int | None:
+        """None: that is of Go."""
+        return None
+
+    def argument_stream(self, function: Function) -> bytes | None:
+        """None: that is of Go."""
+        return None
+
+    def may_be_copied(self, name: str, address: Address) -> bool:
+        """False: variables are where they are."""
+        return False
+
+    def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
+        """None: there are no places."""
+        return ()
+
+    def body_address(self, function: Function) -> Address:
+        """The function's start: there is no line table."""
+        return function.address
+
+    def code_map(self) -> None:
+        """None: there are no lines and no inlined calls."""
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """False: there are no frames."""
+        return False
+
+    def passed_by_reference(self, type_id: TypeId) -> bool | None:
+        """None: that is of C++."""
+        return None
+
+    def runtime_types(self) -> None:
+        """None: the types of Go's run-time are meant."""
+
+    def source_line(self, function: Function) -> str | None:
+        """None: there are no lines."""
+        return None
