@@ -12,13 +12,13 @@ addresses became offsets from the text in 1.18, a start line was put in with 1.2
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.cursor import Cursor
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.elf import Elf
-    from fetchc.debuginfo.sections import Buffer
+    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.debuginfo.elf.sections import Buffer
 
 __all__ = ["argument_bytes", "argument_stream"]
 

@@ -7,40 +7,72 @@ from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.debuginfo.finding.search import Search
     from fetchc.program.protocol import Program
 
 __all__ = ["open_binary"]
 
 
-def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
+def open_binary(
+    path: str,
+    references: tuple[str, ...] = (),
+    search: Search | None = None,
+    machine: str | None = None,
+) -> Program:
+    """Open a file, as :func:`_opened` says, that is of ``machine`` (a key of ``targets/arch``).
+
+    BTF alone names no machine: it is taken for one of ``machine``, the running one by default.
+    """
+    program = _opened(path, references, search, machine)
+    if machine is not None and program.architecture != machine:
+        what = f"it is of {program.architecture}, not of {machine}"
+        raise DebugInfoError("FC0905", path, what, help="leave out --arch")
+    return program
+
+
+def _opened(
+    path: str, references: tuple[str, ...], search: Search | None, machine: str | None
+) -> Program:
     """Open an ELF file, ``kernel`` (the running one), ``kernel:MODULE``, a kernel's BTF, or .NET.
 
     ``HOST:NAME`` is an assembly of a single-file program of .NET. ``references`` are folders of
-    assemblies that an image of .NET may refer to.
+    assemblies that an image of .NET may refer to. ``search`` says where debug files are of an ELF
+    file; of a process (``/proc/PID/exe``, ``/proc/PID/root/...``) it is opened as it is seen from
+    here, with its own debug files.
 
     Raises DebugInfoError FC0901, FC0902, FC0904 or FC0905 where it cannot be read.
     """
     if path == "kernel" or path.startswith("kernel:"):
+        _no_debug_file(path, search)
         from fetchc.debuginfo.btf.open import open_running
 
         return open_running(path)
+    if path.startswith("/proc/"):
+        from fetchc.debuginfo.finding.container import of_process
+
+        path, search = of_process(path, search)
     try:
-        program = DwarfProgram(path)
+        program = DwarfProgram(path, search, online=True)
         if program.has_debug_info and not program.lacks_go:
             return program
         return _without_debug_info(program)
     except DebugInfoError as refused:
-        if refused.code == "FC0901" and ":" in path:
-            from fetchc.debuginfo.dotnet.bundle import open_in_bundle
+        if refused.code == "FC0901" and refused.path == path and ":" in path:
+            from fetchc.debuginfo.dotnet.open import open_in_bundle
 
             inside = open_in_bundle(path, references)
             if inside is not None:
                 return inside
-        if refused.code != "FC0902":
+        if refused.code != "FC0902" or refused.path != path:
             raise
         # Seldom, so an ELF file does not pay for the question.
-        with open(path, "rb") as file:
-            head = file.read(0x206)
+        _no_debug_file(path, search)
+        try:
+            with open(path, "rb") as file:
+                head = file.read(0x206)
+        except OSError as failed:  # of a disk, of /proc/PID/mem, or the file has gone meanwhile
+            what = f"cannot be read: {failed.strerror}"
+            raise DebugInfoError("FC0901", path, what) from None
         # Firmware starts kernels as portable executables: they have magic numbers of their own.
         kernel = head[0x202:] == b"HdrS" or head[0x38:0x3C] in (b"ARM\x64", b"RSC\x05")
         if head.startswith(b"MZ") and not kernel:
@@ -49,10 +81,16 @@ def open_binary(path: str, references: tuple[str, ...] = ()) -> Program:
             return DotnetProgram(path, references)
         from fetchc.debuginfo.btf.open import open_file
 
-        opened = open_file(path)
+        opened = open_file(path, of_btf=machine)
         if opened is None:
             raise
         return opened
+
+
+def _no_debug_file(path: str, search: Search | None) -> None:
+    if search is not None and search.debug_file is not None:
+        what = "debug files are of ELF programs and libraries"
+        raise DebugInfoError("FC0905", path, what, help="leave out --debug-file")
 
 
 def _without_debug_info(program: DwarfProgram) -> Program:

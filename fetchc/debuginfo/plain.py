@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from fetchc.debuginfo.ordinary import Ordinary
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.model import Extent, Function, StaticProbe, Variable
+    from fetchc.program.protocol import CodeMap
     from fetchc.units import Address, TypeId
 
 __all__ = ["Plain"]
 
 
-class Plain:
+class Plain(Ordinary):
     """A base of Programs by types and prototypes alone; each question is explained in
     :class:`~fetchc.program.protocol.Program`.
     """
 
     __slots__ = ()
+
+    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
+        """No notes: what there is to know is in the file itself."""
+        return (), "take a file that describes it"
 
     def static_probes(self) -> tuple[StaticProbe, ...]:
         """None: those are notes in ELF files."""
@@ -23,6 +30,10 @@ class Plain:
 
     def symbol_addresses(self, name: str) -> tuple[Address, ...]:
         """None: there are no symbols."""
+        return ()
+
+    def assemblies(self) -> tuple[str, ...]:
+        """None: it is one itself, or of another kind."""
         return ()
 
     def is_inlined(self, function: Function) -> bool:
@@ -61,8 +72,9 @@ class Plain:
         """The function's start: there is no line table."""
         return function.address
 
-    def code_map(self) -> None:
+    def code_map(self) -> CodeMap | None:
         """None: there are no lines and no inlined calls."""
+        return None
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """False: there are no frames."""
@@ -71,6 +83,10 @@ class Plain:
     def passed_by_reference(self, type_id: TypeId) -> bool | None:
         """None: that is of C++."""
         return None
+
+    def has_static_member(self, type_id: TypeId, name: str) -> bool:
+        """False: that is of C++."""
+        return False
 
     def runtime_types(self) -> None:
         """None: the types of Go's run-time are meant."""

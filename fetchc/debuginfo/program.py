@@ -7,54 +7,43 @@ owns what they cache. What a plain query does not need is imported where it is u
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf import functions, variables
-from fetchc.debuginfo.dwarf.attributes import is_go, language_key
-from fetchc.debuginfo.dwarf.constants import DW_AT_decl_file, DW_AT_decl_line, DW_AT_frame_base
-from fetchc.debuginfo.dwarf.info import DebugInfo
-from fetchc.debuginfo.dwarf.types import TypeTable
-from fetchc.debuginfo.elf import Elf
-from fetchc.debuginfo.symbols import STT_GNU_IFUNC
+from fetchc.debuginfo.dwarf.entries.attributes import is_go, main_language
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION
+from fetchc.debuginfo.dwarf.locations import variables
+from fetchc.debuginfo.dwarf.names import functions
+from fetchc.debuginfo.dwarf.types.table import TypeTable
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.machines import architecture_of
+from fetchc.debuginfo.elf.symbols import STT_GNU_IFUNC
+from fetchc.debuginfo.ordinary import Ordinary
 from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent, AtAddress, FrameRelative, Indirect, Pieces
-from fetchc.program.types import DeclaredType
+from fetchc.program.places import AtAddress, FrameRelative, is_frame_relative
+from fetchc.program.types import DeclaredType, StructType
 from fetchc.units import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.die import Die
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.finding.search import Search
     from fetchc.program.model import Extent, Function, StaticProbe, Variable
     from fetchc.program.places import Place
     from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
     from fetchc.units import FileOffset, TypeId
 
-__all__ = ["DwarfProgram", "open_program"]
+__all__ = ["DwarfProgram"]
 
-# e_machine -> key of targets/arch; (key of 64-bit files, key of 32-bit files).
-# Source: https://www.sco.com/developers/gabi/latest/ch4.eheader.html and the psABIs.
-ARCHITECTURES = {
-    3: ("", "i386"),
-    8: ("mips64", "mips"),
-    21: ("ppc64le", ""),
-    22: ("s390x", "s390"),
-    40: ("", "arm"),
-    62: ("x86_64", "x32"),
-    183: ("aarch64", "aarch64_ilp32"),
-    243: ("riscv64", "riscv32"),
-    258: ("loongarch64", ""),
-}
-# Source: cmd/link of Go 1.15 to 1.27; an externally linked PIE lacks the last one.
-GO_SECTIONS = (".go.buildinfo", ".note.go.buildid", ".gopclntab")
 # What the kernel exports to modules: no program has it. Source: include/asm-generic/vmlinux.lds.h.
 KERNEL_SECTION = "__ksymtab"
 CACHED_ANSWERS = 4096  # of each kind, in one process that compiles many expressions
-RELOCATABLE = 1  # ET_REL
-GET_DEBUG_INFO = "install the program's debug package, or build it with -g"
+# Where NativeAOT puts methods: dotnet/runtime, src/coreclr/tools/aot/ILCompiler.Compiler.
+MANAGED_CODE = "__managedcode"
 
 
-class DwarfProgram:
+class DwarfProgram(Ordinary):
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
@@ -76,15 +65,9 @@ class DwarfProgram:
         "word_bytes",
     )
 
-    def __init__(self, path: str) -> None:
-        self._elf = elf = Elf(path)
-        if elf.kind == RELOCATABLE:
-            raise DebugInfoError(
-                "FC0905",
-                path,
-                "an object file or kernel module, whose addresses are not final",
-                help="name the program or library that it is linked into",
-            )
+    def __init__(self, path: str, search: Search | None = None, online: bool = False) -> None:
+        self._elf = elf = Elf(path, search, online)
+        self.architecture: str = architecture_of(elf)
         self._info = DebugInfo(elf)
         self._types = TypeTable(self._info, elf.word_bytes)
         self._functions: dict[str, tuple[Function, ...]] = {}
@@ -94,7 +77,6 @@ class DwarfProgram:
         self._language: str | None = None
         self._runtime_types: RuntimeTypes | None = None
         self.path: str = path
-        self.architecture: str = _architecture(elf)
         self.word_bytes: int = elf.word_bytes
         self.little_endian: bool = elf.little_endian
         self.machine_flags: int = elf.flags
@@ -105,6 +87,16 @@ class DwarfProgram:
     def has_debug_info(self) -> bool:
         """Whether names and types can be asked for at all."""
         return self._info.present
+
+    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
+        """Where its debug file was looked for, and how one is had."""
+        if self.has_debug_info:
+            return (), "build that part of the program with -g"
+        notes, help = self._elf.finder.advice()
+        if self._elf.section_address(MANAGED_CODE) is not None:
+            notes += ("its code is C# that NativeAOT compiled, of which no names are left",)
+            help = "fetch registers at addresses (`%di --at 0x...`), or publish it with ReadyToRun"
+        return notes, help
 
     @property
     def lacks_go(self) -> bool:
@@ -121,7 +113,7 @@ class DwarfProgram:
 
     def static_probes(self) -> tuple[StaticProbe, ...]:
         """The probes that the notes of ``<sys/sdt.h>`` tell about."""
-        from fetchc.debuginfo.usdt import static_probes
+        from fetchc.debuginfo.elf.usdt import static_probes
 
         return static_probes(self._elf)
 
@@ -136,7 +128,7 @@ class DwarfProgram:
 
     def function_names(self) -> Iterator[str]:
         """Names of the symbol table that have code, each once."""
-        return functions.function_names(self._elf)
+        return self._elf.function_names()
 
     def is_inlined(self, function: Function) -> bool:
         """Whether the function's body was also put into some of its callers."""
@@ -156,6 +148,13 @@ class DwarfProgram:
         others = {s.other >> 5 for s in known if s.address == function.address}
         return max([(1 << other) >> 2 << 2 for other in others if other < 7], default=0)
 
+    def assemblies(self) -> tuple[str, ...]:
+        """Names of the images of .NET inside, where the file is a single-file program."""
+        from fetchc.debuginfo.dotnet.image.bundle import bundle_of
+
+        bundle = None if self.in_kernel else bundle_of(self.path)
+        return () if bundle is None else tuple(bundle.names())
+
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""
         return self._info.present and functions.is_only_inlined(self._info, name)
@@ -166,6 +165,10 @@ class DwarfProgram:
         found = self._parameters.get(die.offset)
         if found is None:
             found = variables.parameters(self._info, die)
+            if self.in_kernel:
+                from fetchc.debuginfo.user_memory import marked_parameters
+
+                found = marked_parameters(self, function.name, found)
             _keep(self._parameters, die.offset, found)
         return found
 
@@ -201,11 +204,17 @@ class DwarfProgram:
     def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
         """Variables of that name outside functions; the function's own unit is preferred."""
         self._require()
-        return variables.global_variables(self._info, name, self._within(function))
+        linked = lambda die, name: self._linked(die, name) is not None  # noqa: E731
+        return variables.global_variables(self._info, name, self._within(function), linked)
+
+    def _linked(self, die: Die, name: str) -> AtAddress | None:
+        from fetchc.debuginfo.variable_symbols import linked_place
+
+        return None if self.in_kernel else linked_place(self._info, self._elf, die, name)
 
     def may_be_copied(self, name: str, address: Address) -> bool:
         """Whether an executable may hold the live copy of this shared library's variable."""
-        from fetchc.debuginfo.copies import may_be_copied
+        from fetchc.debuginfo.elf.copies import may_be_copied
 
         return may_be_copied(self._elf, name, address)
 
@@ -214,7 +223,7 @@ class DwarfProgram:
 
         Places relative to the frame stay so: each address has its own rule for the CFA.
         """
-        from fetchc.debuginfo.dwarf import loclists
+        from fetchc.debuginfo.dwarf.locations import loclists
 
         die = self._info.die(variable.die)
         return loclists.extents(self._info, die, self._around(variable, function))
@@ -225,76 +234,72 @@ class DwarfProgram:
         What is relative to the CFA is made relative to the register that the call-frame
         information names there, so the answer holds at ``address`` only.
         """
-        from fetchc.debuginfo.dwarf import loclists
+        from fetchc.debuginfo.dwarf.locations import loclists
 
         die = self._info.die(variable.die)
         around = self._around(variable, function)
         place = loclists.place_at(self._info, die, around, address)
+        if place == NO_LOCATION and variable.kind == variables.GLOBAL:
+            return self._linked(die, variable.name) or place
         if self.in_kernel and isinstance(place, AtAddress):
-            why = "the kernel is at another address after each boot, and has no load bias to add"
-            return Absent("FC0401", why)
-        if not _frame_relative(place):
+            from fetchc.debuginfo.kernel_symbols import symbol_place
+
+            found = self.symbol_addresses(variable.name)
+            return symbol_place(self._elf, variable.name, place.address, found)
+        if not is_frame_relative(place):
             return place
-        from fetchc.debuginfo.dwarf.frame import cfa_at
-        from fetchc.debuginfo.dwarf.symbolic import resolve_frame
+        from fetchc.debuginfo.dwarf.locations.frame import cfa_at
+        from fetchc.debuginfo.dwarf.locations.symbolic import resolve_frame
 
         start = None if function is None else function.address
         return resolve_frame(place, cfa_at(self._elf, address, start))
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
-        from fetchc.debuginfo.dwarf import loclists
+        from fetchc.debuginfo.dwarf.locations import loclists
 
-        die = self._die(function)
-        if self._info.inherited(die, DW_AT_frame_base) is None:
-            return False
-        base = loclists.frame_base_at(self._info, die, function.address)
+        base = loclists.frame_base_at(self._info, self._die(function), function.address)
         return isinstance(base, FrameRelative)
 
     def body_address(self, function: Function) -> Address:
-        """The first instruction behind the prologue, by the line table.
+        """The first instruction behind the prologue, by the line table."""
+        from fetchc.debuginfo.dwarf.lines import of_function
 
-        Marked by prologue_end; else the next statement after the first row. That GCC's
-        second row is where unoptimised code has stored its parameters was measured, not
-        promised by anyone. The function's start where the line table says neither.
-        """
-        from fetchc.debuginfo.dwarf import line
-
-        die = self._die(function)
-        start = function.address
-        end = next((high for low, high in self._info.ranges(die) if low <= start < high), start)
-        second = None
-        for row in line.rows(self._info, die.unit):
-            if not start <= row.address < end:
-                continue
-            if row.prologue_end:
-                return row.address
-            if second is None and row.is_stmt and row.address > start:
-                second = row.address
-        return start if second is None else second
+        return of_function.body_address(self._info, self._die(function), function.address)
 
     def code_map(self) -> CodeMap | None:
         """Lines and inlined calls; DebugInfoError FC0903 without debug information."""
-        from fetchc.debuginfo.dwarf import code_map
+        from fetchc.debuginfo.dwarf.lines import code_map
 
         self._require()
         return code_map.CodeMap(self._elf, self._info)
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
-        return self._types.type(type_id)
+        found = self._types.type(type_id)
+        if self.in_kernel and isinstance(found, StructType):
+            from fetchc.debuginfo.user_memory import marked_members
+
+            return marked_members(self, found)
+        return found
 
     def passed_by_reference(self, type_id: TypeId) -> bool | None:
         """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
-        from fetchc.debuginfo.dwarf.triviality import by_reference
+        from fetchc.debuginfo.dwarf.types.triviality import by_reference
 
         return None if type_id < 0 else by_reference(self._types, self._types.die(type_id))
+
+    def has_static_member(self, type_id: TypeId, name: str) -> bool:
+        """Whether a class declares a member of that name that is a variable outside of objects."""
+        from fetchc.debuginfo.dwarf.types.aggregates import has_static_member
+
+        return type_id >= 0 and has_static_member(self._types, self._types.die(type_id), name)
 
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""
         if type_id < 0 or not isinstance(self._types.type(type_id), DeclaredType):
             return type_id
-        from fetchc.debuginfo.dwarf import names
+        from fetchc.debuginfo.dwarf.names import search as names
 
         found = self._definitions.get(type_id)
         if found is None:
@@ -304,14 +309,14 @@ class DwarfProgram:
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
         """Definitions of that name: ``struct s``, ``s``, ``int``, ``pkg.T``."""
-        from fetchc.debuginfo.dwarf import names
+        from fetchc.debuginfo.dwarf.names import search as names
 
         self._require()
         return names.types_named(self._types, name, self._within(function))
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that are defined outside functions; walks all units."""
-        from fetchc.debuginfo.dwarf import names
+        from fetchc.debuginfo.dwarf.names import search as names
 
         self._require()
         return names.type_names(self._types)
@@ -327,7 +332,7 @@ class DwarfProgram:
     def main_language(self) -> str:
         """Language key of the program's own code: Go where Go linked it, else the first unit's."""
         if self._language is None:
-            self._language = self._find_language()
+            self._language = main_language(self._elf, self._info)
         return self._language
 
     def intern(self, made: Type) -> TypeId:
@@ -339,16 +344,8 @@ class DwarfProgram:
         return self._elf.file_offset(address)
 
     def image_offset(self, address: Address, probe: Address) -> int:
-        """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``.
-
-        The kernel adds OFF to where the file's first byte would be mapped by the segment
-        of the probe. Source: translate_user_vaddr, kernel/trace/trace_uprobe.c.
-        """
-        segment = self._elf.segment_of(probe)
-        if segment is None:
-            what = f"no segment of the file holds the probe's address {probe:#x}"
-            raise DebugInfoError("FC0904", self.path, what)
-        return address - (segment.address - segment.offset)
+        """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``."""
+        return address - self._elf.image_start(probe)
 
     def code(self, address: Address, size: int) -> bytes:
         """Machine code at ``address``, shorter where the segment ends, none outside of all."""
@@ -358,39 +355,23 @@ class DwarfProgram:
 
     def source_line(self, function: Function) -> str | None:
         """``file.c:17`` of the declaration, None where unknown."""
-        from fetchc.debuginfo.dwarf import line
+        from fetchc.debuginfo.dwarf.lines import of_function
 
-        if function.die is None:
-            return None
-        die = self._info.die(function.die)
-        lined = self._info.inherited(die, DW_AT_decl_line)
-        filed = self._info.inherited(die, DW_AT_decl_file)
-        if lined is None or filed is None:
-            return None
-        number, index = lined.unsigned(DW_AT_decl_line), filed.unsigned(DW_AT_decl_file)
-        name = None if index is None else line.file_name(self._info, filed.unit, index)
-        if not number or name is None:
-            return None
-        return f"{name.rpartition('/')[2]}:{number}"
+        die = self._within(function)
+        return None if die is None else of_function.source_line(self._info, die)
 
     def _require(self) -> None:
         if not self._info.present:
+            notes, help = self.debug_info_advice()
             what = "the file has no debug information"
-            raise DebugInfoError("FC0903", self.path, what, help=GET_DEBUG_INFO)
-
-    def _find_language(self) -> str:
-        # Go's linker leaves a mark, so that no walk over the units is needed: libc has 2000.
-        if any(self._elf.section_address(mark) is not None for mark in GO_SECTIONS):
-            return "go"
-        if not self._info.present:
-            return ""
-        return next((key for key in map(language_key, self._info.units()) if key), "")
+            raise DebugInfoError("FC0903", self.path, what, help=help, notes=notes)
 
     def _die(self, function: Function) -> Die:
         self._require()
         if function.die is None:
+            notes, help = self.debug_info_advice()
             what = f"no debug information describes `{function.name}`"
-            raise DebugInfoError("FC0903", self.path, what, help=GET_DEBUG_INFO)
+            raise DebugInfoError("FC0903", self.path, what, help=help, notes=notes)
         return self._info.die(function.die)
 
     def _within(self, function: Function | None) -> Die | None:
@@ -400,34 +381,6 @@ class DwarfProgram:
 
     def _around(self, variable: Variable, function: Function | None) -> Die | None:
         return None if variable.kind == variables.GLOBAL else self._within(function)
-
-
-def open_program(path: str) -> DwarfProgram:
-    """Open the ELF file at ``path``; DebugInfoError FC0901, FC0902 or FC0904 where it is none."""
-    return DwarfProgram(path)
-
-
-def _architecture(elf: Elf) -> str:
-    wide, narrow = ARCHITECTURES.get(elf.machine, ("", ""))
-    key = wide if elf.word_bytes == 8 else narrow
-    if key == "ppc64le" and not elf.little_endian:
-        key = "ppc64"
-    if not key:
-        what = f"programs for machine {elf.machine} of the ELF registry are not read"
-        raise DebugInfoError("FC0905", elf.path, what)
-    return key
-
-
-def _frame_relative(place: Place) -> bool:
-    match place:
-        case FrameRelative():
-            return True
-        case Indirect(pointer):
-            return _frame_relative(pointer)
-        case Pieces(pieces):
-            return any(_frame_relative(piece.place) for piece in pieces)
-        case _:
-            return False
 
 
 def _keep(cache: dict[Key, Answer], key: Key, answer: Answer) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from fetchc.debuginfo.sections import Buffer
+    from fetchc.debuginfo.elf.sections import Buffer
 
     Unpacker = Callable[[str, bytes], bytes]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 
+from fetchc.debuginfo.btf.kept import running_btf
 from fetchc.debuginfo.btf.program import BtfProgram
 from fetchc.debuginfo.btf.reader import MAGIC, Btf
 from fetchc.diag.errors import DebugInfoError
@@ -22,12 +24,14 @@ MACHINES = {
     "i686": "i386",
 }
 NARROW = ("arm", "i386")
+LARGEST = 1 << 28  # bytes of a file; images of kernels have up to 70 MB, disks far more
 
 
 def open_running(name: str, root: str = RUNNING) -> BtfProgram:
     """The running kernel (``kernel``) or a module of it (``kernel:MODULE``)."""
     module = name.partition(":")[2]
-    base = Btf(name, _read(name, f"{root}/vmlinux"))
+    data = _mapped(f"{root}/vmlinux") or _read(name, f"{root}/vmlinux")
+    base = running_btf(name, data) if root == RUNNING else Btf(name, data)
     btf = base
     if module:
         path = f"{root}/{module}"
@@ -43,7 +47,19 @@ def open_running(name: str, root: str = RUNNING) -> BtfProgram:
     if machine is None:
         what = f"kernels for `{os.uname().machine}` are not known"
         raise DebugInfoError("FC0905", name, what)
-    return BtfProgram(name, btf, machine, 4 if machine in NARROW else 8)
+    return BtfProgram(name, btf, machine, 4 if machine in NARROW else 8, running=root == RUNNING)
+
+
+def _mapped(path: str) -> mmap.mmap | None:
+    """The kernel's own file without a copy of it, from Linux 6.16 on; None where it does not so.
+
+    Source: btf_sysfs_vmlinux_mmap, kernel/bpf/sysfs_btf.c: private and read-only.
+    """
+    try:
+        with open(path, "rb") as file:
+            return mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+    except (OSError, ValueError):
+        return None  # to be read, and told of where that fails too
 
 
 def _read(name: str, path: str) -> bytes:
@@ -61,14 +77,21 @@ def _read(name: str, path: str) -> bytes:
         raise DebugInfoError("FC0901", path, refused.strerror or "cannot be read") from None
 
 
-def open_file(path: str, machine: str | None = None) -> BtfProgram | None:
+def open_file(
+    path: str, machine: str | None = None, of_btf: str | None = None
+) -> BtfProgram | None:
     """The kernel whose BTF the file is or holds; None where it holds none.
 
-    BTF does not name its machine: where neither ``machine`` nor the image around it does, the
-    running one's is taken.
+    BTF does not name its machine: where neither ``machine`` nor the image around it does, it is
+    ``of_btf``, by default the running one's.
     """
-    with open(path, "rb") as file:
-        data = file.read()
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                return None
+            data = file.read()
+    except OSError as refused:
+        raise DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}") from None
     if data[:2] not in (MAGIC.to_bytes(2, "little"), MAGIC.to_bytes(2, "big")):
         from fetchc.debuginfo.btf.kernel_image import btf_of_image
 
@@ -77,5 +100,11 @@ def open_file(path: str, machine: str | None = None) -> BtfProgram | None:
             return None
         data, of_image = found
         machine = machine or of_image
-    machine = machine or MACHINES.get(os.uname().machine, "x86_64")
-    return BtfProgram(path, Btf(path, data), machine, 4 if machine in NARROW else 8)
+    machine = machine or of_btf or MACHINES.get(os.uname().machine, "x86_64")
+    program = BtfProgram(path, Btf(path, data), machine, 4 if machine in NARROW else 8)
+    (word, *_), given = program.types_named("unsigned long", None), program.word_bytes
+    size = getattr(program.type(word), "size", given)
+    if size != given:
+        what = f"its `unsigned long` has {size} bytes, that of {machine} {given}"
+        raise DebugInfoError("FC0905", path, what, help="name its machine: --arch arm64")
+    return program

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BtfProgram"]
 
+STUBS = ("__probestub_", "__traceiter_")  # of a tracepoint: the former from 6.5 on
 ORDINARY = ("INT", "TYPEDEF", "FLOAT")
 TAGGED = ("STRUCT", "UNION", "ENUM", "ENUM64")
 OF_KEYWORD = {"struct": ("STRUCT",), "union": ("UNION",), "enum": ("ENUM", "ENUM64")}
@@ -40,12 +41,17 @@ class BtfProgram(Plain):
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
-        "_btf", "_types", "architecture", "build_id", "in_kernel", "little_endian", "machine_flags",
-        "path", "word_bytes",
+        "_btf", "_events", "_functions", "_types", "architecture", "build_id", "in_kernel",
+        "little_endian", "machine_flags", "path", "running", "word_bytes",
     )  # fmt: skip
 
-    def __init__(self, path: str, btf: Btf, architecture: str, word_bytes: int) -> None:
+    def __init__(
+        self, path: str, btf: Btf, architecture: str, word_bytes: int, running: bool = False
+    ) -> None:
         self._btf = btf
+        self._events: dict[DieOffset, tuple[tuple[Variable, Place], ...]] = {}
+        self._functions: dict[str, tuple[Function, ...]] = {}  # the last that was asked for
+        self.running = running
         self._types = BtfTypes(btf, word_bytes)
         self.path = path
         self.architecture = architecture
@@ -53,7 +59,7 @@ class BtfProgram(Plain):
         self.little_endian = btf.little_endian
         self.build_id: str | None = None
         self.in_kernel = True
-        self.machine_flags = 0  # kernels are built for one convention
+        self.machine_flags: int = table("kernel/linux")["machine_flags"].get(architecture, 0)
 
     @property
     def has_debug_info(self) -> bool:
@@ -62,7 +68,10 @@ class BtfProgram(Plain):
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """The functions of exactly that name."""
-        return tuple([self._function(each) for each in self._btf.named(name, ("FUNC",))])
+        if name not in self._functions:
+            found = self._btf.named(name, ("FUNC",))
+            self._functions = {name: tuple([self._function(each) for each in found])}
+        return self._functions[name]
 
     def _function(self, number: int) -> Function:
         entry = self._btf.entry(number)
@@ -79,9 +88,13 @@ class BtfProgram(Plain):
         return iter(dict.fromkeys(name for _, name in self._btf.all_named(("FUNC",))))
 
     def parameters(self, function: Function) -> tuple[Variable, ...]:
-        """Declared parameters in order."""
+        """Declared parameters in order; of an event its fields."""
         assert function.die is not None
+        if function.die in self._events:
+            return tuple([variable for variable, _ in self._events[function.die]])
         words = self._prototype(function).words
+        if function.name != self._name(function.die):
+            words = words[2:]  # of a tracepoint: the first is the kernel's own
         users = table("kernel/user")["parameters"].get(function.name, ())
         found = []
         for at in range(0, len(words), 2):
@@ -95,6 +108,43 @@ class BtfProgram(Plain):
             found.append(Variable(name, target, "parameter", own, 0))
         return tuple(found)
 
+    def _name(self, number: int) -> str:
+        return self._btf.text(self._btf.entry(number).name)
+
+    def tracepoints(self) -> Iterator[str]:
+        """By the functions that the kernel calls there."""
+        for _, name in self._btf.all_named(("FUNC",)):
+            if name.startswith(STUBS[-1]):
+                yield name.removeprefix(STUBS[-1])
+
+    def events(self) -> Iterator[str]:
+        """As the running kernel lists them; none of another, whose BTF names no groups."""
+        from fetchc.debuginfo.btf.events import running_events
+
+        return running_events() if self.running else iter(())
+
+    def tracepoint(self, name: str) -> Function | None:
+        """The tracepoint of that name, by the function that the kernel calls there."""
+        for stub in STUBS:
+            found = self._btf.named(stub + name, ("FUNC",))
+            if found:
+                die = DieOffset(found[0])
+                return Function(name, name, Address(0), None, die, "c", "", True)
+        return None
+
+    def event(self, group: str, name: str) -> Function | None:
+        """The event of that name as what has its fields for parameters."""
+        from fetchc.debuginfo.btf.events import fields_by_format, fields_by_types
+
+        fields = fields_by_format(self, group, name) if self.running else None
+        if fields is None:
+            fields = fields_by_types(self, name)
+        if fields is None:
+            return None
+        die = DieOffset(-1 - len(self._events))
+        self._events[die] = fields
+        return Function(name, f"{group}.{name}", Address(0), None, die, "c", "", True)
+
     def _prototype(self, function: Function) -> Entry:
         assert function.die is not None
         entry = self._btf.entry(self._btf.entry(function.die).value)
@@ -105,6 +155,8 @@ class BtfProgram(Plain):
 
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void."""
+        if function.die in self._events:
+            return None
         return TypeId(self._prototype(function).value) or None
 
     def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
@@ -112,16 +164,26 @@ class BtfProgram(Plain):
         return self.parameters(function)
 
     def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
-        """Variables of that name."""
-        return tuple(
-            [
-                Variable(name, TypeId(self._btf.entry(each).value), "global", DieOffset(each), 0)
-                for each in self._btf.named(name, ("VAR",))
-            ]
-        )
+        """Variables of that name: those of each processor, and well-known ones."""
+        found = [
+            Variable(name, TypeId(self._btf.entry(each).value), "global", DieOffset(each), 0)
+            for each in self._btf.named(name, ("VAR",))
+        ]
+        if not found:
+            from fetchc.debuginfo.btf.symbols import known_type
+
+            known = known_type(self, name)
+            found = [] if known is None else [Variable(name, known, "global", DieOffset(0), 0)]
+        return tuple(found)
 
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
-        """Nowhere: BTF has no places; a parameter's is the calling convention's to say."""
+        """Of an event's field; a parameter's is the calling convention's to say."""
+        if function is not None and function.die in self._events:
+            return dict(self._events[function.die])[variable]
+        if variable.kind == "global" and not variable.die:
+            from fetchc.debuginfo.btf.symbols import place_of_symbol
+
+            return place_of_symbol(variable.name, self.running)
         if variable.kind == "global":
             why = "each processor has a copy of its own, and no fetch-arg can add where"
             return Absent("FC0403", why)

@@ -1,7 +1,8 @@
 """The BTF container: a header, a table of types, a table of names; one object or a split one.
 
 Type ids count from 1 in the order of the table, and types have different lengths, so opening
-walks the table once and notes where each begins. Everything else is read when asked for.
+walks the table once and notes where each begins. Everything else is read when asked for, and
+nothing is copied: a kernel has 5 MB of it.
 Source: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux.
 """
 
@@ -15,9 +16,12 @@ from fetchc.diag.errors import DebugInfoError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from mmap import mmap
     from typing import Literal
 
-    from fetchc.debuginfo.sections import Buffer
+    from fetchc.debuginfo.elf.sections import Buffer
+
+    Words = array[int] | memoryview[int]
 
 __all__ = ["KINDS", "Btf", "Entry"]
 
@@ -60,7 +64,7 @@ class Entry:
     __slots__ = ("count", "flag", "kind", "name", "value", "words")
 
     def __init__(
-        self, kind: str, name: int, count: int, flag: bool, value: int, words: array[int]
+        self, kind: str, name: int, count: int, flag: bool, value: int, words: Words
     ) -> None:
         self.kind = kind
         self.name = name
@@ -78,10 +82,17 @@ class Btf:
     """
 
     __slots__ = (
-        "_base", "_first", "_names", "_names_first", "_starts", "_words", "little_endian", "path",
+        "_base", "_data", "_first", "_names", "_names_first", "_order", "_types", "_words",
+        "little_endian", "path", "starts",
     )  # fmt: skip
 
-    def __init__(self, path: str, data: Buffer, base: Btf | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        data: Buffer | mmap,
+        base: Btf | None = None,
+        starts: Words | None = None,
+    ) -> None:
         self.path = path
         self._base = base
         little = bytes(data[:2]) == MAGIC.to_bytes(2, "little")
@@ -105,14 +116,18 @@ class Btf:
             raise self._broken(8, f"{size} bytes of types at {at:#x} do not fit the file")
         if names + length > len(data) or not length or data[names + length - 1]:
             raise self._broken(16, f"{length} bytes of names at {names:#x} do not fit or end")
-        self._words = array("I")
-        self._words.frombytes(data[at : at + size])
+        self._order = order
+        # What can be searched: a view cannot.
+        self._data = bytes(data) if isinstance(data, memoryview) else data
+        self._types, self._names = range(at, at + size), range(names, names + length)
+        self._words: Words = memoryview(self._data)[at : at + size].cast("I")
         if order != sys.byteorder:
+            self._words = array("I", self._words)
             self._words.byteswap()
-        self._names = bytes(data[names : names + length])
         self._first: int = 1 if base is None else base.end
         self._names_first: int = 0 if base is None else base._names_first + len(base._names)
-        self._starts = self._walk()
+        # Where each type begins, in words; known to who has opened it before.
+        self.starts: Words = self._walk() if starts is None else starts
 
     def _broken(self, offset: int, what: str) -> DebugInfoError:
         return DebugInfoError("FC0904", self.path, what, ".BTF", offset)
@@ -142,7 +157,7 @@ class Btf:
     @property
     def end(self) -> int:
         """The first id that names no type."""
-        return self._first + len(self._starts)
+        return self._first + len(self.starts)
 
     def ids(self) -> range:
         """Ids of this object's own types, without its base's."""
@@ -156,8 +171,8 @@ class Btf:
         if not home._first <= number < home.end:
             raise self._broken(0, f"there is no type {number}")
         index = number - home._first
-        at = home._starts[index]
-        stop = home._starts[index + 1] if index + 1 < len(home._starts) else len(home._words)
+        at = home.starts[index]
+        stop = home.starts[index + 1] if index + 1 < len(home.starts) else len(home._words)
         info = home._words[at + 1]
         return Entry(
             _NAMES[info >> 24 & 31],
@@ -177,11 +192,12 @@ class Btf:
         home = self
         while offset < home._names_first and home._base is not None:
             home = home._base
-        at = offset - home._names_first
-        if not 0 <= at < len(home._names):
+        within = offset - home._names_first
+        if not 0 <= within < len(home._names):
             raise self._broken(0, f"there is no name at {offset:#x}")
-        end = home._names.index(b"\0", at)  # the last byte is a NUL
-        return home._names[at:end].decode("utf-8", "surrogateescape")
+        at = home._names[within]
+        end = home._data.find(b"\0", at)  # the last byte is a NUL
+        return home._data[at:end].decode("utf-8", "surrogateescape")
 
     def named(self, name: str, kinds: tuple[str, ...]) -> list[int]:
         """Ids of the types of that name and of those kinds, the base's first."""
@@ -190,10 +206,11 @@ class Btf:
         wanted = []
         home: Btf | None = self
         while home is not None:  # a split object may use the names of its base
-            at = home._names.find(key)
+            first, end = home._names.start, home._names.stop
+            at = home._data.find(key, first, end)
             while at >= 0:
-                wanted.append(home._names_first + at + 1)
-                at = home._names.find(key, at + 1)
+                wanted.append(home._names_first + at - first + 1)
+                at = home._data.find(key, at + 1, end)
             home = home._base
         for offset in wanted:
             found += [one for one in self._using(offset) if self.kind(one) in kinds]
@@ -203,21 +220,25 @@ class Btf:
         # The name's bytes in the table; a hit counts where a type begins.
         from bisect import bisect_left
 
-        words, starts = self._words, self._starts
-        table = words.tobytes()
-        key = array("I", [name]).tobytes()
-        at = table.find(key)
+        starts = self.starts
+        first, end = self._types.start, self._types.stop
+        key = name.to_bytes(WORD, self._order)
+        # A zero at the end makes the search twice as long; in a short key it has to be there.
+        key = key[:3] if key[2] and not key[3] else key
+        at = self._data.find(key, first, end)
         while at >= 0:
-            if at % WORD == 0:
-                index = bisect_left(starts, at // WORD)
-                if index < len(starts) and starts[index] == at // WORD:
-                    yield self._first + index
-            at = table.find(key, at + 1)
+            index, rest = divmod(at - first, WORD)
+            if not rest:
+                position = bisect_left(starts, index)
+                begins = position < len(starts) and starts[position] == index
+                if begins and self._words[index] == name:
+                    yield self._first + position
+            at = self._data.find(key, at + 1, end)
 
     def all_named(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, str]]:
         """Id and name of every named type of those kinds, this object's own."""
         numbers = {number for number, known in KINDS.items() if known[0] in kinds}
         words = self._words
-        for index, at in enumerate(self._starts):
+        for index, at in enumerate(self.starts):
             if words[at + 1] >> 24 & 31 in numbers and words[at]:
                 yield self._first + index, self.text(words[at])

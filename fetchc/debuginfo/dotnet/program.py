@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import os
 
-from fetchc.debuginfo.dotnet.assembly import Assembly
-from fetchc.debuginfo.dotnet.closed import ClosedTypes, Instance
-from fetchc.debuginfo.dotnet.framework import folders_of, version_of
-from fetchc.debuginfo.dotnet.methods import Methods, takes_context
-from fetchc.debuginfo.dotnet.mono import MonoCode
-from fetchc.debuginfo.dotnet.references import References
-from fetchc.debuginfo.dotnet.spelling import class_spelled
-from fetchc.debuginfo.dotnet.types import DotnetTypes
-from fetchc.debuginfo.dotnet.writtentypes import WrittenTypes
-from fetchc.debuginfo.plain import Plain
+from fetchc.debuginfo.dotnet.metadata.assembly import PARAMETER, Assembly
+from fetchc.debuginfo.dotnet.metadata.framework import folders_of, version_of
+from fetchc.debuginfo.dotnet.metadata.references import References
+from fetchc.debuginfo.dotnet.metadata.spelling import class_spelled
+from fetchc.debuginfo.dotnet.methods.methods import Methods, takes_context
+from fetchc.debuginfo.dotnet.methods.mono import MonoCode
+from fetchc.debuginfo.dotnet.methods.state_machines import continued_in
+from fetchc.debuginfo.dotnet.methods.uncompiled import is_inlined, why_no_code
+from fetchc.debuginfo.dotnet.placed import CONTEXT, Placed
+from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
+from fetchc.debuginfo.dotnet.types.sanity import must_fit, must_have_texts_at
+from fetchc.debuginfo.dotnet.types.types import DotnetTypes
+from fetchc.debuginfo.dotnet.types.written import WrittenTypes
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Function, Variable
-from fetchc.program.places import Absent
 from fetchc.program.types import IntType, PointerType, VoidType
 from fetchc.target.dotnet import runtime
 from fetchc.units import Address, ByteSize, DieOffset, FileOffset, TypeId
@@ -29,40 +31,39 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dotnet.bundle import Bundle
-    from fetchc.debuginfo.dotnet.methods import Method
-    from fetchc.debuginfo.dotnet.pe import Pe
-    from fetchc.program.places import Place
-    from fetchc.program.protocol import Program
+    from fetchc.debuginfo.dotnet.image.bundle import Bundle
+    from fetchc.debuginfo.dotnet.image.pe import Pe
+    from fetchc.debuginfo.dotnet.methods.methods import Method
+    from fetchc.program.protocol import ObjectTypes, Program
     from fetchc.program.types import Type
 
 __all__ = ["CONTEXT", "DotnetProgram"]
 
 LANGUAGE = "dotnet"
-CONTEXT = "<type arguments>"  # the name of the hidden parameter of shared generic code
 WIDE = ("x86_64", "aarch64")  # whose layouts are those of targets/runtime/dotnet
 PRODUCERS = {"coreclr": ".NET", "mono": "Mono"}
 CURES = {
     "IL": "compile it ahead of time: `dotnet publish -r linux-x64 -p:PublishReadyToRun=true`",
-    "fragile": "take the images of .NET Core 3.0 or newer, or probe another library of this one",
+    "fragile": "have crossgen write its map (`/CreatePerfMap`), and name the folder of it: "
+    "`--reference DIR`",
     "unknown": "compile it for ReadyToRun: `dotnet publish -p:PublishReadyToRun=true`",
 }
 REASONS = {
     "IL": "it has intermediate language only: the runtime compiles it to memory that no probe "
     "can be set on",
     "fragile": "its code is of the fragile format of .NET Core 2, which tells nobody but one build "
-    "of the runtime where methods are",
+    "of the runtime where methods are, and there is no map of it",
     "unknown": "its native code is of an unknown format",
 }
 
 
-class DotnetProgram(Plain):
+class DotnetProgram(Placed):
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
-        "_assembly", "_bundle", "_image_path", "_methods", "_mono", "_opened", "_references",
-        "_typed", "architecture", "build_id", "in_kernel", "little_endian", "machine_flags", "path",
-        "word_bytes",
+        "_bundle", "_image_path", "_methods", "_mono", "_objects",
+        "_opened", "_references", "_typed", "architecture", "build_id", "in_kernel",
+        "little_endian", "machine_flags", "path", "word_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -78,10 +79,14 @@ class DotnetProgram(Plain):
         if self._assembly.kind == "IL" and os.path.isfile(path + ".so"):
             self._mono = MonoCode(self._assembly, path + ".so")
             self._assembly.kind, self._assembly.native = "Mono", self._mono
+        if self._assembly.kind == "fragile":
+            self._take_map(references)
         self._references = references
         self._methods = Methods(self._assembly)
         self._opened: dict[DieOffset, Method] = {}
         self._typed: DotnetTypes | None = None
+        self._objects: ObjectTypes | None = None
+        self._described = None
         self.path = path if self._mono is None else self._mono.elf.path
         self._image_path = path
         # Intermediate language alone is for any machine; none of it is probed.
@@ -110,12 +115,24 @@ class DotnetProgram(Plain):
             folders = folders_of(self._image_path, self._references, mono)
             references = References(self._assembly, folders, self._bundle, mono)
             name, version = version_of(references.core())
-            self._typed = DotnetTypes(ClosedTypes(references), runtime(name, version))
+            must_fit(self._assembly, references.core(), version)
+            rules = runtime(name, version)
+            typed = DotnetTypes(ClosedTypes(references), rules)
+            must_have_texts_at(typed, rules)
+            self._typed = typed
         return self._typed
+
+    def _take_map(self, references: tuple[str, ...]) -> None:
+        from fetchc.debuginfo.dotnet.methods.fragile import FragileCode, map_of
+
+        path = self._assembly.path
+        found = map_of(self._assembly, (os.path.dirname(path) or ".", *references))
+        if found is not None:
+            self._assembly.native = FragileCode(self._assembly, found)
 
     def _must_have_code(self) -> None:
         kind = self._assembly.kind
-        if kind == "Mono":
+        if kind == "Mono" or (kind == "fragile" and self._assembly.native is not None):
             return
         if kind != "ReadyToRun":
             raise DebugInfoError(
@@ -141,22 +158,34 @@ class DotnetProgram(Plain):
     def _not_compiled(self, name: str) -> DebugInfoError:
         row = self._methods.called(name)[0]
         assembly = self._assembly
-        owner = assembly.owner(row)
-        flags = assembly.metadata.row("MethodDef", row)
-        why = "the compiler left it to the runtime"
-        if flags[2] & 0x400:
-            why = "it is abstract: its implementations have code"
-        elif assembly.type_parameters_of("TypeDef", owner) or assembly.type_parameters_of(
-            "MethodDef", row
-        ):
-            why = "it is generic, and no instantiation of it is in this image"
+        holder = class_spelled(assembly.type_name(assembly.owner(row)), ())
+        body = continued_in(assembly, row)
         return DebugInfoError(
             "FC0906",
             self.path,
-            f"`{class_spelled(assembly.type_name(owner), ())}.{assembly.method_name(row)}` has no "
-            f"precompiled code: {why}",
-            help="list what has: `fetchc functions -x IMAGE`",
+            f"`{holder}.{assembly.method_name(row)}` has no precompiled code: "
+            f"{why_no_code(assembly, row)}",
+            help=f"its body is in `{body}`"
+            if body
+            else "list what has: `fetchc functions -x IMAGE`",
         )
+
+    def without_code(self) -> Iterator[tuple[str, str]]:
+        """Names of the methods that have none, each with the reason."""
+        native, assembly = self._assembly.native, self._assembly
+        known = set() if native is None else {row for row, _ in native.entries()}
+        known |= {one.row for one in self._methods.instantiated()}
+        for row in range(1, assembly.metadata.count("MethodDef") + 1):
+            if row not in known:
+                yield self._methods.symbol(row), why_no_code(assembly, row)
+
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the method is so short, or so marked, that its callers have it inlined."""
+        return is_inlined(self._assembly, self._method(function).row)
+
+    def continued_in(self, function: Function) -> str:
+        """The ``MoveNext`` that has the body of an iterator or an asynchronous method."""
+        return continued_in(self._assembly, self._method(function).row)
 
     def _function(self, method: Method) -> Function:
         native = self._assembly.native
@@ -182,18 +211,32 @@ class DotnetProgram(Plain):
 
     def function_at(self, address: Address) -> Function | None:
         """The method whose code holds ``address``; goes through all of them."""
-        self._must_have_code()
-        native = self._assembly.native
-        assert native is not None
-        for one in self._methods.every():
-            if native.begin(one.function) <= address < native.end(one.function):
+        for one, begin, end in self.precompiled():
+            if begin <= address < end:
                 return self._function(one)
         return None
 
     def function_names(self) -> Iterator[str]:
         """Names of all precompiled methods, with their parameters."""
+        return iter(dict.fromkeys(one.symbol for one, _, _ in self.precompiled()))
+
+    def precompiled(self) -> Iterator[tuple[Method, Address, Address]]:
+        """All methods with code, each with the address of its first byte and behind its last."""
         self._must_have_code()
-        return iter(dict.fromkeys(one.symbol for one in self._methods.every()))
+        native = self._assembly.native
+        assert native is not None
+        for one in self._methods.every():
+            yield one, native.begin(one.function), native.end(one.function)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it has code that can be read."""
+        return self._assembly.native is not None
+
+    @property
+    def assembly_name(self) -> str:
+        """The assembly's own name, which its file should have too."""
+        return self._assembly.name
 
     def _arguments(self, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
         # The closed type arguments of its type and of itself.
@@ -225,7 +268,10 @@ class DotnetProgram(Plain):
         for position, one in enumerate(signature.parameters, 1):
             closed = types.closed.close(assembly, one, of_type, of_method)
             name = names.get(position) or f"arg{position}"
-            found.append((name, types.variable(closed), False))
+            kind_of = types.variable(closed)
+            if types.is_tuple(closed) and (row := assembly.parameter_row(method.row, position)):
+                kind_of = types.named(kind_of, assembly.tuple_names(row, PARAMETER))
+            found.append((name, kind_of, False))
         assert function.die is not None
         return tuple(
             [
@@ -244,18 +290,6 @@ class DotnetProgram(Plain):
         closed = self._types.closed.close(self._assembly, signature.result, of_type, of_method)
         found = self._types.variable(closed)
         return None if isinstance(self._types.type(found), VoidType) else found
-
-    def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
-        """The parameters: metadata has no places of locals."""
-        return self.parameters(function)
-
-    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
-        """None: static fields are where the runtime put them when it loaded the class."""
-        return ()
-
-    def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
-        """Nowhere: a parameter's place is the calling convention's to say."""
-        return Absent("FC0401", "nothing says where it is behind the method's first instruction")
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself."""
@@ -276,6 +310,14 @@ class DotnetProgram(Plain):
             name = assembly.type_name(row)
             if "`" not in name:
                 yield class_spelled(name, ())
+
+    def object_types(self) -> ObjectTypes | None:
+        """What the headers of objects say; None of runtimes of which that was not measured."""
+        if self._objects is None and self._types.header is not None:
+            from fetchc.debuginfo.dotnet.types.objects import DotnetObjects
+
+            self._objects = DotnetObjects(self._types, self._types.header)
+        return self._objects
 
     def main_language(self) -> str:
         """The language of the whole image."""

@@ -21,9 +21,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.cursor import Cursor
+    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+    from fetchc.debuginfo.elf.sections import Section
     from fetchc.debuginfo.go.memory import Memory
-    from fetchc.debuginfo.sections import Section
 
 __all__ = ["FunctionTable", "Row", "function_table"]
 

@@ -16,11 +16,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.elf import Elf
+    from fetchc.debuginfo.elf.file import Elf
 
 __all__ = ["Memory"]
 
 _SHT_RELA = 4
+_ELSEWHERE = 1 << 63
+"""Where a word that another file fills in leads: behind this, there is no program's data."""
 
 
 class Memory:
@@ -41,6 +43,9 @@ class Memory:
 
     def take(self, address: int, size: int, label: str) -> bytes:
         """Exactly ``size`` bytes; DebugInfoError where the file does not have them."""
+        if address >= _ELSEWHERE:
+            what = "the loader takes it from another file"
+            raise DebugInfoError("FC0904", self.elf.path, what, label)
         segment = self.elf.segment_of(Address(address))
         if segment is None or address + size > segment.address + segment.file_size:
             raise self.error(f"the file has no {size} bytes", label, address)
@@ -87,16 +92,35 @@ class Memory:
                     yield segment.address + at
 
     def _relocations(self) -> dict[int, int]:
-        # Address to addend of what only has the load address added.
+        # What words hold whose value is an address: of this file, or of a symbol of any.
         if self._relocated is None:
             self._relocated = {}
-            kinds = table("runtime/go/program")["relative_relocations"]
-            kind = kinds.get(self._architecture)
+            known = table("runtime/go/program")
+            kind = known["relative_relocations"].get(self._architecture)
+            named = known["symbol_relocations"].get(self._architecture)
+            bits = 32 if self.word_bytes == 8 else 8
             entry = Struct(self.order + ("QQq" if self.word_bytes == 8 else "IIi"))
+            symbols: dict[int, int] | None = None
             for section in self.elf.sections_of_kind(_SHT_RELA):
                 raw = section.upto()
                 whole = len(raw) // entry.size * entry.size
                 for offset, info, addend in entry.iter_unpack(raw[:whole]):
                     if info == kind:
                         self._relocated[offset] = addend
+                    elif info & (1 << bits) - 1 == named:
+                        symbols = self._symbols() if symbols is None else symbols
+                        self._relocated[offset] = symbols.get(info >> bits, _ELSEWHERE) + addend
         return self._relocated
+
+    def _symbols(self) -> dict[int, int]:
+        # Addresses of the dynamic symbols that are of this file, by number. Plugins refer to types
+        # so: the loader may take another file's, which are equal.
+        raw = self.elf.section(".dynsym")
+        if raw is None:
+            return {}
+        wide = self.word_bytes == 8
+        entry = Struct(self.order + ("IBBHQQ" if wide else "IIIBBH"))
+        place, section = (4, 3) if wide else (1, 5)
+        whole = len(raw) // entry.size * entry.size
+        rows = entry.iter_unpack(bytes(raw[:whole]))
+        return {index: row[place] for index, row in enumerate(rows) if row[section]}

@@ -30,7 +30,7 @@ from fetchc.units import ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.dwarf.types import TypeTable
+    from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.debuginfo.go.descriptors import Descriptor, Descriptors
     from fetchc.program.types import Type
 

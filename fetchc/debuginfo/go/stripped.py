@@ -7,8 +7,8 @@ variables, source lines, and types that no value of the program is allocated or 
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.go_names import escaped, package_of, unescaped
-from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.dwarf.names.go_names import escaped, package_of, unescaped
+from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.go.descriptors import Descriptors
 from fetchc.debuginfo.go.functable import function_table
 from fetchc.debuginfo.go.memory import Memory
@@ -55,6 +55,10 @@ class StrippedGoProgram(DwarfProgram):
     """What the run time knows, in the place of debug information."""
 
     __slots__ = ("_shapes", "_table")
+
+    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
+        """Go keeps it in the program, so no debug file is named."""
+        return (), "link the program with its debug information: without `-w` in `-ldflags`"
 
     def __init__(self, path: str, functions: FunctionTable) -> None:
         super().__init__(path)

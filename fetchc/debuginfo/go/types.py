@@ -10,17 +10,17 @@ src/cmd/link/internal/ld/dwarf.go (DW_AT_go_runtime_type).
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.attributes import is_go
-from fetchc.debuginfo.dwarf.constants import DW_AT_go_runtime_type, DW_TAG_typedef
+from fetchc.debuginfo.dwarf.entries.attributes import is_go
+from fetchc.debuginfo.dwarf.entries.constants import DW_AT_go_runtime_type, DW_TAG_typedef
 from fetchc.program.model import RuntimeType
 from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.dwarf.die import Die
-    from fetchc.debuginfo.dwarf.info import DebugInfo
-    from fetchc.debuginfo.dwarf.types import TypeTable
-    from fetchc.debuginfo.elf import Elf
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.types.table import TypeTable
+    from fetchc.debuginfo.elf.file import Elf
     from fetchc.units import TypeId
 
 __all__ = ["DescriptorTable", "descriptor_table"]

@@ -6,7 +6,7 @@ text's offset. So both are searched for as bytes, and what is found is read as w
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.go_names import ALIASES, unescaped
+from fetchc.debuginfo.dwarf.names.go_names import ALIASES, unescaped
 from fetchc.debuginfo.go.descriptors import LABEL
 from fetchc.debuginfo.go.shapes import FIRST, linker_name
 from fetchc.diag.errors import DebugInfoError
@@ -17,9 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fetchc.debuginfo.elf.sections import Section
     from fetchc.debuginfo.go.descriptors import Descriptor, Descriptors
     from fetchc.debuginfo.go.shapes import Shapes
-    from fetchc.debuginfo.sections import Section
     from fetchc.program.types import Type
 
 __all__ = ["descriptor_of", "named"]

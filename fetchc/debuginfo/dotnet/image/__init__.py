@@ -1,0 +1,1 @@
+"""The files of .NET: portable executables, single-file programs, native code in them."""

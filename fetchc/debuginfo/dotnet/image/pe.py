@@ -1,0 +1,145 @@
+"""The headers of a portable executable, and where its addresses are in the file.
+
+Source: ECMA-335, partition II, section 25; the PE format of Microsoft. ReadyToRun images for
+Linux align sections to 0x200 in memory and push each up by another multiple of 0x10000, so the
+distance of address and file offset is a section's own.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from stat import S_ISREG
+
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.diag.errors import DebugInfoError
+from fetchc.record import Record
+from fetchc.units import Address, ByteSize, FileOffset
+
+__all__ = ["Pe", "PeSection", "map_file"]
+
+WIDE = 0x20B  # magic of the optional header of PE32+
+DIRECTORIES = 16
+CLI = 14  # data directory of the CLI header
+SECTION_BYTES = 40
+# The machine is XOR-ed with a tag of the operating system where native code is for that.
+# Source: dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md.
+SYSTEMS = {0: "windows", 0x7B79: "linux", 0x4644: "apple", 0xADC4: "freebsd", 0x1993: "netbsd"}
+MACHINES = {0x8664: "x86_64", 0xAA64: "aarch64", 0x14C: "i386", 0x1C4: "arm"}
+
+
+class PeSection(Record):
+    """A section: bytes of the file that are mapped at an address relative to the image."""
+
+    name: str
+    address: Address
+    memory_size: ByteSize
+    offset: FileOffset
+    file_size: ByteSize
+
+
+def map_file(path: str) -> mmap.mmap | bytes:
+    """The bytes of a file; raises DebugInfoError FC0901."""
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not S_ISREG(status.st_mode) or not status.st_size:
+                return file.read() if S_ISREG(status.st_mode) else b""
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as refused:
+        raise DebugInfoError("FC0901", path, refused.strerror or "cannot be read") from None
+
+
+class Pe:
+    """A mapped PE file, or one inside a bundle: ``start`` is where it begins in the file.
+
+    ``machine`` is a key of targets/arch or empty, ``system`` whom its native code is for.
+    Raises DebugInfoError FC0902 where the bytes are none, FC0904 where they are broken.
+    """
+
+    __slots__ = (
+        "data", "directories", "machine", "path", "sections", "size", "start", "system", "view",
+    )  # fmt: skip
+
+    def __init__(
+        self, path: str, data: mmap.mmap | bytes, start: int = 0, size: int | None = None
+    ) -> None:
+        self.path = path
+        self.data = data
+        self.view = memoryview(data)
+        self.start = start
+        self.size = len(data) - start if size is None else size
+        if bytes(data[start : start + 2]) != b"MZ":
+            raise DebugInfoError("FC0902", path, "not a portable executable")
+        header = self.at(self._number(0x3C, 4), "PE header")
+        if header.take(4) != b"PE\0\0":
+            raise DebugInfoError("FC0902", path, "not a portable executable")
+        machine, count = header.u16(), header.u16()
+        header.skip(12)
+        optional = header.u16()
+        header.skip(2)
+        first = header.offset + optional
+        wide = header.u16() == WIDE
+        header.skip((112 if wide else 96) - 6)
+        listed = min(header.u32(), DIRECTORIES)
+        self.directories = tuple(
+            [(Address(header.u32()), ByteSize(header.u32())) for _ in range(listed)]
+        )
+        self.sections = self._sections(first - start, count)
+        self.machine, self.system = "", ""
+        for tag, system in SYSTEMS.items():
+            if machine ^ tag in MACHINES:
+                self.machine, self.system = MACHINES[machine ^ tag], system
+
+    def _number(self, offset: int, size: int) -> int:
+        return self.at(offset, "DOS header").unsigned(size)
+
+    def _sections(self, offset: int, count: int) -> tuple[PeSection, ...]:
+        cursor = self.at(offset, "PE sections")
+        found = []
+        for _ in range(count):
+            name = cursor.take(8).rstrip(b"\0").decode("utf-8", "replace")
+            memory, address, size, where = (cursor.u32() for _ in range(4))
+            cursor.skip(SECTION_BYTES - 24)
+            found.append(
+                PeSection(
+                    name, Address(address), ByteSize(memory), FileOffset(where), ByteSize(size)
+                )
+            )
+        return tuple(found)
+
+    def at(self, offset: int, what: str, size: int | None = None) -> Cursor:
+        """A cursor at ``offset`` of the image; ``what`` names the place in messages."""
+        end = self.start + self.size
+        begin = self.start + offset
+        if begin > end or offset < 0 or (size is not None and begin + size > end):
+            raise DebugInfoError("FC0904", self.path, "past the end of the image", what, offset)
+        return Cursor(self.path, what, self.view, begin, end if size is None else begin + size)
+
+    def offset(self, address: int) -> FileOffset:
+        """Where the byte at a relative address is in the image; FC0904 where nothing is."""
+        for section in self.sections:
+            behind = address - section.address
+            if 0 <= behind < section.file_size:
+                return FileOffset(section.offset + behind)
+        what = f"no section has bytes of the file at {address:#x}"
+        raise DebugInfoError("FC0904", self.path, what, "PE sections")
+
+    def address(self, offset: int) -> Address:
+        """The relative address of a byte of the image; FC0904 where it is mapped nowhere."""
+        for section in self.sections:
+            behind = offset - section.offset
+            if 0 <= behind < section.file_size:
+                return Address(section.address + behind)
+        raise DebugInfoError("FC0904", self.path, f"{offset:#x} is in no section", "PE sections")
+
+    def cursor(self, address: int, what: str, size: int | None = None) -> Cursor:
+        """A cursor at a relative address."""
+        return self.at(self.offset(address), what, size)
+
+    @property
+    def cli(self) -> tuple[Address, ByteSize] | None:
+        """Address and size of the CLI header; None where the file is no .NET image."""
+        if len(self.directories) <= CLI or not self.directories[CLI][1]:
+            return None
+        return self.directories[CLI]

@@ -1,0 +1,1 @@
+"""Methods by name, and where the code of each is."""

@@ -1,0 +1,30 @@
+"""An assembly inside of a single-file program, by the name that people give it."""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.debuginfo.dotnet.image.bundle import bundle_of
+from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.diag.errors import DebugInfoError
+
+__all__ = ["open_in_bundle"]
+
+SHOWN = 8  # names of assemblies in a message
+
+
+def open_in_bundle(path: str, references: tuple[str, ...]) -> DotnetProgram | None:
+    """The image that ``HOST:NAME`` names; None where no such file is a bundle.
+
+    Raises DebugInfoError FC0901 where it has no such image.
+    """
+    host, mark, name = path.rpartition(":")
+    bundle = bundle_of(host) if mark and os.path.isfile(host) else None
+    if bundle is None:
+        return None
+    entry = bundle.assembly(name)
+    if entry is None:
+        listed = ", ".join(f"`{one}`" for one in bundle.names()[:SHOWN])
+        what = f"it has no assembly `{name}`; it has {listed}"
+        raise DebugInfoError("FC0901", host, what)
+    return DotnetProgram(host, references, bundle, bundle.image(entry))

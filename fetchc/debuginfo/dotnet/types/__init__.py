@@ -1,0 +1,1 @@
+"""Types with all type arguments: their layout, and what they are for an expression."""

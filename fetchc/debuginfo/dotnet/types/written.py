@@ -1,0 +1,73 @@
+"""The types that a written name means: ``int``, ``Ns.Type``, ``List<string>``, ``byte[]``."""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dotnet.methods.methods import Methods, split_outside
+from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items, Link
+from fetchc.debuginfo.dotnet.types.layout import NUMBERS
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+    from fetchc.debuginfo.dotnet.types.types import DotnetTypes
+    from fetchc.units import TypeId
+
+__all__ = ["WrittenTypes"]
+
+DEEPEST = 16
+
+
+class WrittenTypes(Record):
+    """Looks names up in an assembly first, then in the runtime's core library."""
+
+    types: DotnetTypes
+    assembly: Assembly
+
+    def named(self, name: str) -> tuple[TypeId, ...]:
+        """The objects of that type, more than one where the name is not whole."""
+        return tuple([self.types.object(one) for one in self._named(name.strip(), 0)])
+
+    def _named(self, name: str, depth: int) -> list[int]:
+        closed = self.types.closed
+        if depth > DEEPEST or not name:
+            return []
+        if name.endswith("]"):
+            # Of several brackets the last are those of the innermost array, as in C#.
+            start = name.find("[", name.rfind(">") + 1)
+            commas_of = name[start + 1 : -1].split("][")
+            if start < 0 or any(one.strip(", ") for one in commas_of):
+                return []
+            ranks = [one.count(",") for one in commas_of]
+            found = self._named(name[:start].strip(), depth + 1)
+            for commas in reversed(ranks):
+                found = [closed.number(Items(one, commas and commas + 1)) for one in found]
+            return found
+        if name.endswith("*"):
+            found = self._named(name[:-1].strip(), depth + 1)
+            return [closed.number(Link("pointer", one)) for one in found]
+        if name in NUMBERS:
+            return [closed.number(Code(name))]
+        if name in ("string", "object"):
+            return [closed.code(name)]
+        if name == "decimal":
+            name = "System.Decimal"  # the one keyword of C# that has no code in signatures
+        arguments: list[int] = []
+        parts = split_outside(name.replace("+", "."), ".")
+        for part in parts:
+            _, opened, inside = part.partition("<")
+            if opened:
+                for one in split_outside(inside.rpartition(">")[0], ","):
+                    found = self._named(one, depth + 1)
+                    if len(found) != 1:
+                        return []
+                    arguments += found
+        for assembly in (self.assembly, closed.references.core()):
+            rows = [
+                row
+                for row in Methods(assembly).types(parts)
+                if assembly.type_parameters(row) == len(arguments)
+            ]
+            if rows:
+                return [closed.number(Instance(assembly, row, tuple(arguments))) for row in rows]
+        return []

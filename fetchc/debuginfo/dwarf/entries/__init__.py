@@ -1,0 +1,1 @@
+"""Entries of debug information: units, abbreviations, forms, and the ways between them."""

@@ -1,0 +1,164 @@
+"""Which unit has the code at an address.
+
+.debug_aranges says it where there is one (gcc, rustc); Go and clang write none, there the
+top entries of the units are read, as far as needed, and kept.
+Source: DWARF 5, section 6.1.2 (unchanged since version 2).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from struct import Struct
+
+from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf.entries.ranges import ranges
+from fetchc.diag.errors import DebugInfoError
+from fetchc.units import Address, DieOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.entries.units import Unit
+    from fetchc.debuginfo.elf.sections import Section
+
+__all__ = ["AddressTable", "aranges"]
+
+_ESCAPE = b"\xff\xff\xff\xff"  # the length that announces 64-bit DWARF
+_FEW = 3  # questions that a pass over the section answers
+_WITH_CODE = (c.DW_UT_compile, c.DW_UT_partial, c.DW_UT_skeleton)
+
+
+def aranges(section: Section) -> Iterator[tuple[Address, Address, DieOffset]]:
+    """(start, end, unit offset) of every range in .debug_aranges."""
+    for unit, pairs in _sets(section):
+        for low, length in pairs:
+            if length:
+                yield Address(low), Address(low + length), unit
+
+
+def _sets(section: Section) -> Iterator[tuple[DieOffset, Iterable[tuple[int, int]]]]:
+    # Of each unit its pairs of address and length. A library has thousands of them, so the
+    # usual header is read at once.
+    data = section.bytes_between(0, section.size)
+    order = "<" if section.little else ">"
+    header = Struct(order + "IHIBB").unpack_from
+    layouts = {4: Struct(order + "II"), 8: Struct(order + "QQ")}
+    size = len(data)
+    at = 0
+    while at < size:
+        if at + 12 > size or data.startswith(_ESCAPE, at):
+            start, end, version, unit, address_size, segment_size = _header(section, at)
+        else:
+            length, version, unit, address_size, segment_size = header(data, at)
+            start, end = at + 12, at + 4 + length
+        if end > size or end < start:
+            raise section.error(f"address ranges of {end - at} bytes", at)
+        layout = layouts.get(address_size)
+        if layout is None or version != 2 or segment_size:
+            raise section.error(
+                f"address ranges of version {version}, address size {address_size}, "
+                f"segment size {segment_size}",
+                at,
+            )
+        # The first pair is aligned to the size of a pair, counted from the set's own start.
+        pair = layout.size
+        start += (at - start) % pair
+        yield DieOffset(unit), layout.iter_unpack(data[start : end - (end - start) % pair])
+        at = end
+
+
+def _header(section: Section, at: int) -> tuple[int, int, int, int, int, int]:
+    # The header of a set in 64-bit DWARF, or a truncated one.
+    reader = section.cursor(at)
+    length, offset_size = reader.initial_length()
+    end = reader.offset + length
+    version = reader.u16()
+    unit = reader.unsigned(offset_size)
+    address_size, segment_size = reader.u8(), reader.u8()
+    return reader.offset, end, version, unit, address_size, segment_size
+
+
+class AddressTable:
+    """Answers for one file; grows as far as the questions need."""
+
+    __slots__ = ("_info", "_pending", "_questions", "_scanned", "_sorted", "_starts")
+
+    def __init__(self, info: DebugInfo) -> None:
+        self._info = info
+        self._questions = 0
+        self._sorted: list[tuple[Address, Address, DieOffset]] | None = None
+        self._starts: list[int] = []
+        self._scanned: list[tuple[Address, Address, Unit]] = []
+        self._pending: Iterator[Unit] | None = None
+
+    def unit_of(self, address: Address) -> Unit | None:
+        """The unit, None where no unit claims the address."""
+        offset = self._from_aranges(address)
+        if offset is not None:
+            return self._info.unit_starting(offset)
+        for low, high, unit in self._scanned:
+            if low <= address < high:
+                return unit
+        if self._pending is None:
+            self._pending = self._info.own.units()
+        try:
+            return self._scan(self._pending, address)
+        except DebugInfoError:
+            # The next question must meet the damage again, not the end of the iterator.
+            self._pending = None
+            self._scanned.clear()
+            raise
+
+    def _scan(self, pending: Iterator[Unit], address: Address) -> Unit | None:
+        for unit in pending:
+            if unit.kind not in _WITH_CODE:
+                continue
+            covered = ranges(unit.top)
+            if not covered and unit.version == 2:
+                covered = tuple(self._of_functions(unit))
+            self._scanned.extend([(low, high, unit) for low, high in covered])
+            if any(low <= address < high for low, high in covered):
+                return unit
+        return None
+
+    def _of_functions(self, unit: Unit) -> Iterator[tuple[Address, Address]]:
+        # DWARF 2 has no DW_AT_ranges: a unit with several stretches of code may say nothing of
+        # them (clang -gdwarf-2 -gstrict-dwarf), and only its functions know.
+        scopes = [unit.top]
+        while scopes:
+            for child in self._info.children(scopes.pop()):
+                if child.tag == c.DW_TAG_subprogram:
+                    yield from ranges(child)
+                elif child.tag == c.DW_TAG_namespace:
+                    scopes.append(child)
+
+    def _from_aranges(self, address: Address) -> DieOffset | None:
+        section = self._info.elf.open_section(".debug_aranges")
+        if section is None:
+            return None
+        if self._questions < _FEW:
+            # Sorting pays for those who ask often.
+            self._questions += 1
+            return _in_one_pass(section, address)
+        if self._sorted is None:
+            self._sorted = sorted(aranges(section))
+            self._starts = [start for start, _, _ in self._sorted]
+        # Ranges should not overlap; where they do, the one that starts last holds.
+        at = bisect_right(self._starts, address)
+        for _, end, offset in reversed(self._sorted[:at]):
+            if address < end:
+                return offset
+        return None
+
+
+def _in_one_pass(section: Section, address: Address) -> DieOffset | None:
+    found: tuple[int, int, DieOffset] | None = None
+    for unit, pairs in _sets(section):
+        for low, length in pairs:
+            if low <= address < low + length:
+                covering = (low, low + length, unit)
+                if found is None or covering > found:
+                    found = covering
+    return None if found is None else found[2]

@@ -1,0 +1,156 @@
+"""Finding functions by address without reading the other entries; see :mod:`.candidates`."""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf.entries import walk
+from fetchc.debuginfo.dwarf.entries.candidates import code_bytes, is_entry, starts_before
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.forms import ADDRESS_INDEX_FORMS
+from fetchc.debuginfo.dwarf.entries.ranges import ranges
+from fetchc.units import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dwarf.entries.candidates import Shape
+    from fetchc.debuginfo.dwarf.entries.units import Unit
+
+
+__all__ = ["function_at"]
+
+_FUNCTIONS = frozenset((c.DW_TAG_subprogram,))
+_ADDRESSES = frozenset((c.DW_FORM_addr,))
+_LIST_OFFSETS = frozenset((c.DW_FORM_sec_offset, c.DW_FORM_data4, c.DW_FORM_data8))
+# Entries that may have functions among their children; other subtrees are hopped over first.
+_SCOPES = frozenset(
+    (
+        c.DW_TAG_compile_unit,
+        c.DW_TAG_partial_unit,
+        c.DW_TAG_skeleton_unit,
+        c.DW_TAG_namespace,
+        c.DW_TAG_module,
+        c.DW_TAG_structure_type,
+        c.DW_TAG_class_type,
+        c.DW_TAG_union_type,
+        c.DW_TAG_interface_type,
+    )
+)
+# Walks of a unit in search of single functions, before a table of all is made in one.
+_WALKS = 4
+
+
+def function_at(unit: Unit, address: Address) -> Die | None:
+    """The concrete subprogram of ``unit`` one of whose ranges starts at ``address``."""
+    found = _function_by_bytes(unit, address)
+    if found is not None:
+        return found
+    unit.walks += 1
+    if unit.walks > _WALKS:
+        if unit.functions is None:
+            unit.functions = _functions(unit)
+        start = unit.functions.get(address)
+        return None if start is None else Die(unit, start)
+    # First without looking into functions, where nearly none are; then everywhere.
+    for into in (_SCOPES, None):
+        found = _function_by_walk(unit, address, into)
+        if found is not None:
+            return found
+    return None
+
+
+def _functions(unit: Unit) -> dict[int, int]:
+    """The subprogram at each address where one starts, by its place in the unit."""
+    found: dict[int, int] = {}
+    for into in (_SCOPES, None):
+        for start, declaration, _ in walk.entries(unit, into):
+            if declaration.tag != c.DW_TAG_subprogram:
+                continue
+            ranged = declaration.form(c.DW_AT_ranges) is not None or declaration.has_indirect
+            if ranged or declaration.form(c.DW_AT_low_pc) is not None:
+                die = Die(unit, start)
+                low = die.address(c.DW_AT_low_pc)
+                if low is not None:
+                    found.setdefault(low, start)
+                for begin, _ in ranges(die) if ranged else ():
+                    found.setdefault(begin, start)
+    return found
+
+
+def _function_by_bytes(unit: Unit, address: Address) -> Die | None:
+    size = unit.address_size
+    if not 0 <= address < 1 << 8 * size:
+        return None
+    shapes = _function_shapes(unit, c.DW_AT_low_pc, _ADDRESSES)
+    key = address.to_bytes(size, "little" if unit.little else "big")
+    for start in _entries_at(unit, key, shapes):
+        return Die(unit, start)
+    shapes = _function_shapes(unit, c.DW_AT_ranges, _LIST_OFFSETS)
+    if shapes:
+        from fetchc.debuginfo.dwarf.entries.ranged import lists_from
+
+        for key in lists_from(unit, address):
+            for start in _entries_at(unit, key, shapes):
+                die = Die(unit, start)
+                if any(low == address for low, _ in ranges(die)):
+                    return die
+    return None
+
+
+def _function_shapes(unit: Unit, attribute: int, forms: frozenset[int]) -> list[Shape]:
+    # Of the functions whose attribute has such a form, at a constant distance.
+    shapes = []
+    for code, declaration in unit.table.tagged(_FUNCTIONS):
+        if declaration.form(attribute) in forms:
+            distance = declaration.offset_of(attribute)
+            if distance is not None:
+                shapes.append((code_bytes(code), distance, declaration))
+    return shapes
+
+
+def _entries_at(unit: Unit, key: bytes, shapes: list[Shape]) -> Iterator[int]:
+    # Where entries start that have the bytes at the distance of their shape.
+    at = unit.data.find(key) if shapes else -1
+    while at >= 0:
+        for start in starts_before(unit.data, at, shapes):
+            if is_entry(unit, start):
+                yield start
+        at = unit.data.find(key, at + 1)
+
+
+def _function_by_walk(unit: Unit, address: Address, into: frozenset[int] | None) -> Die | None:
+    indexes: set[int] | None = None
+    for start, declaration, values_at in walk.entries(unit, into):
+        if declaration.tag != c.DW_TAG_subprogram:
+            continue
+        low = declaration.getter(c.DW_AT_low_pc)
+        if low is not None and not declaration.has_indirect:
+            value = walk.value(unit, low, start, values_at)
+            form = declaration.form(c.DW_AT_low_pc)
+            if form in ADDRESS_INDEX_FORMS:
+                if indexes is None:
+                    indexes = _address_indexes(unit, address)
+                matches = value in indexes
+            else:
+                matches = value == address
+            if matches:
+                return Die(unit, start)
+        if declaration.form(c.DW_AT_ranges) is not None or declaration.has_indirect:
+            die = Die(unit, start)
+            if any(low == address for low, _ in ranges(die)):
+                return die
+    return None
+
+
+def _address_indexes(unit: Unit, address: Address) -> set[int]:
+    # Every index of the unit's part of .debug_addr that stands for the address.
+    section = unit.info.required_section(".debug_addr", unit)
+    size = unit.address_size
+    base = unit.addr_base
+    key = address.to_bytes(size, "little" if unit.little else "big")
+    return {
+        (at - base) // size
+        for at in section.find_all(key)
+        if at >= base and (at - base) % size == 0
+    }

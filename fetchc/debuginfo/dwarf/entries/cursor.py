@@ -1,0 +1,196 @@
+"""The byte reader of everything that is not read by generated code.
+
+A cursor stands in one section and reads or raises a located
+:class:`~fetchc.diag.errors.DebugInfoError` (FC0904); it never advances on failure.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from fetchc.diag.errors import DebugInfoError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.elf.sections import Buffer, Section
+
+__all__ = ["MAX_LEB128", "Cursor"]
+
+# A 64-bit LEB128 has ten bytes; assemblers pad some, nobody pads beyond this. The limit keeps
+# a hostile run of continuation bytes from building a number of a million digits.
+MAX_LEB128 = 16
+
+_LITTLE = {1: Struct("<B"), 2: Struct("<H"), 4: Struct("<I"), 8: Struct("<Q")}
+_BIG = {1: Struct(">B"), 2: Struct(">H"), 4: Struct(">I"), 8: Struct(">Q")}
+
+
+class Cursor:
+    """A position in a section's bytes.
+
+    ``data`` starts at the section's offset 0, ``offset`` is the next byte, ``end`` the first
+    byte that may not be read. With ``source``, ``data`` may be shorter than ``end`` (a section
+    that is inflated as far as it is read) and grows on demand.
+    """
+
+    __slots__ = ("_numbers", "_source", "data", "end", "little", "offset", "path", "section")
+
+    def __init__(
+        self,
+        path: str,
+        section: str,
+        data: Buffer,
+        offset: int = 0,
+        end: int | None = None,
+        little: bool = True,
+        source: Section | None = None,
+    ) -> None:
+        self.path = path
+        self.section = section
+        self.data = data
+        self.offset = offset
+        self.end = len(data) if end is None else end
+        self.little = little
+        self._numbers = _LITTLE if little else _BIG
+        self._source = source
+        if not 0 <= offset <= self.end or (source is None and self.end > len(data)):
+            raise self.error("the offset is outside the section")
+
+    def error(self, what: str, offset: int | None = None) -> DebugInfoError:
+        """A located FC0904 for ``raise``; at the next byte unless ``offset`` says otherwise."""
+        at = self.offset if offset is None else offset
+        return DebugInfoError("FC0904", self.path, what, self.section, at)
+
+    def at_end(self) -> bool:
+        """Nothing is left to read."""
+        return self.offset >= self.end
+
+    def remaining(self) -> int:
+        """How many bytes are left."""
+        return self.end - self.offset
+
+    def _need(self, size: int, what: str) -> None:
+        stop = self.offset + size
+        if size < 0 or stop > self.end:
+            raise self.error(f"truncated {what}")
+        if stop > len(self.data):
+            if self._source is None:
+                raise self.error(f"truncated {what}")
+            self.data = self._source.upto(stop)
+
+    def unsigned(self, size: int) -> int:
+        """An unsigned number of 1, 2, 3, 4, 8 or 16 bytes in the byte order of the file."""
+        self._need(size, f"{size}-byte number")
+        reader = self._numbers.get(size)
+        if reader is not None:
+            value: int = reader.unpack_from(self.data, self.offset)[0]
+        else:
+            raw = bytes(self.data[self.offset : self.offset + size])
+            value = int.from_bytes(raw, "little" if self.little else "big")
+        self.offset += size
+        return value
+
+    def u8(self) -> int:
+        """One byte."""
+        self._need(1, "byte")
+        value = self.data[self.offset]
+        self.offset += 1
+        return value
+
+    def u16(self) -> int:
+        """A 2-byte unsigned number."""
+        return self.unsigned(2)
+
+    def u32(self) -> int:
+        """A 4-byte unsigned number."""
+        return self.unsigned(4)
+
+    def u64(self) -> int:
+        """An 8-byte unsigned number."""
+        return self.unsigned(8)
+
+    def signed(self, size: int) -> int:
+        """A two's complement number of ``size`` bytes."""
+        value = self.unsigned(size)
+        return value - (1 << 8 * size) if value >> (8 * size - 1) else value
+
+    def address(self, size: int) -> int:
+        """A target address of ``size`` bytes (the unit's address_size)."""
+        return self.unsigned(size)
+
+    def uleb(self) -> int:
+        """An unsigned LEB128 number."""
+        return self._leb("unsigned LEB128 number")[0]
+
+    def sleb(self) -> int:
+        """A signed LEB128 number."""
+        value, bits, last = self._leb("signed LEB128 number")
+        return value - (1 << bits) if last & 0x40 else value
+
+    def _leb(self, what: str) -> tuple[int, int, int]:
+        # Value, number of bits, last byte.
+        start = self.offset
+        value = bits = 0
+        while True:
+            at = start + bits // 7
+            if at >= self.end or at >= len(self.data):
+                self._need(at - start + 1, what)
+            byte = self.data[at]
+            value |= (byte & 0x7F) << bits
+            bits += 7
+            if byte < 0x80:
+                self.offset = at + 1
+                return value, bits, byte
+            if bits >= 7 * MAX_LEB128:
+                raise self.error(f"{what} too long")
+
+    def take(self, size: int) -> bytes:
+        """The next ``size`` bytes."""
+        self._need(size, f"block of {size} bytes")
+        taken = bytes(self.data[self.offset : self.offset + size])
+        self.offset += size
+        return taken
+
+    def skip(self, size: int) -> None:
+        """Leave out ``size`` bytes."""
+        if size < 0 or self.offset + size > self.end:
+            raise self.error(f"truncated block of {size} bytes")
+        self.offset += size
+
+    def cstring(self) -> bytes:
+        """The bytes up to the next NUL, which is read too."""
+        start = self.offset
+        size = 32
+        while True:
+            stop = min(start + size, self.end)
+            if stop > len(self.data) and self._source is not None:
+                self.data = self._source.upto(stop)
+            found = bytes(self.data[start:stop]).find(b"\0")
+            if found >= 0:
+                self.offset = start + found + 1
+                return bytes(self.data[start : start + found])
+            if stop >= self.end:
+                raise self.error("string without an end")
+            size *= 4
+
+    def initial_length(self) -> tuple[int, int]:
+        """Length and offset size (4, or 8 for 64-bit DWARF) of what follows.
+
+        Source: DWARF 5, section 7.2.2: 0xffffffff announces 64 bits, the 15 below are reserved.
+        """
+        start = self.offset
+        length = self.u32()
+        offset_size = 4
+        if length == 0xFFFFFFFF:
+            try:
+                length = self.u64()
+            except DebugInfoError:
+                self.offset = start
+                raise
+            offset_size = 8
+        elif length >= 0xFFFFFFF0:
+            self.offset = start
+            raise self.error(f"reserved unit length {length:#x}")
+        if length > self.end - self.offset:
+            self.offset = start
+            raise self.error(f"a length of {length:#x} bytes runs past the end of the section")
+        return length, offset_size

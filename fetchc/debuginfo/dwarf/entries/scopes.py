@@ -1,0 +1,140 @@
+"""Names with their namespaces and classes, as the source writes them.
+
+Go's names are whole already and C has no scopes, so only the other languages pay for
+looking at what stands around an entry. Reference: DWARF 5, sections 3.2.2 and 3.4.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces
+from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_abstract_origin,
+    DW_AT_export_symbols,
+    DW_AT_name,
+    DW_AT_signature,
+    DW_AT_specification,
+    DW_TAG_class_type,
+    DW_TAG_enumeration_type,
+    DW_TAG_namespace,
+    DW_TAG_structure_type,
+    DW_TAG_union_type,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+
+__all__ = [
+    "UNNAMED_NAMESPACE",
+    "answers_to",
+    "declaration",
+    "last_part",
+    "parts",
+    "qualified_name",
+    "scope_names",
+]
+
+SCOPES = frozenset(
+    {
+        DW_TAG_namespace,
+        DW_TAG_structure_type,
+        DW_TAG_class_type,
+        DW_TAG_union_type,
+        DW_TAG_enumeration_type,
+    }
+)
+UNNAMED_NAMESPACE = "(anonymous namespace)"  # as demanglers write it
+OPENING, CLOSING = "<([{", ">)]}"
+
+
+def qualified_name(info: DebugInfo, die: Die) -> str:
+    """``ns::S`` for C++ and its like, else DW_AT_name; empty for an entry without a name."""
+    declared = declaration(info, die)
+    name = declared.text(DW_AT_name) or ""
+    if not name or not has_namespaces(die.unit):
+        return name
+    return "::".join([*scope_names(info, die), name])
+
+
+def scope_names(info: DebugInfo, die: Die) -> list[str]:
+    """The namespaces and classes around the entry's declaration, outermost first."""
+    return [scope for scope, _ in _scopes(info, declaration(info, die))]
+
+
+def answers_to(info: DebugInfo, die: Die, name: str) -> bool:
+    """Whether ``name`` is the entry's: whole, plain, or with transparent namespaces left out."""
+    wanted = parts(name)
+    declared = declaration(info, die)
+    own = declared.text(DW_AT_name)
+    if own == name:
+        return True
+    if own is None or own != wanted[-1] or not has_namespaces(die.unit):
+        return False
+    left = wanted[:-1]
+    for scope, transparent in reversed(_scopes(info, declared)):
+        if left and left[-1] == scope:
+            left.pop()
+        elif not transparent:
+            return False
+    return not left
+
+
+def parts(name: str) -> list[str]:
+    """``a::b<c::d>::e`` in three: ``::`` within brackets parts nothing."""
+    found, depth, start = [], 0, 0
+    for position, character in enumerate(name):
+        if character in OPENING:
+            depth += 1
+        elif character in CLOSING:
+            depth -= 1
+        elif character == ":" and depth <= 0 and position > start and name[position - 1] == ":":
+            found.append(name[start : position - 1])
+            start = position + 1
+    return [*found, name[start:]]
+
+
+def last_part(name: str) -> str:
+    """The name without the scopes in front of it."""
+    return parts(name)[-1]
+
+
+def declaration(info: DebugInfo, die: Die) -> Die:
+    """Where the entry was first said to exist: the end of its origins and specifications.
+
+    A definition outside its scope refers to the declaration within, which has the name.
+    """
+    seen = {die.offset}
+    while True:
+        further = info.follow(die, DW_AT_specification) or info.follow(die, DW_AT_abstract_origin)
+        if further is None or further.offset in seen:
+            return die
+        seen.add(further.offset)
+        die = further
+
+
+def _scopes(info: DebugInfo, die: Die) -> list[tuple[str, bool]]:
+    # Outermost first, with whether a name may leave the scope out (unnamed and inline ones).
+    found: list[tuple[str, bool]] = []
+    around = list(info.ancestors(die))
+    seen = set()
+    while around:
+        scope = around.pop()
+        if scope.tag not in SCOPES:
+            continue
+        if scope.offset not in seen and scope.has(DW_AT_signature):
+            # A class of a type unit: here stands what it needs of members, there its scopes.
+            seen.add(scope.offset)
+            scope = info.follow(scope, DW_AT_signature) or scope
+            around = list(info.ancestors(scope))
+        if scope.offset not in seen and scope.has(DW_AT_specification):
+            seen.add(scope.offset)
+            scope = declaration(info, scope)
+            around = list(info.ancestors(scope))
+        name = scope.text(DW_AT_name)
+        if name is not None:
+            found.append((name, scope.flag(DW_AT_export_symbols)))
+        elif scope.tag == DW_TAG_namespace:
+            found.append((UNNAMED_NAMESPACE, True))
+    found.reverse()
+    return found

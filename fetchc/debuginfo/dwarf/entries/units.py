@@ -1,0 +1,356 @@
+"""Units of .debug_info and .debug_types: headers, and what their top DIE says.
+
+Source: DWARF 5, section 7.5.1 (unit headers); DWARF 2 to 4, the same section.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.forms import Encoding, encoding
+from fetchc.diag.errors import DebugInfoError
+from fetchc.units import Address, DieOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.dwarf.entries.abbrev import AbbrevTable
+    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.entries.stretches import Stretch
+    from fetchc.debuginfo.dwarf.lines.line import Header
+
+__all__ = ["Unit", "read_unit"]
+
+_TYPE_KINDS = (c.DW_UT_type, c.DW_UT_split_type)
+_WITH_DWO_ID = (c.DW_UT_skeleton, c.DW_UT_split_compile)
+_KINDS = (c.DW_UT_compile, c.DW_UT_partial, *_TYPE_KINDS, *_WITH_DWO_ID)
+
+
+class Unit:
+    """A unit's header, decoded, and its contents on demand.
+
+    ``offset``, ``end``, ``die_offset`` (the top DIE) and ``type_offset`` (the type of a type
+    unit) are DieOffsets; within ``data`` positions count from the unit's start. ``kind`` is
+    DW_UT_*, ``signature`` is a type unit's. ``base`` is the DieOffset of the section's start,
+    ``sections`` are those that entries refer to.
+    """
+
+    __slots__ = (
+        "_addr_base",
+        "_data",
+        "_low_pc",
+        "_skeleton",
+        "_stated_id",
+        "_table",
+        "_top",
+        "abbrev_offset",
+        "address_size",
+        "base",
+        "checkpoints",
+        "die_offset",
+        "encoding",
+        "end",
+        "functions",
+        "info",
+        "kind",
+        "line_header",
+        "little",
+        "offset",
+        "offset_size",
+        "recent",
+        "section",
+        "sections",
+        "signature",
+        "type_offset",
+        "version",
+        "walks",
+    )
+
+    def __init__(
+        self,
+        info: DebugInfo,
+        stretch: Stretch,
+        bounds: tuple[int, int, int],
+        encoding: Encoding,
+        kind: int,
+        abbrev_offset: int,
+        signature: int | None,
+        type_offset: int | None,
+        stated_id: int | None,
+    ) -> None:
+        start, first, end = bounds
+        base = stretch.base
+        self.info = info
+        self.section = stretch.section
+        self.sections = stretch.sections
+        self.base = base
+        self.offset = DieOffset(base + start)
+        self.die_offset = DieOffset(base + first)
+        self.end = DieOffset(base + end)
+        self.encoding = encoding
+        self.version = encoding.version
+        self.offset_size = encoding.offset_size
+        self.address_size = encoding.address_size
+        self.little = encoding.little
+        self.kind = kind
+        self.abbrev_offset = abbrev_offset
+        self.signature = signature
+        self.type_offset = None if type_offset is None else DieOffset(base + start + type_offset)
+        # Positions known to start an entry, in order; see walk.py.
+        self.checkpoints = [first - start]
+        self.line_header: tuple[Cursor, Header] | None = None  # of line.py
+        self.walks = 0  # of all entries, in search of functions
+        self.functions: dict[int, int] | None = None  # by address; see lookup.py
+        self.recent = first - start  # the last one that a search asked for
+        self._data: bytes | None = None
+        self._table: AbbrevTable | None = None
+        self._top: Die | None = None
+        self._addr_base: int | None = None
+        self._low_pc: Address | None = None
+        self._skeleton: Unit | None = None
+        self._stated_id = stated_id
+
+    @property
+    def path(self) -> str:
+        """File that the unit was read from."""
+        return self.section.path
+
+    @property
+    def data(self) -> bytes:
+        """The unit's bytes, header included; may be read anew after much else was read."""
+        if self._data is None:
+            start = self.offset - self.base
+            self._data = self.section.bytes_between(start, self.end - self.base)
+            self.info.keep(self)
+        return self._data
+
+    def forget(self) -> None:
+        """Give up the bytes; they are read again when needed."""
+        self._data = None
+        self.line_header = None
+
+    @property
+    def table(self) -> AbbrevTable:
+        """The unit's abbreviations."""
+        if self._table is None:
+            self._table = self.info.abbreviations(self)
+        return self._table
+
+    def error(self, what: str, position: int, code: str = "FC0904") -> DebugInfoError:
+        """A located error for ``raise``; ``position`` counts from the unit's start."""
+        at = self.offset - self.base + position
+        return DebugInfoError(code, self.path, what, self.section.name, at)
+
+    @property
+    def top(self) -> Die:
+        """The unit's own DIE."""
+        if self._top is None:
+            self._top = Die(self, self.die_offset - self.offset)
+        return self._top
+
+    @property
+    def dwo_id(self) -> int | None:
+        """What a skeleton and its split unit have in common; None for other units."""
+        if self._stated_id is None:
+            return self.top.unsigned(c.DW_AT_GNU_dwo_id)
+        return self._stated_id
+
+    @property
+    def is_split(self) -> bool:
+        """Whether a skeleton in the program has the unit's addresses."""
+        return self.sections.split
+
+    @property
+    def split_file(self) -> str | None:
+        """The .dwo file that has the unit's entries (-gsplit-dwarf); None for a whole unit."""
+        if not self._may_be_skeleton():
+            return None
+        return self.top.text(c.DW_AT_dwo_name) or self.top.text(c.DW_AT_GNU_dwo_name)
+
+    def _may_be_skeleton(self) -> bool:
+        # Without reading entries where the header tells. A program with skeletons has addresses
+        # for the units that they stand for.
+        if self.kind == c.DW_UT_skeleton:
+            return True
+        return (
+            self.version == 4
+            and not self.sections.split
+            and self.sections.open_section(".debug_addr") is not None
+        )
+
+    @property
+    def skeleton(self) -> Unit:
+        """The unit that has the addresses and lines of this one: itself, unless it is split."""
+        if not self.sections.split or self.kind in _TYPE_KINDS:
+            return self
+        if self._skeleton is None:
+            self._skeleton = self.info.skeleton_of(self)
+        return self._skeleton
+
+    @property
+    def low_pc(self) -> Address:
+        """Base address of the unit's location and range lists; 0 where it has none."""
+        if self._low_pc is None:
+            self._low_pc = self.skeleton.top.address(c.DW_AT_low_pc) or Address(0)
+        return self._low_pc
+
+    def _list_base(self, attribute: int) -> int:
+        # Without the attribute: behind the header of the section's first contribution.
+        # Source: DWARF 5, section 7.3.5 defines that for split units; the same header sizes.
+        stated = self.top.raw(attribute)
+        if isinstance(stated, int):
+            return stated
+        return 12 if self.offset_size == 4 else 20
+
+    @property
+    def addr_base(self) -> int:
+        """Offset of the unit's addresses in .debug_addr."""
+        if self._addr_base is None:
+            top = self.skeleton.top
+            stated = top.raw(c.DW_AT_addr_base)
+            if stated is None:
+                stated = top.raw(c.DW_AT_GNU_addr_base)
+            if isinstance(stated, int):
+                self._addr_base = stated
+            elif self.version < 5:
+                self._addr_base = 0  # the GNU extension has no header in front
+            else:
+                self._addr_base = 8 if self.offset_size == 4 else 16
+        return self._addr_base
+
+    @property
+    def str_offsets_base(self) -> int:
+        """Offset of the unit's entries in .debug_str_offsets."""
+        stated = self.top.raw(c.DW_AT_str_offsets_base)
+        if isinstance(stated, int):
+            return stated
+        if self.version < 5:
+            return 0
+        return 8 if self.offset_size == 4 else 16
+
+    @property
+    def ranges_base(self) -> int:
+        """What DW_AT_ranges of entries counts from in .debug_ranges.
+
+        Source: https://gcc.gnu.org/wiki/DebugFission, DW_AT_GNU_ranges_base: of a skeleton, for
+        the entries of its split unit alone.
+        """
+        if not self.sections.split:
+            return 0
+        stated = self.skeleton.top.raw(c.DW_AT_GNU_ranges_base)
+        return stated if isinstance(stated, int) else 0
+
+    @property
+    def rnglists_base(self) -> int:
+        """Offset of the unit's offset table in .debug_rnglists."""
+        return self._list_base(c.DW_AT_rnglists_base)
+
+    @property
+    def loclists_base(self) -> int:
+        """Offset of the unit's offset table in .debug_loclists."""
+        return self._list_base(c.DW_AT_loclists_base)
+
+    @property
+    def language(self) -> int | None:
+        """DW_LANG_*. dwz leaves it out of partial units: there, that of a unit that imports it."""
+        stated = self.top.unsigned(c.DW_AT_language)
+        if stated is None and self.top.tag == c.DW_TAG_partial_unit:
+            return self.info.imports.language(self)
+        return stated
+
+    @property
+    def producer(self) -> str:
+        """The compiler's own words; empty where it has none."""
+        return self.top.text(c.DW_AT_producer) or ""
+
+    @property
+    def comp_dir(self) -> str | None:
+        """Directory of the compilation."""
+        return self.top.text(c.DW_AT_comp_dir) or self.skeleton.top.text(c.DW_AT_comp_dir)
+
+    @property
+    def name(self) -> str | None:
+        """Name of the source file; of a Go unit, its package path."""
+        return self.top.text(c.DW_AT_name)
+
+    def address_at(self, index: int) -> Address:
+        """Entry ``index`` of the unit's part of .debug_addr (DW_OP_addrx, DW_FORM_addrx)."""
+        section = self.info.required_section(".debug_addr", self)
+        size = self.address_size
+        start = self.addr_base + index * size
+        raw = section.bytes_between(start, start + size)
+        return Address(int.from_bytes(raw, "little" if self.little else "big"))
+
+    def string_offset(self, index: int) -> int:
+        """Entry ``index`` of the unit's part of .debug_str_offsets: an offset in .debug_str."""
+        section = self.info.required_section(".debug_str_offsets", self)
+        size = self.offset_size
+        start = self.str_offsets_base + index * size
+        raw = section.bytes_between(start, start + size)
+        return int.from_bytes(raw, "little" if self.little else "big")
+
+    def list_offset(self, name: str, index: int) -> int:
+        """Where list ``index`` of .debug_loclists or .debug_rnglists starts in that section.
+
+        Source: DWARF 5, section 7.28: the table holds distances from the table's own start.
+        """
+        section = self.info.required_section(name, self)
+        base = self.loclists_base if name == ".debug_loclists" else self.rnglists_base
+        start = base + index * self.offset_size
+        raw = section.bytes_between(start, start + self.offset_size)
+        return base + int.from_bytes(raw, "little" if self.little else "big")
+
+
+def read_unit(info: DebugInfo, stretch: Stretch, start: int) -> Unit:
+    """Decode the header at ``start`` of the section of units."""
+    section = stretch.section
+    reader = section.cursor(start)
+    length, offset_size = reader.initial_length()
+    end = reader.offset + length
+    reader.end = end
+    version = reader.u16()
+    if not 2 <= version <= 5:
+        raise DebugInfoError(
+            "FC0905",
+            section.path,
+            f"DWARF version {version}; versions 2 to 5 are read",
+            section.name,
+            start,
+        )
+    kind = c.DW_UT_type if stretch.types else c.DW_UT_compile
+    if version == 5:
+        kind = reader.u8()
+        address_size = reader.u8()
+        abbrev_offset = reader.unsigned(offset_size)
+    else:
+        abbrev_offset = reader.unsigned(offset_size)
+        address_size = reader.u8()
+    if kind not in _KINDS:
+        raise DebugInfoError(
+            "FC0905", section.path, f"unknown unit type {kind:#x}", section.name, start
+        )
+    if address_size not in (4, 8):
+        raise DebugInfoError(
+            "FC0905",
+            section.path,
+            f"addresses of {address_size} bytes; those of 4 and 8 are read",
+            section.name,
+            start,
+        )
+    signature = type_offset = stated_id = None
+    if kind in _TYPE_KINDS:
+        signature = reader.u64()
+        type_offset = reader.unsigned(offset_size)
+    elif kind in _WITH_DWO_ID:
+        stated_id = reader.u64()
+    return Unit(
+        info,
+        stretch,
+        (start, reader.offset, end),
+        encoding(version, offset_size, address_size, section.little),
+        kind,
+        abbrev_offset,
+        signature,
+        type_offset,
+        stated_id,
+    )

@@ -1,0 +1,1 @@
+"""Source lines and inlined calls of addresses."""

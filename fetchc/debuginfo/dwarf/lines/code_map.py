@@ -1,0 +1,220 @@
+"""Where source lines, and the bodies of functions that were inlined, are in the code.
+
+Source: DWARF 5, sections 6.2.2 (statements), 3.3.8.2 (inlined instances), 2.18 (where a
+stretch of code is entered).
+"""
+
+from __future__ import annotations
+
+from os.path import normpath
+
+from fetchc.debuginfo.dwarf.entries import walk
+from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_abstract_origin,
+    DW_AT_call_file,
+    DW_AT_call_line,
+    DW_AT_decl_file,
+    DW_AT_stmt_list,
+    DW_TAG_inlined_subroutine,
+    DW_TAG_subprogram,
+)
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.scopes import answers_to, last_part, qualified_name
+from fetchc.debuginfo.dwarf.lines import line
+from fetchc.debuginfo.dwarf.locations.variables import ABROAD, called_at, locals_around, parameters
+from fetchc.debuginfo.dwarf.names import functions
+from fetchc.program.model import Instance
+from fetchc.units import Address, DieOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.entries.units import Unit
+    from fetchc.debuginfo.dwarf.lines.line import RawRow
+    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.program.model import Function, Variable
+
+    Lines = dict[int, tuple[Address, ...]]
+
+__all__ = ["CodeMap"]
+
+INLINED = frozenset({DW_TAG_inlined_subroutine})
+
+
+class CodeMap:
+    """Implements :class:`~fetchc.program.protocol.CodeMap` for one file."""
+
+    __slots__ = ("_elf", "_info")
+
+    def __init__(self, elf: Elf, info: DebugInfo) -> None:
+        self._elf = elf
+        self._info = info
+
+    def lines(self, file: str) -> dict[str, Lines]:
+        """Of each source file whose path ends in ``file``: where its lines begin in the code."""
+        wanted = _words(file)
+        found: dict[str, dict[int, dict[Address, None]]] = {}
+        seen = set()
+        for unit in self._info.units():
+            table = unit.skeleton.top.raw(DW_AT_stmt_list)
+            if table is None or table in seen:
+                continue
+            seen.add(table)
+            names = {
+                index: normpath(path)
+                for index, path in line.file_names(self._info, unit).items()
+                if _words(path)[-len(wanted) :] == wanted
+            }
+            if names:
+                self._gather(line.raw_rows(self._info, unit), names, found)
+        return {path: _sorted(lines) for path, lines in found.items()}
+
+    def lines_of(self, function: Function) -> tuple[str, Lines] | None:
+        """The file that ``function`` is in, and where its lines begin in its own code.
+
+        None where the debug information has neither.
+        """
+        if function.die is None:
+            return None
+        die = self._info.die(function.die)
+        filed = self._info.inherited(die, DW_AT_decl_file)
+        index = None if filed is None else filed.unsigned(DW_AT_decl_file)
+        if filed is None or index is None:
+            return None
+        path = line.file_name(self._info, filed.unit, index)
+        if path is None:
+            return None
+        names = {
+            index: normpath(path)
+            for index, other in line.file_names(self._info, die.unit).items()
+            if normpath(other) == normpath(path)
+        }
+        ranges = self._info.ranges(die)
+        rows = (
+            row
+            for row in line.raw_rows(self._info, die.unit)
+            if row[5] or any(start <= row[0] < end for start, end in ranges)
+        )
+        found: dict[str, dict[int, dict[Address, None]]] = {}
+        self._gather(rows, names, found)
+        return normpath(path), _sorted(found.get(normpath(path), {}))
+
+    def _gather(
+        self,
+        rows: Iterable[RawRow],
+        names: dict[int, str],
+        found: dict[str, dict[int, dict[Address, None]]],
+    ) -> None:
+        # Rows of one line in a row are one visit of it; line 0 is nobody's and ends none.
+        path: str | None = None
+        last, visited = 0, False  # the line of the last row, and whether its visit has begun
+        for address, file, number, is_stmt, _, end in rows:
+            if file not in names or end:
+                if number or end:
+                    path = None
+                continue
+            if not number:
+                continue
+            if number != last or path != names[file]:
+                path, last, visited = names[file], number, False
+            if is_stmt and not visited:
+                visited = True
+                if self._elf.is_code(Address(address)):
+                    found.setdefault(path, {}).setdefault(number, {})[Address(address)] = None
+
+    def statement_behind(self, function: Function, address: Address) -> Address | None:
+        """The first statement of ``function`` behind ``address``; None where there is none."""
+        if function.die is None:
+            return None
+        die = self._info.die(function.die)
+        ranges = [(low, high) for low, high in self._info.ranges(die) if low <= address < high]
+        behind = [
+            row.address
+            for row in line.rows(self._info, die.unit)
+            if row.is_stmt
+            and not row.end_sequence
+            and row.address > address
+            and any(low <= row.address < high for low, high in ranges)
+        ]
+        return min(behind, default=None)
+
+    def instances(self, name: str) -> tuple[Instance, ...]:
+        """Every inlined copy of the functions of that name, by address."""
+        origins = _Origins(self._info, name)
+        found = {}
+        for unit, start in self._inlined(origins):
+            die = Die(unit, start)
+            address = called_at(self._info, die)
+            if address is None or not self._elf.is_code(address) or not origins.has(die):
+                continue
+            around = [one for one in self._info.ancestors(die) if one.tag == DW_TAG_subprogram]
+            holder = (
+                functions.holding(self._elf, self._info, around[-1], address) if around else None
+            )
+            if holder is not None:
+                called = qualified_name(self._info, die)
+                found[die.offset] = Instance(called, holder, address, die.offset, self._call(die))
+        return tuple(sorted(found.values(), key=lambda one: (one.address, one.die)))
+
+    def variables(self, instance: Instance) -> tuple[Variable, ...]:
+        """What the inlined call's code sees: its parameters, its locals, what is around it."""
+        assert instance.function.die is not None
+        function = self._info.die(instance.function.die)
+        own = self._info.die(instance.die)
+        return (*locals_around(self._info, function, own), *parameters(self._info, function))
+
+    def _inlined(self, origins: _Origins) -> Iterator[tuple[Unit, int]]:
+        homes = origins.homes()
+        for unit in self._info.units() if homes else ():
+            declared = [
+                one
+                for _, one in unit.table.tagged(INLINED)
+                if unit.offset in homes or one.form(DW_AT_abstract_origin) in ABROAD
+            ]
+            if not declared:
+                continue
+            for start, declaration, _ in walk.entries(unit):
+                if declaration.tag == DW_TAG_inlined_subroutine:
+                    yield unit, start
+
+    def _call(self, die: Die) -> str | None:
+        number, index = die.unsigned(DW_AT_call_line), die.unsigned(DW_AT_call_file)
+        path = None if index is None else line.file_name(self._info, die.unit, index)
+        return None if not number or path is None else f"{path.rpartition('/')[2]}:{number}"
+
+
+class _Origins:
+    """The abstract instances of the functions of one name."""
+
+    def __init__(self, info: DebugInfo, name: str) -> None:
+        self._info = info
+        self._known: dict[DieOffset, bool] = {}
+        tags = frozenset({DW_TAG_subprogram})
+        self._named = [
+            die for die in info.find_named(last_part(name), tags) if answers_to(info, die, name)
+        ]
+
+    def homes(self) -> set[int]:
+        """Offsets of the units that have one; an inlined call of another unit says so."""
+        return {die.unit.offset for die in self._named}
+
+    def has(self, die: Die) -> bool:
+        """Whether the inlined call ``die`` is of one of them."""
+        origin = self._info.follow(die, DW_AT_abstract_origin)
+        if origin is None:
+            return False
+        if origin.offset not in self._known:
+            self._known[origin.offset] = any(
+                functions.comes_from(self._info, origin, each) for each in self._named
+            )
+        return self._known[origin.offset]
+
+
+def _words(path: str) -> list[str]:
+    return [word for word in normpath(path).split("/") if word]
+
+
+def _sorted(lines: dict[int, dict[Address, None]]) -> Lines:
+    return {number: tuple(sorted(addresses)) for number, addresses in sorted(lines.items())}

@@ -1,0 +1,45 @@
+"""What the line table and the declaration say of one function: its body, its source."""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries.constants import DW_AT_decl_file, DW_AT_decl_line
+from fetchc.debuginfo.dwarf.lines.line import file_name, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.units import Address
+
+__all__ = ["body_address", "source_line"]
+
+
+def body_address(info: DebugInfo, die: Die, start: Address) -> Address:
+    """The first instruction behind the prologue of a function that starts at ``start``.
+
+    Marked by prologue_end; else the next statement after the first row. That GCC's
+    second row is where unoptimised code has stored its parameters was measured, not
+    promised by anyone. The function's start where the line table says neither.
+    """
+    end = next((high for low, high in info.ranges(die) if low <= start < high), start)
+    second = None
+    for row in rows(info, die.unit):
+        if not start <= row.address < end:
+            continue
+        if row.prologue_end:
+            return row.address
+        if second is None and row.is_stmt and row.address > start:
+            second = row.address
+    return start if second is None else second
+
+
+def source_line(info: DebugInfo, die: Die) -> str | None:
+    """``file.c:17`` of the declaration, None where unknown."""
+    lined, filed = info.inherited(die, DW_AT_decl_line), info.inherited(die, DW_AT_decl_file)
+    if lined is None or filed is None:
+        return None
+    number, index = lined.unsigned(DW_AT_decl_line), filed.unsigned(DW_AT_decl_file)
+    name = None if index is None else file_name(info, filed.unit, index)
+    if not number or name is None:
+        return None
+    return f"{name.rpartition('/')[2]}:{number}"

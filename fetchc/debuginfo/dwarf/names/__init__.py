@@ -1,0 +1,1 @@
+"""From names to entries: functions, types, variables."""

@@ -1,0 +1,300 @@
+"""Functions by name: symbols first, the debug information's names where there is no symbol.
+
+A symbol is found by its bytes and leads straight to an address and its unit; looking
+for a DW_AT_name reads the whole file's, so it comes second.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_go, language_key
+from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_abstract_origin,
+    DW_AT_external,
+    DW_AT_inline,
+    DW_AT_linkage_name,
+    DW_AT_MIPS_linkage_name,
+    DW_AT_specification,
+    DW_TAG_subprogram,
+)
+from fetchc.debuginfo.dwarf.entries.scopes import answers_to, declaration, last_part, qualified_name
+from fetchc.program.model import Function
+from fetchc.units import Address, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.entries.units import Unit
+    from fetchc.debuginfo.elf.file import Elf, Symbol
+
+__all__ = [
+    "comes_from",
+    "function_at",
+    "functions_named",
+    "holding",
+    "is_inlined",
+    "is_only_inlined",
+]
+
+SUBPROGRAM = frozenset({DW_TAG_subprogram})
+CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
+LOCAL = 0  # STB_LOCAL
+# What optimisers append to a name when they copy or split a function: gcc's
+# clone_function_name calls and LLVM's ThinLTO promotion.
+CLONES = frozenset(b"isra constprop part cold lto_priv localalias clone llvm specialized".split())
+COLD = ".cold"
+ABI0 = ".abi0"  # the Go linker's mark of the stack-convention twin, in symbols only
+LONGEST_SUFFIX = 128  # bytes that all marks of clones together take at most
+LONGEST_PATH = 4096  # bytes of an import path
+
+
+def functions_named(elf: Elf, info: DebugInfo, name: str) -> tuple[Function, ...]:
+    """Every function of that name, each address once, what is split off as cold last."""
+    if not name:
+        return ()
+    found: dict[Address, Function] = {}
+    for symbol in _symbols(elf, info, name):
+        if symbol.address not in found:
+            part = _split_off(info, symbol, found.values()) if COLD in symbol.name else None
+            found[symbol.address] = part or _of_symbol(info, symbol)
+    if not found and info.present:
+        for die in _concrete(elf, info, name):
+            for function in _of_die(elf, info, die):
+                found.setdefault(function.address, function)
+    several = [_versioned(elf, one) for one in found.values()] if len(found) > 1 else found.values()
+    return tuple(sorted(several, key=lambda function: COLD in function.symbol))
+
+
+def _versioned(elf: Elf, function: Function) -> Function:
+    # .dynsym has several symbols of one name and their versions elsewhere, .symtab says `f@@V2`.
+    start = function.symbol + "@"
+    names = [one.name for one in elf.symbols_at(function.address) if one.name.startswith(start)]
+    name = names[0] if names else function.symbol + elf.version(function.symbol, function.address)
+    one = function
+    return Function(
+        one.name, name, one.address, one.size, one.die, one.language, one.producer, one.external
+    )
+
+
+def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
+    """The function whose code holds ``address``: of its unit, else by the sizes of all symbols."""
+    unit = info.unit_of_address(address) if info.present else None
+    if unit is not None:
+        for die in _subprograms(info, unit):
+            found = holding(elf, info, die, address)
+            if found is not None:
+                return found
+    for symbol in elf.function_symbols():
+        if symbol.address <= address < symbol.address + symbol.size:
+            return _of_symbol(info, symbol)
+    return None
+
+
+def holding(elf: Elf, info: DebugInfo, die: Die, address: Address) -> Function | None:
+    """The concrete subprogram ``die``, by that of its ranges which holds ``address``."""
+    for start, end in info.ranges(die):
+        if start <= address < end:
+            name = next((symbol.name for symbol in elf.symbols_at(start)), "")
+            return _function(info, die, name, start, ByteSize(end - start))
+    return None
+
+
+def is_inlined(info: DebugInfo, die: Die) -> bool:
+    """Whether the compiler says that it also put the function's body into callers.
+
+    The abstract instance says so (DW_AT_inline: DW_INL_inlined 1, DW_INL_declared_inlined 3);
+    how often is not asked, since the callers can be in any unit.
+    Source: DWARF 5, section 3.3.8.1, table 3.4.
+    """
+    abstract = info.follow(die, DW_AT_abstract_origin)
+    return abstract is not None and abstract.unsigned(DW_AT_inline) in (1, 3)
+
+
+def is_only_inlined(info: DebugInfo, name: str) -> bool:
+    """Whether a function of that name is described and has no code of its own."""
+    found = False
+    from fetchc.debuginfo.dwarf.names.go_names import escaped
+
+    for spelling in escaped(name):
+        for die in info.find_named(last_part(spelling), SUBPROGRAM):
+            if answers_to(info, die, spelling):
+                if info.ranges(die):
+                    return False
+                found = found or die.has(DW_AT_inline)
+    return found
+
+
+def _symbols(elf: Elf, info: DebugInfo, name: str) -> list[Symbol]:
+    # The exact name and its clones; a Go name also as the linker may have written it.
+    found = [*_code_symbols(elf, name), *_clones(elf, name)]
+    if not found and "@" in name:
+        found = _of_version(elf, name)
+    if found or "." not in name:
+        return found
+    from fetchc.debuginfo.dwarf.names.go_names import escaped
+
+    for spelling in escaped(name):
+        found = [*_code_symbols(elf, spelling), *_code_symbols(elf, spelling + ABI0)]
+        if found:
+            return found
+    return [
+        symbol
+        for candidate in dict.fromkeys(_ends(elf, b"/" + _encoded(name) + b"\0"))
+        for symbol in _code_symbols(elf, candidate)
+    ]
+
+
+def _of_version(elf: Elf, name: str) -> list[Symbol]:
+    # .symtab has `f@@V2`, .dynsym has it in two places. The default version answers to `f@V2`.
+    plain, _, version = name.partition("@")
+    wanted = version.lstrip("@")
+    return [
+        symbol
+        for symbol in _code_symbols(elf, plain)
+        if elf.version(plain, symbol.address).lstrip("@") == wanted
+    ]
+
+
+def _code_symbols(elf: Elf, name: str) -> list[Symbol]:
+    return [symbol for symbol in elf.symbols_named(name) if symbol.kind in CODE_SYMBOLS]
+
+
+def _clones(elf: Elf, name: str) -> list[Symbol]:
+    prefix = _encoded(name) + b"."
+    names = set()
+    for table in elf.symbol_strings():
+        for at in table.find_all(prefix):
+            start = at + len(prefix) - 1
+            suffix, end, _ = table.bytes_between(
+                start, min(start + LONGEST_SUFFIX, table.size)
+            ).partition(b"\0")
+            # A shorter string may be the tail of a longer one, so what stands in front tells
+            # nothing: the symbol table is asked whether there is such a symbol.
+            if end and _is_clone(suffix):
+                names.add(name + suffix.decode("ascii"))
+    return [symbol for clone in sorted(names) for symbol in _code_symbols(elf, clone)]
+
+
+def _is_clone(suffix: bytes) -> bool:
+    # .isra.0, .constprop.0.isra.0, .llvm.1234: marks, each with any count of numbers behind it.
+    _, *parts = suffix.split(b".")
+    return parts[0] in CLONES and all(part in CLONES or part.isdigit() for part in parts)
+
+
+def _ends(elf: Elf, ending: bytes) -> Iterator[str]:
+    # Whole strings of the symbol table that end so: a Go name without its import path.
+    for table in elf.symbol_strings():
+        for at in table.find_all(ending):
+            before = table.bytes_between(max(0, at - LONGEST_PATH), at)
+            start = at - len(before) + before.rfind(b"\0") + 1
+            whole = table.bytes_between(start, at + len(ending) - 1)
+            yield whole.decode("utf-8", "surrogateescape")
+
+
+def _split_off(info: DebugInfo, symbol: Symbol, found: Iterable[Function]) -> Function | None:
+    # A cold part is one of the ranges of what it was split off from, which is known already: to
+    # find it by its own address takes a walk over the unit.
+    for function in found:
+        die = None if function.die is None else info.die(function.die)
+        if die is not None and any(low == symbol.address for low, _ in info.ranges(die)):
+            size = ByteSize(symbol.size) if symbol.size else None
+            return _function(info, die, symbol.name, symbol.address, size)
+    return None
+
+
+def _of_symbol(info: DebugInfo, symbol: Symbol) -> Function:
+    die = info.function_at(symbol.address) if info.present else None
+    size = ByteSize(symbol.size) if symbol.size else None
+    if die is None:
+        external = symbol.binding != LOCAL
+        return Function(symbol.name, symbol.name, symbol.address, size, None, "", "", external)
+    return _function(info, die, symbol.name, symbol.address, size)
+
+
+def _of_die(elf: Elf, info: DebugInfo, die: Die) -> Iterator[Function]:
+    # One function for each range of code that has a symbol of its own, at least for the first.
+    for position, (start, end) in enumerate(info.ranges(die)):
+        symbols = elf.symbols_at(start)
+        if symbols or position == 0:
+            symbol = symbols[0].name if symbols else ""
+            size = symbols[0].size if symbols and symbols[0].size else end - start
+            yield _function(info, die, symbol, start, ByteSize(size))
+
+
+def _function(
+    info: DebugInfo, die: Die, symbol: str, address: Address, size: ByteSize | None
+) -> Function:
+    origin = declaration(info, die)
+    name = qualified_name(info, die)
+    if is_go(origin.unit):
+        from fetchc.debuginfo.dwarf.names.go_names import unescaped
+
+        name = unescaped(name)
+    external = info.inherited(die, DW_AT_external)
+    return Function(
+        name or symbol,
+        symbol or name,
+        address,
+        size,
+        die.offset,
+        language_key(origin.unit),
+        origin.unit.producer,
+        external is not None and external.flag(DW_AT_external),
+    )
+
+
+def _concrete(elf: Elf, info: DebugInfo, name: str) -> Iterator[Die]:
+    # Entries with code whose own name, or their declaration's, is the one asked for.
+    from fetchc.debuginfo.dwarf.names.go_names import escaped
+
+    linked: dict[str, list[Die]] = {}  # a method is declared in each unit that sees its class
+    for spelling in escaped(name):
+        for die in info.find_named(last_part(spelling), SUBPROGRAM):
+            if not answers_to(info, die, spelling):
+                continue
+            if info.ranges(die):
+                yield die
+            else:
+                yield from _instances(elf, info, die, linked)
+
+
+def _instances(
+    elf: Elf, info: DebugInfo, abstract: Die, linked: dict[str, list[Die]]
+) -> Iterator[Die]:
+    linkage = abstract.text(DW_AT_linkage_name) or abstract.text(DW_AT_MIPS_linkage_name) or ""
+    if linkage and linkage not in linked:
+        symbols = [*_code_symbols(elf, linkage), *_clones(elf, linkage)]
+        found = [info.function_at(symbol.address) for symbol in symbols]
+        linked[linkage] = [die for die in found if die is not None]
+        yield from linked[linkage]
+    if linked.get(linkage) or not (has_namespaces(abstract.unit) or abstract.has(DW_AT_inline)):
+        return
+    # Constructors: the declaration's linkage name (C4) is no symbol, those of its copies are.
+    for die in _subprograms(info, abstract.unit):
+        if comes_from(info, die, abstract) and info.ranges(die):
+            yield die
+
+
+def comes_from(info: DebugInfo, die: Die, abstract: Die) -> bool:
+    """Whether ``abstract`` is ``die`` itself or one of its origins and specifications."""
+    seen = set()
+    current: Die | None = die
+    while current is not None and current.offset not in seen:
+        if current.offset == abstract.offset:
+            return True
+        seen.add(current.offset)
+        current = info.follow(current, DW_AT_abstract_origin) or info.follow(
+            current, DW_AT_specification
+        )
+    return False
+
+
+def _subprograms(info: DebugInfo, unit: Unit) -> Iterator[Die]:
+    # Concrete instances stand at the top of their unit.
+    return (die for die in info.children(unit.top) if die.tag == DW_TAG_subprogram)
+
+
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")

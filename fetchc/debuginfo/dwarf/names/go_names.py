@@ -1,0 +1,125 @@
+"""Go names as people write them, and as the linker does.
+
+The linker writes the whole import path, with the dots of its last element escaped:
+``example.com/zone%2ev2.(*Zone).Find``. People leave out the path (``zone.Find``) or the
+escapes. Source: objabi.PathToPrefix of the Go source; the linker's symbol tables.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries.attributes import is_go
+from fetchc.debuginfo.dwarf.entries.constants import DW_AT_go_package_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+
+__all__ = ["escaped", "package_of", "type_spellings", "unescaped", "with_import_path"]
+
+ALIASES = {
+    "byte": "uint8",
+    "rune": "int32",
+    "any": "interface {}",
+    "interface{}": "interface {}",
+}
+
+
+def unescaped(name: str) -> str:
+    """The name with the dots of the import path as dots."""
+    return name.replace("%2e", ".")
+
+
+def escaped(name: str) -> Iterator[str]:
+    """The name as given, then with more and more dots of the last path element escaped.
+
+    Which dot ends the import path cannot be seen, so each is tried.
+    """
+    yield name
+    start = _last_element(name)
+    end = min(at for at in (name.find("(", start), name.find("[", start), len(name)) if at >= 0)
+    # The dot before the function or type itself stays: the last one, or that before (*T).
+    end = name.rfind(".", start, end)
+    at = name.find(".", start, max(start, end))
+    while at >= 0:
+        name = name[:at] + "%2e" + name[at + 1 :]
+        yield name
+        end += 2
+        at = name.find(".", at + 3, end)
+
+
+def package_of(name: str) -> str:
+    """Import path of a linker's name, escapes and all; empty where there is none."""
+    dot = name.find(".", _last_element(name))
+    return "" if dot < 0 else name[:dot]
+
+
+def with_import_path(info: DebugInfo, name: str) -> Iterator[str]:
+    """``dns.Msg`` as every package that is called ``dns`` would have it."""
+    package, dot, rest = name.partition(".")
+    if not dot or not package.isidentifier():
+        return
+    for unit in info.units():
+        path = unit.name
+        if not is_go(unit) or path is None or path == package:
+            continue
+        stated = unit.top.text(DW_AT_go_package_name)
+        if package == (stated or _package_name(path)):
+            head, slash, last = path.rpartition("/")
+            yield f"{head}{slash}{last.replace('.', '%2e')}.{rest}"
+
+
+def type_spellings(info: DebugInfo, name: str, package: str) -> Iterator[str]:
+    """Names under which the debug information may have the type that a person calls ``name``.
+
+    ``package`` is the import path of the code around, as the linker writes it, or empty.
+    """
+    bare = _without_modifiers(name)
+    modifiers = name[: len(name) - len(bare)]
+    bare = ALIASES.get(bare, bare)
+    for spelling in escaped(bare):
+        yield modifiers + spelling
+    if package and "." not in bare:
+        yield f"{modifiers}{package}.{bare}"
+    for spelling in with_import_path(info, bare):
+        yield modifiers + spelling
+
+
+def _without_modifiers(name: str) -> str:
+    # Behind any number of `*`, `[]`, `[12]` and `chan `.
+    at = 0
+    while True:
+        if name.startswith("*", at):
+            at += 1
+        elif name.startswith("chan ", at):
+            at += 5
+        elif name.startswith("[", at):
+            end = name.find("]", at)
+            count = name[at + 1 : end]
+            if end < 0 or (count and not (count.isascii() and count.isdecimal())):
+                return name[at:]
+            at = end + 1
+        else:
+            return name[at:]
+
+
+def _is_version(element: str) -> bool:
+    # The last element of a module's path from its second version on: v2.
+    number = element[1:]
+    return element.startswith("v") and number.isascii() and number.isdecimal()
+
+
+def _last_element(name: str) -> int:
+    # Type arguments may hold further paths: Sum[example.com/a.T].
+    bracket = name.find("[")
+    return name.rfind("/", 0, len(name) if bracket < 0 else bracket) + 1
+
+
+def _package_name(path: str) -> str:
+    # What the package clause says by custom, for units that do not tell: dns for
+    # github.com/miekg/dns and example.com/dns/v2, yaml for gopkg.in/yaml.v3.
+    elements = path.split("/")
+    if len(elements) > 1 and _is_version(elements[-1]):
+        elements.pop()
+    return elements[-1].partition(".")[0]

@@ -1,0 +1,1 @@
+"""Types, from their entries."""

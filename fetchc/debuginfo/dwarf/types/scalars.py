@@ -1,0 +1,127 @@
+"""Base types and enumerations. Reference: DWARF 5, sections 5.1, 5.7, 7.8."""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries.attributes import is_c_family, malformed
+from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_ATE_UTF,
+    DW_AT_bit_size,
+    DW_AT_byte_size,
+    DW_AT_const_value,
+    DW_AT_encoding,
+    DW_AT_endianity,
+    DW_AT_name,
+    DW_ATE_boolean,
+    DW_ATE_complex_float,
+    DW_ATE_float,
+    DW_ATE_signed,
+    DW_ATE_signed_char,
+    DW_ATE_unsigned,
+    DW_ATE_unsigned_char,
+    DW_TAG_base_type,
+    DW_TAG_enumerator,
+)
+from fetchc.program.types import (
+    BoolType,
+    CharType,
+    ComplexType,
+    DeclaredType,
+    EnumType,
+    FloatType,
+    IntType,
+    UnknownType,
+)
+from fetchc.units import ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.types.table import TypeTable
+    from fetchc.program.types import Type
+
+__all__ = ["base", "enumeration"]
+
+SIGNED = frozenset({DW_ATE_signed, DW_ATE_signed_char})
+UNSIGNED = frozenset({DW_ATE_unsigned, DW_ATE_unsigned_char, DW_ATE_boolean, DW_ATE_UTF})
+CHARACTERS = frozenset({DW_ATE_signed_char, DW_ATE_unsigned_char})
+ENDIANITY_BIG, ENDIANITY_LITTLE = 1, 2  # DW_END_*: DWARF 5, table 7.16
+
+
+def base(types: TypeTable, die: Die) -> Type:
+    """DW_TAG_base_type by its encoding, with the traps of its other attributes refused."""
+    name = types.name(die)
+    stated = die.unsigned(DW_AT_byte_size)
+    if stated is None:
+        return UnknownType(name, None, "the debug information gives no size for it")
+    size = ByteSize(stated)
+    foreign = ENDIANITY_BIG if _little_endian(types) else ENDIANITY_LITTLE
+    if die.unsigned(DW_AT_endianity) == foreign:
+        return UnknownType(name, size, "its byte order is not the machine's")
+    encoding = die.unsigned(DW_AT_encoding)
+    bits = die.unsigned(DW_AT_bit_size)
+    if encoding in (DW_ATE_signed, DW_ATE_unsigned) and bits is not None and bits != 8 * stated:
+        # _BitInt(13): what stands in the padding bits is the compiler's affair.
+        return UnknownType(name, size, f"only {bits} of its bits are defined")
+    if encoding == DW_ATE_boolean:
+        return BoolType(name, size)
+    if encoding == DW_ATE_float:
+        return FloatType(name, size)
+    if encoding == DW_ATE_complex_float:
+        return ComplexType(name, size)
+    if encoding == DW_ATE_UTF:  # char16_t and its kin, and char of Rust
+        return CharType(name, size, False)
+    if encoding in CHARACTERS and stated == 1 and is_c_family(die.unit):
+        return CharType(name, size, encoding == DW_ATE_signed_char)
+    if encoding in SIGNED or encoding in UNSIGNED:
+        return IntType(name, size, encoding in SIGNED)
+    if encoding is None:
+        return UnknownType(name, size, "the debug information does not say how it is encoded")
+    return UnknownType(name, size, f"its encoding DW_ATE {encoding:#x} is not read")
+
+
+def enumeration(types: TypeTable, die: Die) -> Type:
+    """DW_TAG_enumeration_type; its sign is that of the type below, else of its values."""
+    name = types.name(die)
+    size = types.size(die)
+    if size is None:
+        return DeclaredType(name, "enum")
+    if size == 0 or size > 16:
+        raise malformed(die, f"an enumeration of {size} bytes")
+    values = tuple(_enumerator(types, child) for child in types.children(die, DW_TAG_enumerator))
+    signed = _underlying_sign(types, die)
+    if signed is None:
+        signed = any(value < 0 for _, value in values)
+    # A constant of a fixed-width form has no sign of its own.
+    limit, modulus = 1 << (8 * size - 1), 1 << (8 * size)
+    if signed:
+        values = tuple((n, v - modulus if limit <= v < modulus else v) for n, v in values)
+    else:
+        values = tuple((n, v + modulus if -limit <= v < 0 else v) for n, v in values)
+    return EnumType(name, ByteSize(size), signed, values)
+
+
+def _enumerator(types: TypeTable, die: Die) -> tuple[str, int]:
+    value = die.constant(DW_AT_const_value)
+    if value is None:
+        block = die.block(DW_AT_const_value)
+        if block is None:
+            raise malformed(die, "an enumerator without a value")
+        value = int.from_bytes(block, "little" if _little_endian(types) else "big")
+    return die.text(DW_AT_name) or "", value
+
+
+def _underlying_sign(types: TypeTable, die: Die) -> bool | None:
+    encoding = die.unsigned(DW_AT_encoding)
+    below = types.target_die(die)
+    below = None if below is None else types.stripped(below)
+    if below is not None and below.tag == DW_TAG_base_type:
+        encoding = below.unsigned(DW_AT_encoding)
+    if encoding in SIGNED:
+        return True
+    if encoding in UNSIGNED:
+        return False
+    return None
+
+
+def _little_endian(types: TypeTable) -> bool:
+    return types.info.elf.little_endian

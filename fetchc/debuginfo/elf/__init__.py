@@ -1,0 +1,1 @@
+"""ELF files: headers, sections, symbols, notes."""

@@ -1,0 +1,172 @@
+"""Decompression of debug sections, piece by piece.
+
+Two containers exist: SHF_COMPRESSED sections with an ELF compression header (gABI), and
+the older ``.zdebug_*`` sections with ``ZLIB`` and a big-endian size in front.
+"""
+
+from __future__ import annotations
+
+from fetchc.diag.errors import DebugInfoError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mmap import mmap
+    from typing import Protocol
+
+    class Inflater(Protocol):
+        """Gives the decompressed bytes in order."""
+
+        def upto(self, size: int) -> memoryview:
+            """At least the first ``size`` bytes."""
+
+        def find(self, needle: bytes, start: int, end: int) -> int:
+            """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
+
+
+__all__ = ["StreamInflater", "ZlibInflater"]
+
+# The best that deflate can do is 258 bytes from two bits and a little; zlib's own text says
+# 1032:1 (https://zlib.net/zlib_tech.html). A header that promises more is a lie, and would
+# otherwise decide how much memory is taken.
+ZLIB_RATIO = 1032
+# Compressed bytes handed to zlib at a time. Handing over all at once takes a third longer:
+# what it makes of these stays in the processor's cache until it is copied to its place.
+_CHUNK = 1 << 15
+_STEP = 1 << 13  # bytes inflated at least: a cursor asks for one after the other
+
+
+class StreamInflater:
+    """A compressed stream of ``size`` bytes when inflated, inflated as far as it is asked for.
+
+    A kind of stream gives the next bytes (``_piece``) and looks at its end (``_finish``).
+    """
+
+    __slots__ = ("_buffer", "_have", "_name", "_path", "_size")
+
+    def __init__(self, path: str, name: str, size: int) -> None:
+        self._path = path
+        self._name = name
+        self._size = size
+        self._buffer: mmap | None = None  # its first ``_have`` bytes are inflated
+        self._have = 0
+
+    def _piece(self, limit: int) -> bytes:
+        # Some of the next ``limit`` bytes; FC0904 where there are none.
+        raise NotImplementedError
+
+    def _finish(self) -> None:
+        # FC0904 where the stream goes on behind what it promised, or ends badly.
+        raise NotImplementedError
+
+    def _error(self, what: str) -> DebugInfoError:
+        return DebugInfoError("FC0904", self._path, what, self._name)
+
+    def upto(self, size: int) -> memoryview:
+        """At least the first ``size`` bytes; FC0904 where the stream is damaged or too short."""
+        have = self._have
+        if have < size:
+            size = min(max(size, have + _STEP), self._size)
+            buffer = self._buffer
+            if buffer is None:
+                buffer = self._buffer = self._room()
+            while have < size:
+                piece = self._piece(size - have)
+                buffer[have : have + len(piece)] = piece
+                have += len(piece)
+                self._have = have
+            if have == self._size:
+                self._have = 0  # a stream that ends badly has nothing to give, now and later
+                self._finish()
+                self._have = have
+        return memoryview(self._buffer or b"")[:have]
+
+    def inflated(self) -> memoryview:
+        """What is inflated so far."""
+        return memoryview(self._buffer or b"")[: self._have]
+
+    def _room(self) -> mmap:
+        # Pages that cost nothing before they are written: nothing is copied when more is
+        # inflated, and what is not takes no memory, whatever size a hostile header promises.
+        from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+
+        try:
+            return mmap(-1, self._size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+        except (OSError, OverflowError) as refused:
+            raise DebugInfoError(
+                "FC0905", self._path, f"no room for {self._size} bytes ({refused})", self._name
+            ) from None
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
+        self.upto(end)
+        return -1 if self._buffer is None else self._buffer.find(needle, start, end)
+
+
+class ZlibInflater(StreamInflater):
+    """A zlib stream of the mapped file, ``size`` bytes when inflated.
+
+    The stream is read as bare deflate, whose checksum is looked at when the end is reached:
+    zlib would count it all the way, which helps nobody who stops before the end.
+    Source: RFC 1950, section 2.2.
+    """
+
+    __slots__ = ("_at", "_end", "_map", "_stream", "_tail")
+
+    def __init__(self, path: str, name: str, mapped: mmap, start: int, end: int, size: int) -> None:
+        import zlib
+
+        super().__init__(path, name, size)
+        self._map = mapped
+        self._at = start + 2
+        self._end = end
+        self._tail = b""
+        self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        if size > ZLIB_RATIO * (end - start) + ZLIB_RATIO:
+            raise self._error(f"cannot inflate {end - start} bytes to the {size} it promises")
+        head = mapped[start : min(start + 2, end)]
+        # Method 8 with a window of at most 32 KiB and no preset dictionary; a multiple of 31.
+        if len(head) < 2 or head[0] & 15 != 8 or head[0] > 0x78 or head[1] & 32:
+            raise self._error("damaged zlib stream (its header is unknown)")
+        if int.from_bytes(head, "big") % 31:
+            raise self._error("damaged zlib stream (its header is wrong)")
+
+    def _piece(self, limit: int) -> bytes:
+        import zlib
+
+        if not self._tail:
+            stop = min(self._at + _CHUNK, self._end)
+            self._tail = self._map[self._at : stop]
+            self._at = stop
+        try:
+            piece = self._stream.decompress(self._tail, limit)
+        except zlib.error as broken:
+            raise self._error(f"damaged zlib stream ({broken})") from None
+        self._tail = self._stream.unconsumed_tail
+        if not piece and (self._stream.eof or (not self._tail and self._at >= self._end)):
+            raise self._error("the zlib stream ends before the promised size")
+        return piece
+
+    def _finish(self) -> None:
+        # The deflate data ends behind its last byte: zlib sees it when asked for one more.
+        import zlib
+
+        while not self._stream.eof:
+            if not self._tail:
+                stop = min(self._at + _CHUNK, self._end)
+                self._tail = self._map[self._at : stop]
+                self._at = stop
+                if not self._tail:
+                    raise self._error("the zlib stream has no end")
+            try:
+                extra = self._stream.decompress(self._tail, 1)
+            except zlib.error as broken:
+                raise self._error(f"damaged zlib stream ({broken})") from None
+            self._tail = self._stream.unconsumed_tail
+            if extra:
+                raise self._error("the zlib stream is longer than the promised size")
+        behind = self._stream.unused_data
+        checksum = (behind + self._map[self._at : self._end])[:4]
+        if len(checksum) < 4:
+            raise self._error("the zlib stream has no end")
+        if int.from_bytes(checksum, "big") != zlib.adler32(self._buffer or b""):
+            raise self._error("damaged zlib stream (its checksum is another)")

@@ -1,0 +1,1 @@
+"""Where a program's debug information is when it is not in the program: a module a place."""

@@ -1,0 +1,1 @@
+"""An index of types by name, made in one pass and kept."""

@@ -1,0 +1,147 @@
+"""When the index of a file's types is made, and where it is kept.
+
+A listing of types reads all units anyway. A single name is searched for in the bytes of a file
+first, which takes less time than an index does; whoever searches a big file a second time, in the
+same process or the next one, gets the index.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_subprogram
+from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.index.table import InMemory, TypeNames, encoded
+from fetchc.debuginfo.kept.files import KeptFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.index.gdb import GdbNames
+    from fetchc.debuginfo.index.standard import StandardNames
+    from fetchc.units import DieOffset
+
+__all__ = ["TypeIndex"]
+
+_BIG = 16 << 20  # bytes of .debug_info: to search so many for a name takes 0.1 s and more
+_WORTH_KEEPING = 1 << 20  # bytes of .debug_info: to read so many takes 50 ms
+_SUFFIX = ".types"
+
+
+class TypeIndex:
+    """The index of a program whose debug information is in one file, made when it is worth it."""
+
+    __slots__ = (
+        "_asked", "_asked_given", "_file", "_info", "_looked", "_names", "_own",
+    )  # fmt: skip
+
+    def __init__(self, info: DebugInfo) -> None:
+        self._info = info
+        self._names: TypeNames | None = None
+        self._file: KeptFile | None = None
+        self._looked = False
+        self._asked = False
+        self._own: StandardNames | GdbNames | None = None
+        self._asked_given = False
+
+    def named(self, name: str, tags: frozenset[int]) -> list[DieOffset] | None:
+        """Definitions of that plain name; None where there is no index.
+
+        Of equal definitions it may have one only, and none within functions.
+        """
+        key = name.encode("utf-8", "surrogateescape")
+        known = self._known()
+        if known is None:
+            given = self._given()
+            if given is not None and name.isascii():  # other letters have cases of their own
+                found = given.named(key, tags)
+                return [each for each in found if not self._in_function(each)]
+            if self._info.section.size < _BIG:
+                return None
+            again, self._asked = self._asked or self._seen_before(), True
+            if not again:
+                return None
+            known = self._made()
+        try:
+            return known.named(key, tags)
+        except _Damaged:
+            return self._made().named(key, tags)
+
+    def _given(self) -> StandardNames | GdbNames | None:
+        # What a compiler, a linker or gdb left in the file.
+        if not self._asked_given:
+            self._asked_given = True
+            if self._info.elf.open_section(".debug_names") is not None:
+                from fetchc.debuginfo.index.standard import standard_names
+
+                self._own = standard_names(self._info)
+            elif self._info.elf.open_section(".gdb_index") is not None:
+                from fetchc.debuginfo.index.gdb import gdb_names
+
+                self._own = gdb_names(self._info)
+        return self._own
+
+    def _in_function(self, offset: DieOffset) -> bool:
+        around = self._info.ancestors(self._info.die(offset))
+        return any(die.tag == DW_TAG_subprogram for die in around)
+
+    def names(self) -> list[str]:
+        """All names of types outside functions."""
+        known = self._known()
+        try:
+            return list((known or self._made()).names())
+        except _Damaged:
+            return list(self._made().names())
+
+    def _known(self) -> TypeNames | None:
+        if self._looked:
+            return self._names
+        self._looked = True
+        folder = Image.cache_folder
+        if folder and self._info.section.size >= _WORTH_KEEPING:
+            image = self._info.elf.debug_image
+            key = f"types {sys.byteorder} {image.identity()}"
+            self._file = file = KeptFile(folder, image.build_id(), key, _SUFFIX)
+            try:
+                self._names = TypeNames(_Kept(file)) if file.have else None
+            except _Damaged:
+                return None
+        return self._names
+
+    def _seen_before(self) -> bool:
+        if self._file is None:
+            return False
+        if not self._file.again:
+            self._file.mark()
+        return self._file.again
+
+    def _made(self) -> TypeNames:
+        from fetchc.debuginfo.index.scan import scan
+
+        info = self._info
+        found = scan(info, Image.progress)
+
+        def string(offset: int) -> bytes:
+            return info.required_section(".debug_str", next(info.units())).cstring(offset)
+
+        data = encoded(found, string)
+        if self._file is not None:
+            self._file.write(data)
+        self._names = TypeNames(InMemory(data))
+        return self._names
+
+
+class _Damaged(Exception):
+    pass
+
+
+class _Kept:
+    # What is read of a kept index.
+    def __init__(self, file: KeptFile) -> None:
+        self._file = file
+
+    def part(self, start: int, end: int) -> memoryview:
+        found = self._file.part(start, end)
+        if found is None:
+            raise _Damaged
+        return found

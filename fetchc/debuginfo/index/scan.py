@@ -1,0 +1,194 @@
+"""One pass over all units: the named types outside functions, one row for each definition.
+
+In a kernel, 15 million entries describe 35,000 types, each again and again: every C file that
+includes a header has its own. So the pass steps over what is inside functions, and takes of equal
+definitions the first. Equal are those of one name, scope, tag, size and line whose first members
+have one name: what :mod:`fetchc.debuginfo.dwarf.names.search` takes for the same. Entries are
+read by functions generated for each declaration, as in
+:mod:`fetchc.debuginfo.dwarf.entries.skip`.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf.entries import walk
+from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_c_family
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.forms import DAMAGED, read_uleb
+from fetchc.debuginfo.dwarf.entries.scopes import UNNAMED_NAMESPACE, scope_names
+from fetchc.debuginfo.dwarf.names.search import NAMED, NESTING
+from fetchc.debuginfo.dwarf.types.aggregates import AGGREGATES
+from fetchc.debuginfo.index.reading import reader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fetchc.debuginfo.dwarf.entries.abbrev import Declaration, Getter
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.entries.units import Unit
+    from fetchc.debuginfo.index.reading import Name, Read
+
+    # Tag, how to read it if that is of interest, whether it is a type's definition, where the next
+    # sibling is said to be.
+    Plan = tuple[int, Read | None, bool, Getter | None, Declaration]
+
+__all__ = ["NOWHERE", "Scan", "scan"]
+
+NOWHERE = -1  # scope of what stands in none
+_RELEASE = 8 << 20  # bytes read until their pages are given back, and progress is told
+_FIRST_MATTERS = frozenset({*AGGREGATES, c.DW_TAG_enumeration_type})
+
+
+class Scan:
+    """What a pass found: rows of (name, DieOffset, tag, scope, of C), and scopes.
+
+    A name is its bytes, or an offset in .debug_str. A scope is (the scope around it, its name) by
+    its place in ``scopes``; ``of C`` says that `struct s` and `s` are two names there.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Name, int, int, int, bool]] = []
+        self.scopes: dict[tuple[int, Name], int] = {}
+        self.plans: dict[Declaration, Plan] = {}
+        self.readers: dict[Declaration, Read] = {}  # of first children
+        self.seen: set[object] = set()
+
+    def scope(self, around: int, name: Name) -> int:
+        """The number of the scope of that name."""
+        return self.scopes.setdefault((around, name), len(self.scopes))
+
+
+def scan(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
+    """Read all units; ``progress`` is told bytes done and bytes in all.
+
+    Raises DebugInfoError FC0904 where an entry cannot be read.
+    """
+    found = Scan()
+    total = sum(section.size for section, _ in info.sections())
+    released = 0
+    for unit in info.units():
+        _unit(unit, found)
+        if unit.end - released > _RELEASE:
+            unit.section.release()
+            released = unit.end
+            if progress is not None:
+                progress(unit.end, total)
+    if progress is not None:
+        progress(total, total)
+    return found
+
+
+def _unit(unit: Unit, found: Scan) -> None:
+    # The one loop over entries: in a kernel it turns four million times, so it calls little.
+    data, rows, seen = unit.data, found.rows, found.seen
+    plans: dict[int, Plan] = {}
+    nested = has_namespaces(unit)
+    of_c = is_c_family(unit) and not nested
+    top = unit.top
+    if not top.has_children:
+        return
+    at, scope = top.stop, NOWHERE
+    around: list[int] = []
+    start = at
+    try:
+        while True:
+            start = at
+            code = data[at]
+            at += 1
+            if code == 0:
+                if not around:
+                    return
+                scope = around.pop()
+                continue
+            if code > 127:
+                code, at = read_uleb(data, start)
+            plan = plans.get(code)
+            if plan is None:
+                plan = plans[code] = _plan(unit, found, code, start)
+            tag, read, defines, sibling, declaration = plan
+            if read is None:
+                if sibling is not None:
+                    at = _hop(unit, sibling, data, start, at)
+                elif declaration.has_children:
+                    at = _behind(unit, declaration, data, at)
+                else:
+                    fixed = declaration.fixed
+                    at = at + fixed if fixed >= 0 else declaration.skip(data, at)
+                continue
+            behind, name, detail = read(unit, data, start, at)
+            if name is None:
+                name = UNNAMED_NAMESPACE.encode()
+            within = scope
+            if defines:
+                if c.DW_AT_specification in declaration.index:
+                    within = _declared(unit, found, start)
+                first: Name | None = None
+                if declaration.has_children and tag in _FIRST_MATTERS and data[behind]:
+                    first = _first(unit, data, found, plans, behind)
+                key = (name, detail, tag, within, first, of_c)
+                if key not in seen:
+                    seen.add(key)
+                    rows.append((name, unit.offset + start, tag, within, of_c))
+            if not declaration.has_children:
+                at = behind
+            elif nested and tag in NESTING:
+                around.append(scope)
+                scope = found.scope(within, name)
+                at = behind
+            elif sibling is not None:
+                at = _hop(unit, sibling, data, start, at)
+            else:
+                at = walk.skip_subtree(unit, behind)
+    except DAMAGED as damage:
+        raise unit.error(f"the entry cannot be read: {damage}", start) from None
+
+
+def _declared(unit: Unit, found: Scan, start: int) -> int:
+    # The scope of a class that is defined apart from where it is declared, as in a type unit.
+    scope = NOWHERE
+    for name in scope_names(unit.info, Die(unit, start)):
+        scope = found.scope(scope, name.encode("utf-8", "surrogateescape"))
+    return scope
+
+
+def _plan(unit: Unit, found: Scan, code: int, start: int) -> Plan:
+    declaration = walk.declared(unit, code, start)
+    plan = found.plans.get(declaration)
+    if plan is None:
+        tag = declaration.tag
+        named = c.DW_AT_name in declaration.index and tag in NAMED
+        read = reader(declaration) if named or tag == c.DW_TAG_namespace else None
+        defines = tag in NAMED and c.DW_AT_declaration not in declaration.index
+        plan = tag, read, defines, declaration.sibling, declaration
+        found.plans[declaration] = plan
+    return plan
+
+
+def _hop(unit: Unit, sibling: Getter, data: bytes, start: int, at: int) -> int:
+    target = sibling(data, at)
+    # Forwards only: a sibling that points back would walk for ever.
+    if not isinstance(target, int) or not at < target <= len(data):
+        raise unit.error(f"DW_AT_sibling points to {target!r}, not behind the entry", start)
+    return target
+
+
+def _behind(unit: Unit, declaration: Declaration, data: bytes, at: int) -> int:
+    # Behind the children of an entry that does not say where its sibling is.
+    values = at + declaration.fixed if declaration.fixed >= 0 else declaration.skip(data, at)
+    return walk.skip_subtree(unit, values)
+
+
+def _first(unit: Unit, data: bytes, found: Scan, plans: dict[int, Plan], start: int) -> Name | None:
+    # The name of the first child.
+    code, at = data[start], start + 1
+    if code > 127:
+        code, at = read_uleb(data, start)
+    plan = plans.get(code)
+    if plan is None:
+        plan = plans[code] = _plan(unit, found, code, start)
+    _, read, _, _, declaration = plan
+    read = read or found.readers.get(declaration)
+    if read is None:
+        read = found.readers[declaration] = reader(declaration)
+    return read(unit, data, start, at)[1]

@@ -1,0 +1,269 @@
+"""The files that are kept between runs: written whole, mapped, and trusted for nothing.
+
+A file is a header and then, from a page's beginning, the bytes. The header has a checksum of
+itself, one of each block of the bytes, and what the bytes are (the key): build-id, device and
+inode, size and times of the last change of the file that they were made from. Two files with one
+build-id do not mix, and one that was replaced or touched is read anew. What does not agree, is
+another user's or open to others is not used, as if nothing were kept. Files are written under
+another name and renamed, so that any number of processes can read and write.
+"""
+
+from __future__ import annotations
+
+import os
+from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
+from stat import S_ISDIR, S_ISREG
+from struct import Struct
+from zlib import crc32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["KeptFile", "entries", "made", "notes", "own_folder", "save", "save_later"]
+
+MOST = 1 << 29  # bytes of all files; those that were not used for longest go first
+SUFFIXES = (".section", ".types", ".btf")
+BLOCK = 1 << 16  # bytes under one checksum
+_HEADER = Struct("<8sIIQI")  # magic, checksum of what follows, bytes of it, of data, of the key
+_MAGIC = b"fetchc\x00\x02"
+_FRONT = 12  # bytes in front of what the header's checksum is of
+
+# Told with -v: what is not used, and why. Of the whole process, as the folder is.
+notes: list[str] = []
+_later: list[Callable[[], None]] = []
+_AT_ONCE = 16  # waiting to be written: each has its bytes in memory
+
+
+def save_later(write: Callable[[], None]) -> None:
+    """Have ``write`` called when the run ends, or when many others wait."""
+    if len(_later) == _AT_ONCE:
+        _later.pop(0)()
+    _later.append(write)
+
+
+def save() -> None:
+    """Write what was made in this run and is not kept yet; a folder that refuses is left."""
+    while _later:
+        _later.pop()()
+
+
+class KeptFile:
+    """One file of the folder, for the bytes that ``key`` tells from all others.
+
+    ``again`` says whether an earlier run asked for it, ``have`` how many bytes are kept.
+    """
+
+    __slots__ = (
+        "_checked", "_data", "_folder", "_good", "_key", "_name", "_sums", "again", "have",
+    )  # fmt: skip
+
+    def __init__(self, folder: str, build_id: str | None, key: str, suffix: str) -> None:
+        self._folder = folder
+        self._key = f"{build_id} {key}".encode()
+        # Readable for `cache show`; what it must agree with is in the header.
+        self._name = f"{build_id or 'file'}-{crc32(self._key):08x}{suffix}"
+        self._data: mmap | None = None
+        self._sums: tuple[int, ...] = ()
+        self._good = 0  # so many first bytes are right
+        self._checked: set[int] = set()  # blocks that are
+        self.again = False
+        self.have = 0
+        self._look()
+
+    def upto(self, size: int) -> memoryview | None:
+        """At least the first ``size`` bytes; None where so many are not kept, or not whole."""
+        data = self._data
+        if data is None or size > self.have:
+            return None
+        while self._good < size:
+            if not self._right(self._good // BLOCK):
+                return None
+            self._good = min(self._good + BLOCK, self.have)
+        return memoryview(data)[: self._good]
+
+    def part(self, start: int, end: int) -> memoryview | None:
+        """The bytes from ``start`` to ``end``, no others looked at; None as of :meth:`upto`."""
+        data = self._data
+        if data is None or end > self.have:
+            return None
+        if not all(map(self._right, range(start // BLOCK, -(-end // BLOCK)))):
+            return None
+        return memoryview(data)[start:end]
+
+    def _right(self, block: int) -> bool:
+        # Each block is looked at once.
+        if self._data is None or block in self._checked:
+            return self._data is not None
+        start = block * BLOCK
+        with memoryview(self._data) as view:
+            if crc32(view[start : min(start + BLOCK, self.have)]) != self._sums[block]:
+                self._unused("damaged")
+                self.have = min(self.have, start)  # what was handed out before is right
+                return False
+        self._checked.add(block)
+        return True
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """Where ``needle`` is between ``start`` and ``end``, which :meth:`upto` has given."""
+        assert self._data is not None
+        return self._data.find(needle, start, end)
+
+    def _unused(self, why: str) -> None:
+        notes.append(f"{os.path.join(self._folder, self._name)} is not used: it is {why}")
+
+    def _look(self) -> None:
+        if not own_folder(self._folder):
+            if os.path.lexists(self._folder):
+                what = "no folder of this user's own that only they can write to"
+                notes.append(f"{self._folder} is not used: it is {what}")
+            return
+        try:
+            path = os.path.join(self._folder, self._name)
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return
+        except OSError as refused:
+            self._unused(f"no file to read ({refused.strerror})")
+            return
+        try:
+            wrong = self._read(handle)
+            if wrong:
+                self._unused(wrong)
+            os.utime(handle)  # used now: not the first to go
+        except (OSError, ValueError) as refused:
+            # A folder that cannot be written to, or a file that is shorter than it says.
+            notes.append(f"{self._folder}: {refused}")
+        finally:
+            os.close(handle)
+
+    def _read(self, handle: int) -> str:
+        # What is wrong with it; empty where nothing is.
+        status = os.fstat(handle)
+        if not S_ISREG(status.st_mode):
+            return "no regular file"
+        if status.st_uid != os.geteuid() or status.st_mode & 0o77:
+            return "another user's, or open to others"
+        self.again = True
+        if not status.st_size:
+            return ""  # the mark of a first run
+        head = os.read(handle, ALLOCATIONGRANULARITY)
+        if len(head) < _HEADER.size:
+            return "damaged"
+        magic, checksum, size, have, key_size = _HEADER.unpack_from(head)
+        if magic != _MAGIC:
+            return "of another version of fetchc, or damaged"
+        if not have or status.st_size != _aligned(size) + have:
+            return "damaged"
+        head += os.read(handle, max(0, size - len(head)))
+        behind, sums = _HEADER.size + key_size, Struct(f"<{-(-have // BLOCK)}I")
+        if crc32(head[_FRONT:size]) != checksum or size != behind + sums.size:
+            return "damaged"
+        if head[_HEADER.size : behind] != self._key:
+            return "of another file"
+        self._data = mmap(handle, have, offset=_aligned(size), access=ACCESS_READ)
+        self._sums = sums.unpack_from(head, behind)
+        self.have = have
+        return ""
+
+    def mark(self) -> None:
+        """Leave an empty file: the next run knows that it is not the first."""
+        if not made(self._folder):
+            return
+        # Never in the place of what another process has written meanwhile.
+        path = os.path.join(self._folder, self._name)
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except OSError:
+            return
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Keep ``data``, or nothing where the folder refuses."""
+        if not data or not made(self._folder):
+            return
+        sums = [crc32(data[start : start + BLOCK]) for start in range(0, len(data), BLOCK)]
+        behind = self._key + Struct(f"<{len(sums)}I").pack(*sums)
+        size = _HEADER.size + len(behind)
+        front = _HEADER.pack(_MAGIC, 0, size, len(data), len(self._key))
+        checksum = crc32(front[_FRONT:] + behind)
+        head = _HEADER.pack(_MAGIC, checksum, size, len(data), len(self._key)) + behind
+        path = os.path.join(self._folder, self._name)
+        _write(path, (head.ljust(_aligned(size), b"\0"), data))
+        _evict(self._folder)
+
+
+def own_folder(path: str) -> bool:
+    """Whether the folder is there, the user's own, and nobody else can write to it."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    own = status.st_uid == os.geteuid()
+    return S_ISDIR(status.st_mode) and own and not status.st_mode & 0o22
+
+
+def made(folder: str) -> bool:
+    """Make a folder that only the user can read; whether it is there and the user's own."""
+    try:
+        os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as refused:
+        notes.append(f"nothing is kept in {folder}: {refused.strerror}")
+        return False
+    own = own_folder(folder)
+    if not own:
+        notes.append(f"nothing is kept in {folder}: it is no folder of this user's own")
+    return own
+
+
+def _write(path: str, parts: Sequence[bytes | memoryview]) -> None:
+    # Under a name of this process, so that nobody sees a part of it. A folder that is read-only
+    # or full keeps nothing.
+    partial = f"{path}.{os.getpid()}"
+    try:
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as refused:
+        notes.append(f"{path} is not written: {refused.strerror}")
+        return
+    try:
+        with os.fdopen(handle, "wb", buffering=0) as file:
+            for part in parts:
+                if file.write(part) != len(part):
+                    raise OSError(0, "no room for all of it")
+        os.rename(partial, path)
+    except BaseException as stopped:
+        os.unlink(partial)
+        if not isinstance(stopped, OSError):
+            raise
+        notes.append(f"{path} is not written: {stopped.strerror}")
+
+
+def entries(folder: str) -> list[tuple[float, int, str]]:
+    """Time of last use, bytes and name of what is kept, what writers left behind included."""
+    found = []
+    with os.scandir(folder) as names:
+        for entry in names:
+            ours = any(suffix in entry.name for suffix in SUFFIXES)
+            if ours and entry.is_file(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                found.append((status.st_mtime, status.st_size, entry.name))
+    return sorted(found)
+
+
+def _evict(folder: str) -> None:
+    try:
+        listed = entries(folder)
+        total = sum(size for _, size, _ in listed)
+        for _, size, name in listed:
+            if total <= MOST:
+                return
+            os.unlink(os.path.join(folder, name))
+            total -= size
+    except OSError:
+        pass  # another process does the same, or the folder is read-only
+
+
+def _aligned(size: int) -> int:
+    return (size + ALLOCATIONGRANULARITY - 1) // ALLOCATIONGRANULARITY * ALLOCATIONGRANULARITY
