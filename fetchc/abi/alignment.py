@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fetchc.abi.layout import MAX_NESTING, UnclassifiedError, bare, malformed, round_up
-from fetchc.abi.padding import unexplained_bits
 from fetchc.program.types import (
     ArrayType,
     ComplexType,
@@ -101,6 +100,8 @@ class Alignments:
         """Half-open ranges of bits that the members' alignment does not account for."""
         if not found.members and (found.size or 0) <= 1:
             return []  # an empty class of C++ has a byte of its own
+        from fetchc.abi.padding import unexplained_bits
+
         members: list[tuple[int, int, int, bool]] = []
         for member in found.members:
             bits = member.bits

@@ -31,11 +31,9 @@ def convention_for(program: Program, function: Function) -> Convention:
     """
     best: str | None = None
     weight = -1
-    tables = convention_tables()
-    for name, raw in tables.items():
-        machine = _inherited(tables, raw, "architecture")
+    for name, raw in convention_tables(program.architecture).items():
         conditions = raw["applies"]
-        if machine == program.architecture and _applies(conditions, program, function):
+        if _applies(conditions, program, function):
             found = len(conditions)  # each further condition is more particular
             if found > weight:
                 best, weight = name, found
@@ -67,14 +65,10 @@ def _leading_digits(text: str) -> str:
     return text[: len(text) - len(text.lstrip("0123456789"))][:_LONGEST_NUMBER]
 
 
-def _inherited(tables: Mapping[str, Mapping[str, Any]], raw: Mapping[str, Any], key: str) -> Any:
-    while key not in raw:
-        raw = tables[raw["extends"]]
-    return raw[key]
-
-
 def _applies(conditions: Mapping[str, Any], program: Program, function: Function) -> bool:
     if function.language not in conditions["languages"]:
+        return False
+    if not conditions.get("kernels", True) and program.in_kernel:
         return False
     mask, flags = conditions.get("machine_flags", (0, 0))
     if mask and program.machine_flags & mask != flags:

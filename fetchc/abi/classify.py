@@ -19,10 +19,13 @@ from fetchc.abi.layout import (
 from fetchc.program.types import (
     ArrayType,
     BoolType,
+    CellType,
     ChannelType,
     CharType,
+    ChoiceType,
     ComplexType,
     DeclaredType,
+    DifferenceType,
     EnumType,
     FloatType,
     FunctionType,
@@ -250,6 +253,8 @@ class Classifier:
             case UnknownType(reason=reason):
                 raise UnclassifiedError(f"its type cannot be read: {reason}")
             case StringType() | SliceType() | InterfaceType() | SequenceType():
+                raise UnclassifiedError(f"`{found.name}` is no type of C")
+            case DifferenceType() | ChoiceType() | CellType():
                 raise UnclassifiedError(f"`{found.name}` is no type of C")
             case StructType() | NamedType() | QualifiedType() | DeclaredType():
                 raise AssertionError(f"not a scalar: {found!r}")

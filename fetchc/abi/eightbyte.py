@@ -18,7 +18,7 @@ from fetchc.abi.classify import (
     X87,
     Classifier,
 )
-from fetchc.abi.layout import UnclassifiedError, round_up, unclassified
+from fetchc.abi.layout import UnclassifiedError, round_up, unaddressed, unclassified
 from fetchc.program.places import Indirect, InMemory, InRegister, Piece, Pieces
 from fetchc.program.types import PointerType, SequenceType, StructType
 from fetchc.target.model import EightbyteRules
@@ -82,6 +82,8 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
     except UnclassifiedError as error:
         return unclassified(error)
     if classes in ((MEMORY,), (BY_REFERENCE,)):
+        if not rules.result_address_returned:
+            return unaddressed()
         return InMemory(convention.result_integer_registers[0], ByteOffset(0))
     if classes == (COMPLEX_X87,):
         half = ByteSize(size // 2)

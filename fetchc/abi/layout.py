@@ -24,6 +24,7 @@ __all__ = [
     "goes_by_reference",
     "malformed",
     "round_up",
+    "unaddressed",
     "unclassified",
 ]
 
@@ -40,6 +41,14 @@ def unclassified(error: UnclassifiedError) -> Absent:
     from fetchc.program.places import Absent
 
     return Absent("FC0401", str(error))
+
+
+def unaddressed() -> Absent:
+    """The place of a result in memory where no register leads to it any more."""
+    from fetchc.program.places import Absent
+
+    what = "it is in memory, and no register keeps its address until the function returns"
+    return Absent("FC0401", what)
 
 
 def malformed(program: Program, type_id: TypeId, what: str) -> DebugInfoError:

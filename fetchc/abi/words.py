@@ -8,7 +8,7 @@ with each other and not with the text, they are followed; the conformance tests
 
 from __future__ import annotations
 
-from fetchc.abi.layout import UnclassifiedError, round_up, unclassified
+from fetchc.abi.layout import UnclassifiedError, round_up, unaddressed, unclassified
 from fetchc.abi.passing import REFERENCE, Passing
 from fetchc.abi.shapes import Leaf
 from fetchc.program.places import Absent, Indirect, InMemory, InRegister, Piece, Pieces
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     Alignment = Callable[[], int]
 
 __all__ = ["parameter_places", "result_place"]
-
-_NO_ADDRESS = "it is in memory, and no register keeps its address until the function returns"
 
 
 def _unaligned() -> int:
@@ -80,7 +78,7 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
     except UnclassifiedError as error:
         return unclassified(error)
     if not rules.result_address_returned:
-        return Absent("FC0401", _NO_ADDRESS)
+        return unaddressed()
     return InMemory(registers[0], ByteOffset(0))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fetchc.diag.errors import CompileError
 
-__all__ = ["Exits", "exits", "instruction_starts", "is_instruction_start"]
+__all__ = ["Exits", "exits", "instruction_starts", "instructions", "is_instruction_start"]
 
 
 class Exits(Record):
@@ -71,6 +71,16 @@ def _by_length(code: bytes, base: Address, lengths: Mapping[str, Any]) -> Iterat
     while position < len(code):
         yield Address(base + position)
         position += lengths["bytes"][code[position] >> lengths["shift"] & lengths["mask"]]
+
+
+def instructions(code: bytes, base: Address, architecture: str) -> Iterator[CsInsn]:
+    """The instructions of ``code`` at ``base`` with their operands, up to bytes that are none.
+
+    Raises CompileError FC0905 as :func:`is_instruction_start` does.
+    """
+    disassembler = _disassembler(architecture)
+    disassembler.detail = True
+    yield from disassembler.disasm(code, base)
 
 
 def exits(code: bytes, base: Address, architecture: str) -> Exits:

@@ -19,6 +19,10 @@ def language(key: str) -> Language:
         from fetchc.lang.dotnet import DOTNET
 
         return DOTNET
+    if key == "rust":
+        from fetchc.lang.rust import RUST
+
+        return RUST
     from fetchc.lang.c import CPLUSPLUS, C
 
     return CPLUSPLUS if key == "c++" else C

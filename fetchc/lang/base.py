@@ -12,7 +12,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from fetchc.diag.model import Diagnostic
     from fetchc.program.model import Function
@@ -32,12 +32,14 @@ class Language(Record):
     check that jumps back to the first instruction, so that a probe there counts twice.
     ``convention_first``: its compiler never changes how a function is called, and its
     debug information is known to be wrong about it at times.
-    ``functions_meant`` names the functions that a part of a name can stand for, of those there
-    are; None where names are written whole.
+    ``functions_meant`` names the functions of a program that a part of a name can stand for; None
+    where names are written whole.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
     ``classes_related``: a cast between a class and a base of it moves the address.
     ``type_first``: declarations name the type first.
     ``references``: a pointer to an object is a reference to one, not into an array of them.
+    ``promises_convention``: how its functions are called is written down somewhere; where it is
+    not, only the debug information knows where parameters are.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
     ``cautions`` tells what should be known of any probe of a function.
     """
@@ -49,9 +51,10 @@ class Language(Record):
     stack_check: bool
     pointer_indexes_array: bool
     convention_first: bool
-    functions_meant: Callable[[str, Iterable[str]], list[str]] | None = None
+    functions_meant: Callable[[str, Program], list[str]] | None = None
     references: bool = False
     type_first: bool = False
     classes_related: bool = False
+    promises_convention: bool = True
     return_refusal: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

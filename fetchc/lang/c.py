@@ -1,4 +1,4 @@
-"""C and what is read with its rules (C++, Rust until they have records of their own)."""
+"""C and what is read with its rules (C++ has a record of its own)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.units import TypeId
@@ -96,10 +94,10 @@ def _global_names(name: str, function: Function) -> tuple[str, ...]:
     return tuple("::".join((*scopes[:depth], name)) for depth in range(len(scopes), -1, -1))
 
 
-def _meant(wanted: str, known: Iterable[str]) -> list[str]:
+def _meant(wanted: str, program: Program) -> list[str]:
     from fetchc.lang.cpp_functions import meant
 
-    return meant(wanted, known)
+    return meant(wanted, program.function_names())
 
 
 C = Language(

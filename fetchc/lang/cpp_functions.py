@@ -8,7 +8,15 @@ where they like.
 
 from __future__ import annotations
 
-from fetchc.program.cpp_names import CLOSING, INLINE, OPENING, SHORT, arguments, canonical
+from fetchc.program.cpp_names import (
+    CLOSING,
+    INLINE,
+    OPENING,
+    SHORT,
+    arguments,
+    canonical,
+    is_instance,
+)
 from fetchc.program.demangle import demangled, is_mangled
 
 TYPE_CHECKING = False
@@ -17,38 +25,56 @@ if TYPE_CHECKING:
 
 __all__ = ["meant", "parts", "shortened"]
 
+_EXACT = 2  # as is_instance says it
 _NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # behind `operator`
 _BEHIND = (" const", " volatile", " &&", " &", "&&", "&", " noexcept")
+# Functions that compilers add, which are called after others.
+_ADDED = (
+    "non-virtual thunk to ", "virtual thunk to ", "covariant return thunk to ",
+    "TLS init function for ", "TLS wrapper function for ", "guard variable for ",
+    "transaction clone for ", "non-transaction clone for ",
+)  # fmt: skip
 
 
 def meant(wanted: str, known: Iterable[str]) -> list[str]:
     """The symbols of ``known`` that ``wanted`` can stand for, of the best kind that there is.
 
     First those with that whole name, then those whose last parts it is; with parameters, those
-    that take them. Template arguments count where they are written.
+    that take them. Template arguments count where they are written; the last ones, which may
+    have defaults, can be left out. A clone is meant where there is nothing else, what was split
+    off as cold never.
     """
-    name, parameters, _ = parts(wanted)
+    added, rest = _added(wanted)
+    name, parameters, _ = parts(rest)
     plain = _plain(name)
     last = plain[-1]
     if not last:
         return []
-    kinds: tuple[list[str], list[str]] = ([], [])
+    kinds: dict[tuple[bool, bool, bool], list[str]] = {}
     key = _without_arguments(last).removeprefix("~")
     for symbol in known:
         # The words of a name are in its mangled form, but for operators.
         if not is_mangled(symbol) or not (key in symbol or key.startswith("operator")):
             continue
         shown = demangled(symbol)
-        if shown is None or "[clone " in shown:
+        if shown is None or "[clone .cold" in shown:
             continue
+        what, shown = _added(shown)
         its_name, its_parameters, _ = parts(shown)
         its_plain = _plain(its_name)
-        if not _ends(its_plain, plain):
+        alike = _ends(its_plain, plain) if what == added else 0
+        if not alike:
             continue
         if parameters is not None and _listed(parameters) != _listed(its_parameters or ""):
             continue
-        kinds[len(its_plain) != len(plain)].append(symbol)
-    return sorted(next(filter(None, kinds), []))
+        kind = "[clone " in shown, len(its_plain) != len(plain), alike < _EXACT
+        kinds.setdefault(kind, []).append(symbol)
+    return sorted(kinds[min(kinds)]) if kinds else []
+
+
+def _added(shown: str) -> tuple[str, str]:
+    prefix = next((one for one in _ADDED if shown.startswith(one)), "")
+    return prefix, shown[len(prefix) :]
 
 
 def parts(text: str) -> tuple[str, str | None, str]:
@@ -78,12 +104,15 @@ def parts(text: str) -> tuple[str, str | None, str]:
 
 def shortened(shown: str) -> str:
     """A demangled name as people write it: ``std::string``, nothing that has a default."""
+    added, shown = _added(shown)
     name, parameters, behind = parts(shown)
     for hidden in INLINE:
         name = name.replace(hidden, "")
+    if name.startswith("std::basic_") and "operator" not in name:
+        name = canonical(name)
     if parameters is None:
-        return name + behind
-    return f"{name}({', '.join(_listed(parameters))}){behind}"
+        return added + name + behind
+    return f"{added}{name}({', '.join(_listed(parameters))}){behind}"
 
 
 def _opened(text: str) -> int:
@@ -134,19 +163,22 @@ def _plain(name: str) -> list[str]:
     return [*found, name[start:]]
 
 
-def _ends(whole: list[str], wanted: list[str]) -> bool:
+def _ends(whole: list[str], wanted: list[str]) -> int:
+    # 0 where ``wanted`` is not its end, less than _EXACT where defaults were left out.
     if len(wanted) > len(whole):
-        return False
-    return all(map(_same, whole[-len(wanted) :], wanted))
+        return 0
+    return min(map(_same, whole[-len(wanted) :], wanted))
 
 
-def _same(part: str, wanted: str) -> bool:
+def _same(part: str, wanted: str) -> int:
     if part == wanted:
-        return True
+        return _EXACT
+    if part.startswith("operator ") and wanted.startswith("operator "):
+        return _EXACT * (canonical(part[9:]) == canonical(wanted[9:]))
     if "<" in wanted:
-        return canonical(part) == canonical(wanted)
+        return is_instance(part, wanted)
     short = SHORT.get(f"std::{canonical(part)}", "").rpartition("::")[2]
-    return wanted in (short, _without_arguments(part))
+    return _EXACT * (wanted in (short, _without_arguments(part)))
 
 
 def _without_arguments(part: str) -> str:
@@ -154,6 +186,8 @@ def _without_arguments(part: str) -> str:
     if part.startswith("operator"):
         sign = part[len("operator") :].lstrip()
         return part if sign.startswith(_NO_BRACKET) else part.partition("<")[0]
+    if part.endswith(")"):
+        part = part[: max(_opened(part), 0)] or part  # the function that a lambda is in
     return part.partition("<")[0]
 
 

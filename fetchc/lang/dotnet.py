@@ -66,6 +66,25 @@ def _global_names(name: str, function: Function) -> tuple[str, ...]:
 
 
 def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
+    return (*_elsewhere(program, function), *_replaced(function))
+
+
+def _elsewhere(program: Program, function: Function) -> tuple[Diagnostic, ...]:
+    """That the body of an iterator or an asynchronous method is another method's."""
+    body = program.continued_in(function)
+    if not body:
+        return ()
+    return (
+        Diagnostic(
+            "FC0622",
+            f"`{function.name}` begins what another method does: its body is in `{body}`",
+            notes=("that runs once for each step; parameters and locals are fields of its `this`",),
+            help=f"to see the steps, probe `{body}`",
+        ),
+    )
+
+
+def _replaced(function: Function) -> tuple[Diagnostic, ...]:
     """What the runtime does with precompiled code: from .NET Core 3.0 on it replaces it.
 
     Source: dotnet/runtime, docs/design/features/tiered-compilation.md; measured on 3.1 and 9.0:

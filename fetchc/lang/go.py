@@ -17,8 +17,6 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.units import TypeId
@@ -91,10 +89,15 @@ def _global_names(name: str, function: Function) -> tuple[str, ...]:
     return (name,)
 
 
-def _functions_meant(wanted: str, known: Iterable[str]) -> list[str]:
+def _functions_meant(wanted: str, program: Program) -> list[str]:
     from fetchc.lang.go_functions import meant
+    from fetchc.lang.go_shapes import shapes
 
-    return meant(wanted, known)
+    return meant(
+        wanted,
+        program.function_names(),
+        lambda argument, package: shapes(argument, package, program, spell),
+    )
 
 
 GO = Language(

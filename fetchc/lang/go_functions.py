@@ -10,7 +10,9 @@ from fetchc.lang.go import package_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    Shapes = Callable[[str, str], tuple[str, ...]]
 
 __all__ = ["meant", "without_type_arguments"]
 
@@ -19,8 +21,10 @@ _METHOD_VALUE = "-fm"
 _MADE = ("type:", "type..", "go:", "go.")  # by the compiler, for types
 
 
-def meant(wanted: str, known: Iterable[str]) -> list[str]:
+def meant(wanted: str, known: Iterable[str], shapes: Shapes) -> list[str]:
     """The names of ``known`` that ``wanted`` can stand for, of the best kind that there is.
+
+    ``shapes`` are the names that the shape of a type argument can have, in a package.
 
     First those that it is the end of an import path of, then those that it is all of behind the
     package, then those that it is the last part of: a method without its receiver.
@@ -39,7 +43,7 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
         kind = _kind(plain, bare)
         if kind is None or (star and "(*" not in bare):
             continue
-        if arguments is not None and not _same_arguments(arguments, _type_arguments(bare)):
+        if arguments is not None and not _same_arguments(arguments, bare, shapes):
             continue
         kinds[kind].append(name)
     return _without_twins(next(filter(None, kinds), []), star)
@@ -108,25 +112,22 @@ def _type_arguments(name: str) -> str | None:
     return None
 
 
-def _same_arguments(wanted: str, found: str | None) -> bool:
+def _same_arguments(wanted: str, name: str, shapes: Shapes) -> bool:
     # The body of an instance is called by its shape: int by go.shape.int, all pointers by
     # go.shape.*uint8. Up to Go 1.19 the argument's index follows: go.shape.int_0.
+    found = _type_arguments(name)
     if found is None:
         return False
-    if wanted == "..." or wanted == found:
+    if wanted in ("...", "*", found):
         return True
-    asked, shapes = _split(wanted), _split(found)
-    if len(asked) != len(shapes):
+    asked, given = _split(wanted), _split(found)
+    if len(asked) != len(given):
         return False
+    package = package_of(name)
     return all(
-        shape in (one, *_shapes(one, index))
-        for index, (one, shape) in enumerate(zip(asked, shapes, strict=True))
+        shape == one or shape.removesuffix(f"_{index}") in shapes(one, package)
+        for index, (one, shape) in enumerate(zip(asked, given, strict=True))
     )
-
-
-def _shapes(argument: str, index: int) -> tuple[str, ...]:
-    shape = "go.shape.*uint8" if argument.startswith("*") else f"go.shape.{argument}"
-    return shape, f"{shape}_{index}"
 
 
 def _split(arguments: str) -> list[str]:

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
-__all__ = ["Extent", "Function", "Instance", "RuntimeType", "StaticProbe", "Variable"]
+__all__ = [
+    "Extent",
+    "Function",
+    "Instance",
+    "ObjectHeader",
+    "RuntimeType",
+    "StaticProbe",
+    "Variable",
+]
 
 
 class Function(Record):
@@ -41,7 +49,8 @@ class Variable(Record):
     ``line`` is the declaration's, 0 where unknown. ``artificial`` variables
     (``this``, Go's ``.dict``) were not written by the programmer. ``captured`` is where in a
     Go closure the variable is, in bytes; None of others, and up to Go 1.22. ``called`` is, of a
-    parameter of an inlined call, the first instruction of the call's code.
+    parameter of an inlined call, the first instruction of the call's code. ``outermost``: a
+    variable that a Go function has in no block of its own, as those are that it captured.
     """
 
     name: str
@@ -52,6 +61,7 @@ class Variable(Record):
     artificial: bool = False
     captured: int | None = None
     called: Address | None = None
+    outermost: bool = False
 
 
 class Instance(Record):
@@ -79,6 +89,27 @@ class RuntimeType(Record):
     name: str
     offset: int
     direct: bool
+
+
+class ObjectHeader(Record):
+    """Where an object of .NET says what it is of.
+
+    Ways of pointers, each word at so many bytes from where the one before leads to: from a
+    reference to the description of its type (``type``), from there to the name of the assembly
+    (``assembly``) and to the description of an array's elements (``element``). ``row``: offset,
+    bytes and lowest bit of the type's number there, of 24 bits at most and 0 of arrays. ``rank``:
+    offset and bytes of a number that is ``vector`` of arrays of one dimension from 0 on, of
+    others ``ranks`` and ``each_rank`` for each dimension.
+    """
+
+    type: tuple[int, ...]
+    assembly: tuple[int, ...]
+    element: tuple[int, ...]
+    row: tuple[int, int, int]
+    rank: tuple[int, int]
+    vector: int
+    ranks: int
+    each_rank: int
 
 
 class StaticProbe(Record):

@@ -8,14 +8,18 @@ from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
 __all__ = [
     "Absent",
     "AtAddress",
+    "AtSymbol",
     "Constant",
     "FrameRelative",
     "InMemory",
     "InRegister",
     "Indirect",
+    "Named",
     "Piece",
     "Pieces",
     "Place",
+    "PointerTo",
+    "is_frame_relative",
 ]
 
 
@@ -44,6 +48,27 @@ class AtAddress(Record):
     address: Address
 
 
+class AtSymbol(Record):
+    """The object is where the running kernel has its symbol of that name.
+
+    ``known``: it is known to have one.
+    """
+
+    symbol: str
+    known: bool = True
+
+
+class Named(Record):
+    """The value is a word that the kernel gives by a name of its own: ``$arg2``, ``$prev_pid``.
+
+    ``rule`` is its key among the bases of ``targets/kernel``. ``text``: the word stands for a text.
+    """
+
+    rule: str
+    name: str
+    text: bool = False
+
+
 class Indirect(Record):
     """The object starts ``offset`` bytes from the address held by the word at ``pointer``."""
 
@@ -52,9 +77,10 @@ class Indirect(Record):
 
 
 class Constant(Record):
-    """The value is known and in no memory."""
+    """The value is known and in no memory. ``size`` is its bytes, None where its type says it."""
 
     value: int
+    size: ByteSize | None = None
 
 
 class Piece(Record):
@@ -71,6 +97,17 @@ class Pieces(Record):
     pieces: tuple[Piece, ...]
 
 
+class PointerTo(Record):
+    """The value is the address of what is ``offset`` bytes into ``target``, and in no memory.
+
+    ``target`` may be in no memory either: then there is no address, but what the pointer leads to
+    can be had.
+    """
+
+    target: Place
+    offset: ByteOffset
+
+
 class Absent(Record):
     """The value cannot be had here. ``code`` is the diagnostic's, ``reason`` its words.
 
@@ -81,4 +118,31 @@ class Absent(Record):
     reason: str
 
 
-Place = InRegister | InMemory | FrameRelative | AtAddress | Indirect | Constant | Pieces | Absent
+Place = (
+    InRegister
+    | InMemory
+    | FrameRelative
+    | AtAddress
+    | AtSymbol
+    | Named
+    | Indirect
+    | Constant
+    | Pieces
+    | PointerTo
+    | Absent
+)
+
+
+def is_frame_relative(place: Place) -> bool:
+    """Whether a part of the place counts from the canonical frame address."""
+    match place:
+        case FrameRelative():
+            return True
+        case Indirect(pointer):
+            return is_frame_relative(pointer)
+        case PointerTo(target):
+            return is_frame_relative(target)
+        case Pieces(pieces):
+            return any(is_frame_relative(piece.place) for piece in pieces)
+        case _:
+            return False

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from fetchc.program.model import Extent, Function, Instance, RuntimeType, StaticProbe, Variable
+    from fetchc.program.model import (
+        Extent,
+        Function,
+        Instance,
+        ObjectHeader,
+        RuntimeType,
+        StaticProbe,
+        Variable,
+    )
     from fetchc.program.places import Place
     from fetchc.program.types import Type
     from fetchc.units import Address, FileOffset, TypeId
@@ -59,6 +67,24 @@ class RuntimeTypes(Protocol):
         """The descriptor ``offset`` bytes from the beginning of all of them, None if none."""
 
 
+class ObjectTypes(Protocol):
+    """What objects of .NET are of, by what their headers say: an assembly, a row of its types."""
+
+    header: ObjectHeader
+
+    def comparable(self, wanted: TypeId) -> bool:
+        """Whether a header tells that an object is of a type, and of no other one."""
+
+    def rank(self, wanted: TypeId) -> int | None:
+        """Of an array 0, or its dimensions where it has several; None of all else."""
+
+    def fits(self, assembly: str, row: int, wanted: TypeId) -> bool:
+        """Whether an object of a type is one of ``wanted``; of arrays the elements are meant."""
+
+    def name(self, assembly: str, row: int) -> str:
+        """The name of a type; of one whose assembly is not at hand what is known of it."""
+
+
 class Program(Protocol):
     """One file and its debug information. See the module's text."""
 
@@ -74,11 +100,26 @@ class Program(Protocol):
     def has_debug_info(self) -> bool:
         """Whether names and types can be asked for at all."""
 
+    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
+        """Notes and help for who asks in vain for what debug information says."""
+
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that exact name: symbol, qualified or plain DWARF name."""
 
     def static_probes(self) -> tuple[StaticProbe, ...]:
         """The probes that the program's author put into it (USDT)."""
+
+    def tracepoints(self) -> Iterator[str]:
+        """The names of a kernel's tracepoints."""
+
+    def events(self) -> Iterator[str]:
+        """``GROUP:NAME`` of a kernel's trace events, of one that runs."""
+
+    def tracepoint(self, name: str) -> Function | None:
+        """A kernel's tracepoint, with what its probes are handed over for parameters."""
+
+    def event(self, group: str, name: str) -> Function | None:
+        """A kernel's trace event, with its fields for parameters."""
 
     def symbol_addresses(self, name: str) -> tuple[Address, ...]:
         """The addresses of the symbols of exactly that name, each once."""
@@ -89,11 +130,20 @@ class Program(Protocol):
     def is_inlined(self, function: Function) -> bool:
         """Whether the function's body was also put into some of its callers."""
 
+    def continued_in(self, function: Function) -> str:
+        """The name of the function that has the body of this one; empty where it has its own."""
+
     def is_indirect(self, function: Function) -> bool:
         """Whether the symbol is an IFUNC: its code chooses the function that is called."""
 
     def local_entry(self, function: Function) -> int:
         """Bytes of the function that callers of its own module pass over (``local_entries``)."""
+
+    def without_code(self) -> Iterator[tuple[str, str]]:
+        """Names of functions that are described and have no code, each with the reason."""
+
+    def assemblies(self) -> tuple[str, ...]:
+        """Names of the images of .NET that the file has inside, which are programs of their own."""
 
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""
@@ -154,6 +204,9 @@ class Program(Protocol):
     def passed_by_reference(self, type_id: TypeId) -> bool | None:
         """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
 
+    def has_static_member(self, type_id: TypeId, name: str) -> bool:
+        """Whether a class declares a member of that name that is a variable outside of objects."""
+
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""
 
@@ -165,6 +218,9 @@ class Program(Protocol):
 
     def runtime_types(self) -> RuntimeTypes | None:
         """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
+
+    def object_types(self) -> ObjectTypes | None:
+        """What objects say of their types; None where that is not known, and but for .NET."""
 
     def main_language(self) -> str:
         """Language key of the program's own code: Go where any unit is Go, else the first's."""

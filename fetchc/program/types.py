@@ -14,10 +14,13 @@ __all__ = [
     "ArrayType",
     "BitField",
     "BoolType",
+    "CellType",
     "ChannelType",
     "CharType",
+    "ChoiceType",
     "ComplexType",
     "DeclaredType",
+    "DifferenceType",
     "EnumType",
     "FloatType",
     "FunctionType",
@@ -35,6 +38,7 @@ __all__ = [
     "Type",
     "UnknownType",
     "VoidType",
+    "Window",
 ]
 
 
@@ -76,12 +80,18 @@ class ComplexType(Record):
 
 
 class EnumType(Record):
-    """An enumeration; ``enumerators`` in the order of the source."""
+    """An enumeration; ``enumerators`` in the order of the source.
+
+    ``flags``: values are said to be sets of enumerators ([Flags] of .NET). ``otherwise`` is the
+    name of every other value: of the variant of a Rust enum that has no value of its own.
+    """
 
     name: str
     size: ByteSize
     signed: bool
     enumerators: tuple[tuple[str, int], ...]
+    flags: bool = False
+    otherwise: str = ""
 
 
 class VoidType(Record):
@@ -133,7 +143,9 @@ class StructType(Record):
     """A structure, union or class. ``kind`` is ``struct``, ``union`` or ``class``.
 
     ``by_reference`` is DW_AT_calling_convention 4 (DW_CC_pass_by_reference); None where
-    the compiler does not say.
+    the compiler does not say. ``notation`` names the form in which people write such a value
+    (a decimal number, a point in time); empty where they write its members. ``reckoned`` are
+    members of a :class:`DifferenceType`, which take no room in it.
     """
 
     name: str
@@ -142,11 +154,13 @@ class StructType(Record):
     members: tuple[Member, ...]
     alignment: ByteSize | None = None
     by_reference: bool | None = None
+    notation: str = ""
+    reckoned: tuple[Member, ...] = ()
 
     @property
     def is_library(self) -> bool:
         """Whether it may be a class of the C++ standard's library, by its name."""
-        return self.name.startswith("std::")
+        return self.name.startswith(("std::", "__gnu_cxx::"))
 
 
 class ArrayType(Record):
@@ -208,13 +222,27 @@ class SliceType(Record):
     members: tuple[Member, ...]
 
 
+class Window(Record):
+    """Which elements of an array a sequence has: from the index ``start`` on.
+
+    ``around``: the array's first element follows its last one. ``of_any``: what is said to be
+    the array is an object that can be something else.
+    """
+
+    start: Member
+    around: bool
+    of_any: bool
+
+
 class SequenceType(Record):
     """An object of .NET that holds counted elements: an array, a string, a list, a span.
 
     ``length`` and ``elements`` are members of it: a number, and an array in the object itself or
     a pointer to the elements or to another such object. ``text``: they are the UTF-16 units of
     a text. ``size`` is None of those whose elements are in the object. ``value``: a structure, to
-    which variables hold no reference.
+    which variables hold no reference. ``dimensions``: of an array of several, the way to the
+    length of each; the elements of the last one lie side by side. ``window``: of one that has
+    a part of an array, which one.
     """
 
     name: str
@@ -224,6 +252,47 @@ class SequenceType(Record):
     elements: Member
     text: bool = False
     value: bool = False
+    dimensions: tuple[tuple[Member, ...], ...] = ()
+    window: Window | None = None
+
+
+class DifferenceType(Record):
+    """A number that is one member of an object less another one (Count of a Dictionary).
+
+    With ``each`` the members are addresses, and the number is that of the objects of so many
+    bytes between them (the size of a std::vector).
+    """
+
+    name: str
+    size: ByteSize
+    minuend: Member
+    subtrahend: Member
+    each: int = 0
+
+
+class ChoiceType(Record):
+    """One of several members of an object, which lie where they like: by the number ``tag``.
+
+    ``cases`` are values of the tag with the member that counts then; of other values there is
+    nothing to be had (an empty std::optional).
+    """
+
+    name: str
+    size: ByteSize
+    tag: Member
+    cases: tuple[tuple[int, Member], ...]
+
+
+class CellType(Record):
+    """An element of an array of several dimensions that is not in its first row, or of a window.
+
+    A value of it has the place of the whole ``array``. ``name`` and ``size`` are the element's.
+    """
+
+    name: str
+    size: ByteSize | None
+    array: SequenceType
+    indices: tuple[int, ...]
 
 
 class InterfaceType(Record):
@@ -280,6 +349,9 @@ Type = (
     | StringType
     | SliceType
     | SequenceType
+    | DifferenceType
+    | ChoiceType
+    | CellType
     | InterfaceType
     | MapType
     | ChannelType

@@ -8,7 +8,7 @@ from fetchc.target.load import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 __all__ = ["ArrayPlaces", "LayoutRules", "Runtime", "StringPlaces", "runtime"]
@@ -24,7 +24,10 @@ class LayoutRules(Record):
     packing where none is stated. ``vectors`` are types whose size the runtime itself knows:
     ``vector_bytes``; whether that is their alignment says ``vectors_aligned``.
     ``base_rounds_across_modules``: in precompiled images, fields begin at a multiple of 8 where
-    the layout of a base depends on another module.
+    the layout of a base depends on another module. ``explicit_size_rounds``: a structure of
+    explicit layout takes a multiple of its alignment; else only one that native code has in the
+    same form.
+    ``least_structure``, ``least_class``: bytes of one of sequential layout without fields.
     """
 
     algorithm: str
@@ -36,6 +39,9 @@ class LayoutRules(Record):
     vectors_aligned: bool
     inline_arrays: bool
     base_rounds_across_modules: bool
+    explicit_size_rounds: bool
+    least_structure: int
+    least_class: int
     vector_bytes: Mapping[str, int]
 
 
@@ -49,22 +55,28 @@ class StringPlaces(Record):
 class ArrayPlaces(Record):
     """Offsets in an array: of its length (4 bytes) and of its elements.
 
-    Of several dimensions, ``lengths`` is where the length of each is, None where a pointer leads
-    to them, and elements begin ``elements_per_dimension`` bytes later for each dimension.
+    Of several dimensions, ``lengths`` is where the length of each is, or ``bounds`` where the
+    pointer is that leads to them, each with its lower bound behind it. Elements begin
+    ``elements_per_dimension`` bytes later for each dimension.
     """
 
     length: int
     elements: int
-    lengths: int | None
+    lengths: int
     elements_per_dimension: int
+    bounds: int | None
 
 
 class Runtime(Record):
     """One version of a runtime. ``fields`` is the offset of an object's first field.
 
     ``sequences``: of types that hold counted elements, the field of the count and the names that
-    the one of the elements may have. ``properties``: of types, properties and the members behind
-    them.
+    the one of the elements may have. ``windows``: of types that hold a part of an array, the
+    fields that say which. ``properties``: of types, properties and the members behind
+    them. ``differences``: properties that are one member less another one, where both are there;
+    where the second is not, the first is it. ``notations``: of structures, the form in which their
+    values are written. ``header`` is where objects say what they are of, None where that was not
+    measured.
     """
 
     name: str
@@ -74,7 +86,11 @@ class Runtime(Record):
     array: ArrayPlaces
     layout: LayoutRules
     sequences: Mapping[str, tuple[str, ...]]
+    windows: Mapping[str, Mapping[str, Any]]
     properties: Mapping[str, Mapping[str, str]]
+    differences: Mapping[str, Mapping[str, tuple[str, str]]]
+    notations: Mapping[str, str]
+    header: Mapping[str, Any] | None
 
 
 def runtime(name: str, version: tuple[int, int]) -> Runtime:
@@ -101,10 +117,30 @@ def runtime(name: str, version: tuple[int, int]) -> Runtime:
         array=ArrayPlaces(
             array["length"],
             array["elements"],
-            array.get("lengths"),
+            array.get("lengths", 0),
             array.get("elements_per_dimension", 0),
+            array.get("bounds"),
         ),
         layout=LayoutRules(**rules, vector_bytes=raw.get("vector_bytes", {})),
         sequences={kind: tuple(names) for kind, names in raw["sequences"].items()},
-        properties=raw["properties"],
+        windows=_by_type(raw, "windows", version),
+        properties=_by_type(raw, "properties", version),
+        differences=raw["differences"],
+        notations=raw["notations"],
+        header=_header(raw.get("headers", ()), version),
     )
+
+
+def _by_type(raw: Mapping[str, Any], name: str, version: tuple[int, int]) -> dict[str, Any]:
+    # What holds of types in all versions, and in those from some version on.
+    found = dict(raw[name])
+    for step in raw.get(f"later_{name}", ()):
+        if tuple(step["since"]) <= version:
+            found.update({kind: step[kind] for kind in step if kind != "since"})
+    return found
+
+
+def _header(known: Iterable[dict[str, Any]], version: tuple[int, int]) -> Mapping[str, Any] | None:
+    # Nothing but what was measured: in between the runtime's own structures have moved.
+    fitting = [one for one in known if tuple(one["since"]) <= version < tuple(one["before"])]
+    return fitting[0] if fitting else None

@@ -46,7 +46,8 @@ class Rule(Record):
     ``not_at_return`` those of them that it cannot in a kernel's return probe, ``typed``
     those it can take it from since ``by_type`` where the kernel's own types say so.
     ``tolerated`` are probes that take it in versions before ``until`` (None: in all) though
-    nothing comes of it there: not to be emitted. A feature ends with ``until``.
+    nothing comes of it there: not to be emitted. ``mangled`` are the first and the last version
+    that take it and give another value. A feature ends with ``until``.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Rule(Record):
     not_at_return: tuple[str, ...] = ()
     typed: tuple[str, ...] = ()
     by_type: Version | None = None
+    mangled: tuple[Version, Version] | None = None
 
     def begins(self, kind: str) -> Version:
         """The first kernel that has it in a probe of ``kind``, one of ``kinds``."""
@@ -220,6 +222,11 @@ def _parse(version: str) -> Version:
     return int(major), int(minor)
 
 
+def _parse_both(versions: list[str]) -> tuple[Version, Version]:
+    first, last = versions
+    return _parse(first), _parse(last)
+
+
 def _step(steps: list[tuple[str, int]], version: Version) -> Any:
     # Steps stand in rising order; the last one that is not newer than the version holds.
     value = None
@@ -249,6 +256,7 @@ def _rules(facts: Mapping[str, Any], group: str) -> tuple[Rule, ...]:
                 tuple(rule.get("not_at_return", ())),
                 tuple(rule.get("typed", ())),
                 _parse(rule["by_type"]) if "by_type" in rule else None,
+                _parse_both(rule["mangled"]) if "mangled" in rule else None,
             )
             for name, rule in facts[group].items()
         ]

@@ -1,7 +1,7 @@
 """Look-up of architectures and conventions in the compiled tables of ``targets/``.
 
-The tables are plain literals (``.ci/regen_targets.py`` makes them from the TOML files);
-records are built when asked for.
+The tables are plain literals (``.ci/regen_targets.py`` makes them from the TOML files), each
+module of them loaded when one of its tables is; records are built when asked for.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fetchc.target.model import (
     StackCheck,
     WordRules,
 )
+from fetchc.target.tables import MODULES
 from fetchc.units import ByteOffset, ByteSize, DwarfRegister
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "architecture",
+    "architecture_key",
     "convention",
     "convention_tables",
     "return_instructions",
@@ -39,21 +41,36 @@ def table(name: str) -> Mapping[str, Any]:
     Keys named ``source`` are left out of the tables. Raises CompileError (FC0905) when
     there is no such file.
     """
-    from fetchc.target.tables import TABLES
-
-    found = TABLES.get(name)
-    if found is None:
+    module = MODULES.get(name)
+    if module is None:
         kind, _, plain = name.rpartition("/")
-        known = ", ".join(sorted(key.rpartition("/")[2] for key in tables_under(kind)))
+        known = ", ".join(sorted(key.rpartition("/")[2] for key in MODULES if key.startswith(kind)))
         raise reject("FC0905", f"`{plain}` is not supported", notes=(f"supported: {known}",))
-    return found
+    return _tables(module)[name]
 
 
 def tables_under(folder: str) -> dict[str, Mapping[str, Any]]:
     """All raw tables of a folder of ``targets/``, by their whole names."""
-    from fetchc.target.tables import TABLES
+    return {name: table(name) for name in MODULES if name.startswith(folder + "/")}
 
-    return {key: value for key, value in TABLES.items() if key.startswith(folder + "/")}
+
+def _tables(module: str) -> dict[str, dict[str, Any]]:
+    loaded = __import__(f"fetchc.target.tables.{module}", fromlist=["TABLES"])
+    found: dict[str, dict[str, Any]] = loaded.TABLES
+    return found
+
+
+_OTHER_NAMES = {
+    "x86-64": "x86_64", "amd64": "x86_64", "arm64": "aarch64", "riscv": "riscv64", "i686": "i386",
+    "x86": "i386", "armhf": "arm", "armv7l": "arm", "ppc64el": "ppc64le", "s390": "s390x",
+}  # fmt: skip
+
+
+def architecture_key(name: str) -> str:
+    """The key in ``targets/arch`` of what people call a machine; CompileError FC0905 if unknown."""
+    key = _OTHER_NAMES.get(name, name)
+    table(f"arch/{key}")
+    return key
 
 
 def architecture(name: str) -> Architecture:
@@ -84,9 +101,12 @@ def architecture(name: str) -> Architecture:
     )
 
 
-def convention_tables() -> dict[str, Mapping[str, Any]]:
-    """The raw conventions by name, for the choice of one (see :mod:`fetchc.abi.choose`)."""
-    return {key.removeprefix("abi/"): value for key, value in tables_under("abi").items()}
+def convention_tables(machine: str) -> dict[str, Mapping[str, Any]]:
+    """A machine's raw conventions by name, for the choice of one (:mod:`fetchc.abi.choose`)."""
+    module = f"abi_{machine}"
+    if module not in MODULES.values():
+        return {}
+    return {key.removeprefix("abi/"): value for key, value in _tables(module).items()}
 
 
 def convention(name: str) -> Convention:
@@ -117,6 +137,7 @@ def convention(name: str) -> Convention:
             padding=raw["members"].get("padding", ""),
             reference_first=raw.get("receiver", {}).get("reference_first", False),
             plain_structures=raw["structures"].get("as_integers", False),
+            result_address_returned=raw["results"].get("address_returned", True),
         )
     elif raw["scheme"] == "words":
         rules = _word_rules(raw, numbers)

@@ -120,7 +120,7 @@ class EightbyteRules(Record):
     passed at all; ``padding``: that of eight bytes of padding, where they are.
     ``reference_first``: without an object, a first parameter that is a reference is in front too.
     ``plain_structures``: up to 16 bytes they are passed as integers whatever they hold, and
-    returned so up to 8.
+    returned so up to 8. ``result_address_returned`` is as in :class:`WordRules`.
     """
 
     x87_registers: tuple[DwarfRegister, ...]
@@ -136,6 +136,7 @@ class EightbyteRules(Record):
     padding: str = ""
     reference_first: bool = False
     plain_structures: bool = False
+    result_address_returned: bool = True
 
 
 class WordRules(Record):
