@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.answers.outcome import Outcome
-    from fetchc.api import Argument, Probe, Program
+    from fetchc.api.argument import Argument
+    from fetchc.api.probe import Probe
+    from fetchc.api.program import Program
     from fetchc.diag.model import Diagnostic
-    from fetchc.driver.checking import Checked
-    from fetchc.driver.explaining import Explained
+    from fetchc.driver.explained.explaining import Explained
+    from fetchc.driver.written.checking import Checked
     from fetchc.ir.decode import Decode
 
 __all__ = ["decode", "document", "explanation", "refused", "told", "verdicts"]
@@ -93,6 +95,10 @@ def decode(made: Decode, length: str | None = None) -> dict[str, Any]:
         shown["count"] = made.count
     if made.enumerators:
         shown["enumerators"] = dict(made.enumerators)
+    if made.otherwise:
+        shown["otherwise"] = made.otherwise
+    if made.flags:
+        shown["flags"] = True
     if made.limit is not None:
         shown["limit"] = made.limit
     if length is not None:
@@ -112,7 +118,7 @@ def explanation(program: Program, kernel: str, explained: Explained) -> dict[str
         "type": explained.type,
         "function": None if function is None else function.name,
         "kind": found.kind,
-        "address": found.site.address,
+        "address": None if found.site.program.in_kernel else found.site.address,
         "fetches": [
             {
                 "name": road.name or None,

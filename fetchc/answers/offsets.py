@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc import __version__
 from fetchc.answers.documents import told
-from fetchc.api import Program
+from fetchc.api.program import Program
 from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.record import Record
 
@@ -41,7 +41,12 @@ class Table(Record):
     said: tuple[tuple[str, str, Diagnostic], ...]
 
 
-def compare(texts: Sequence[str], paths: Sequence[str], references: Sequence[str] = ()) -> Table:
+def compare(
+    texts: Sequence[str],
+    paths: Sequence[str],
+    references: Sequence[str] = (),
+    debug_dirs: Sequence[str] = (),
+) -> Table:
     """Look ``texts`` (``TYPE`` or ``TYPE.FIELD``) up in every file of ``paths``.
 
     What cannot be had of one file is said, and does not hide what others have.
@@ -51,7 +56,7 @@ def compare(texts: Sequence[str], paths: Sequence[str], references: Sequence[str
     answers: list[list[dict[str, Offset]]] = []  # of each binary, of each text
     for path in paths:
         try:
-            program = Program(path, references)
+            program = Program(path, references, None, debug_dirs)
         except DebugInfoError as unreadable:
             said.append((path, "", unreadable.diagnostic))
             binaries.append((path, None, None))

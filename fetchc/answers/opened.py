@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from fetchc.api import Program
+from fetchc.api.program import Program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.answers.question import Question
-    from fetchc.api import Probe
+    from fetchc.api.probe import Probe
 
     Identity = tuple[int, ...] | None
 
@@ -27,7 +27,7 @@ class Opened:
     """
 
     def __init__(self) -> None:
-        self._programs: dict[tuple[str, tuple[str, ...]], _Kept] = {}
+        self._programs: dict[tuple[object, ...], _Kept] = {}
 
     def get(self, question: Question, kernel: str) -> tuple[Program, Probe | None]:
         """The program, and the probe point of all expressions; None where they name their own.
@@ -36,7 +36,7 @@ class Opened:
 
         Raises CompileError and DebugInfoError as opening and ``probe`` do.
         """
-        key = question.binary, question.references
+        key = question.opening
         seen = _identity(question.binary)
         kept = self._programs.pop(key, None)
         if kept is None or kept.identity is None or kept.identity != seen:

@@ -6,7 +6,9 @@ from fetchc.diag.errors import CompileError, DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api import Argument, Probe, Program
+    from fetchc.api.argument import Argument
+    from fetchc.api.probe import Probe
+    from fetchc.api.program import Program
     from fetchc.diag.model import Diagnostic
 
 __all__ = ["Outcome", "by_probe", "outcome"]

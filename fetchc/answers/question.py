@@ -18,7 +18,7 @@ __all__ = ["Question", "identity", "read_line", "read_question"]
 _KEYS = {
     "binary": "a text", "function": "a text", "expressions": "a list of texts", "at": "a text",
     "return": "true or false", "kernel": "a text", "reference": "a list of texts",
-    "id": "a text or a whole number",
+    "debug_file": "a text", "debug_dir": "a list of texts", "id": "a text or a whole number",
 }  # fmt: skip
 _EXAMPLE = '{"binary": "./server", "function": "handle", "expressions": ["r->size"]}'
 
@@ -33,7 +33,14 @@ class Question(Record):
     returns: bool = False
     kernel: str = "running"  # a version, or what stands for the one at hand
     references: tuple[str, ...] = ()
+    debug_file: str | None = None
+    debug_dirs: tuple[str, ...] = ()
     id: str | int | None = None
+
+    @property
+    def opening(self) -> tuple[str, tuple[str, ...], str | None, tuple[str, ...]]:
+        """What :class:`~fetchc.api.program.Program` is made of."""
+        return self.binary, self.references, self.debug_file, self.debug_dirs
 
 
 def read_line(line: bytes) -> object:
@@ -76,6 +83,8 @@ def read_question(given: object, kernel: str = "running") -> Question:
         returns=bool(given.get("return")),
         kernel=given.get("kernel") or kernel,
         references=tuple(given.get("reference") or ()),
+        debug_file=given.get("debug_file"),
+        debug_dirs=tuple(given.get("debug_dir") or ()),
         id=given.get("id"),
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["assertion", "dynamic_type", "first_type"]
+__all__ = ["assertion", "dynamic_type", "first_type", "held_as"]
 
 # Of the run-time's structure that the first word of an interface with methods leads to.
 # Source: Go 1.15 to 1.27, runtime/runtime2.go (itab), internal/abi/iface.go (ITab).
@@ -57,6 +57,23 @@ def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Type
         raise _refused(checker, "the debug information does not describe interfaces", base, span)
     checker.assertions.append(Asserted(word, start, descriptor, made.empty, span))
     return _value(base, made, wanted, descriptor, checker, span)
+
+
+def held_as(
+    checker: Checker, base: Typed, made: InterfaceType, name: str
+) -> tuple[RuntimeType, Typed] | None:
+    """The descriptor of the type ``name`` (``*net.OpError``), and the interface's value as one.
+
+    None where the program has no such type, or none of its values is in an interface. Whether
+    ``base`` holds one, nothing says.
+    """
+    pointed = name.startswith("*")
+    for wanted in checker.program.types_named(name.removeprefix("*"), checker.site.function):
+        held = checker.pointer_to(wanted) if pointed else wanted
+        descriptor = _descriptor(checker, held, name)
+        if descriptor is not None:
+            return descriptor, _value(base, made, held, descriptor, checker, base.span)
+    return None
 
 
 def dynamic_type(checker: Checker, node: Typed, made: InterfaceType, span: Span) -> Typed | None:

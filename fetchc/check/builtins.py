@@ -62,8 +62,10 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
             return members.part(operand, size, span)
         case ArrayType(count=int(count)):
             return Constant(count, checker.word(signed=True), span)
-        case SliceType(members=(_, size, capacity)):
-            return members.part(operand, size if what == "len" else capacity, span)
+        case SliceType(members=(_, size, *_)) if what == "len":
+            return members.part(operand, size, span)
+        case SliceType(members=(_, _, capacity)):
+            return members.part(operand, capacity, span)
         case StringType(members=(_, size)) if what == "len":
             return members.part(operand, size, span)
         case MapType() if what == "len":

@@ -78,10 +78,12 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
 
 def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
     variable = scope.find_local(checker, text, line)
-    if variable is None:
+    # What a lambda of gcc captured is in its object; the variables of that name are no others.
+    if variable is None or (variable.artificial and variable.kind == "local"):
         inherent = _of_receiver(checker, text, span) if line is None else None
         if inherent is not None:
             return inherent
+    if variable is None:
         variable = scope.find_global(checker, text, line, span)
     if variable is None:
         raise scope.unknown(checker, text, span)
@@ -95,6 +97,11 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
         return None
     holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
     path = members.find(checker, holder.type, name, span)
+    if path is None and checker.site.language.classes_related:
+        from fetchc.check.class_members import captured
+
+        mark = "__" if this.name == "__closure" else ""
+        return captured(checker, holder, mark, name, span)
     return None if path is None else members.through(checker, holder, path, span)
 
 
@@ -139,6 +146,11 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
 
     base = check(checker, node.base)
     if isinstance(node, tree.Index):
+        if node.further or checker.site.language.references:
+            from fetchc.check.grids import cell, grid
+
+            if node.further or grid(checker, base) is not None:
+                return cell(checker, base, node)
         return indices.element(checker, base, node.index, node.span, node.index_span)
     return indices.elements(checker, base, node.low, node.high, node.span, node.range_span)
 
@@ -212,6 +224,11 @@ def _builtin(
         case tree.Call(function="len" | "cap" as what, arguments=(operand,), span=span):
             count = builtins.length if what == "len" else builtins.capacity
             return count(checker, check(checker, operand), span)
+        case tree.Call(function=name, arguments=(operand,), function_span=name_span) if "<" in name:
+            from fetchc.check.library import gotten
+
+            number = int(name.partition("<")[2].strip("> "))
+            return gotten(checker, check(checker, operand), number, node.span, name_span)
         case tree.Call(function=function, arguments=(operand,), function_span=name_span):
             # Go's conversion: uint32(x).
             wanted = tree.NamedType(None, function, (), "", name_span)
@@ -265,8 +282,8 @@ def _later(checker: Checker, node: tree.MethodCall) -> Typed:
         if found is not None:
             return found
     raise reject(
-        "FC0103",
-        f"`.{node.name}()` is read in a later release",
+        "FC0308",
+        f"`.{node.name}()` is code of the program, which no fetch-arg can run",
         node.name_span,
         "a method",
         help="name the member that holds it: list them with `fetchc types`",

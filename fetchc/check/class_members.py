@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["of_class"]
+__all__ = ["bases", "captured", "of_class"]
 
 _DEEPEST = 16  # classes below each other; only a cyclic, hostile type has more
 
@@ -29,18 +29,42 @@ def of_class(checker: Checker, base: Typed, name: str, span: Span, name_span: Sp
         return _of_base(checker, holder, name, name_span)
     if not made.name or members.find(checker, holder.type, name, name_span) is not None:
         return None
-    for one in _classes(checker, holder.type):
+    for one, class_id in _classes(checker, holder.type):
+        # To find out that there is no such variable takes a search through the whole file.
+        if not checker.program.has_static_member(class_id, name):
+            continue
         variable = scope.find_global(checker, f"{one}::{name}", None, name_span)
         if variable is not None:
             return scope.held(checker, variable, span)
     return None
 
 
+def captured(checker: Checker, closure: Typed, mark: str, name: str, span: Span) -> Typed | None:
+    """A variable that a lambda captured, or a member of the object that it was made in.
+
+    ``mark`` is what its compiler puts before the names of captured variables: gcc ``__``, clang
+    nothing. Both capture ``this`` under that name.
+    """
+    made = checker.resolved(closure.type)
+    if not isinstance(made, StructType) or (made.name and not made.name.startswith("<lambda")):
+        return None
+    path = members.find(checker, closure.type, f"{mark}{name}", span)
+    if path is not None:
+        return members.through(checker, closure, path, span)
+    path = members.find(checker, closure.type, f"{mark}this", span)
+    if path is None:
+        return None
+    this = members.through(checker, closure, path, span)
+    holder = members.follow_pointer(checker, this, span)
+    path = members.find(checker, holder.type, name, span)
+    return None if path is None else members.through(checker, holder, path, span)
+
+
 def _of_base(checker: Checker, holder: Typed, name: str, name_span: Span) -> Typed | None:
     wanted, _, plain = name.rpartition("::")
     if _answers(checker, holder.type, wanted):
         return members.member(checker, holder, plain, name_span)
-    for path in _bases(checker, holder.type):
+    for path in bases(checker, holder.type):
         if _answers(checker, path[-1].type, wanted):
             inner = holder
             for step in path:
@@ -56,15 +80,17 @@ def _answers(checker: Checker, type_id: TypeId, wanted: str) -> bool:
     return made.name == wanted or made.name.endswith(f"::{wanted}")
 
 
-def _classes(checker: Checker, type_id: TypeId) -> list[str]:
-    """The class and its bases, by name."""
-    found = [type_id, *[path[-1].type for path in _bases(checker, type_id)]]
-    made = [checker.resolved(one) for one in found]
-    return [one.name for one in made if isinstance(one, StructType) and one.name]
+def _classes(checker: Checker, type_id: TypeId) -> list[tuple[str, TypeId]]:
+    """The class and its bases that have names."""
+    found = [type_id, *[path[-1].type for path in bases(checker, type_id)]]
+    made = [(checker.resolved(one), checker.bare(one)) for one in found]
+    return [
+        (one.name, class_id) for one, class_id in made if isinstance(one, StructType) and one.name
+    ]
 
 
-def _bases(checker: Checker, type_id: TypeId) -> list[tuple[Member, ...]]:
-    # The ways to the base classes, the nearest first.
+def bases(checker: Checker, type_id: TypeId) -> list[tuple[Member, ...]]:
+    """The ways to the base classes, the nearest first."""
     found: list[tuple[Member, ...]] = []
     level: list[tuple[TypeId, tuple[Member, ...]]] = [(type_id, ())]
     for _ in range(_DEEPEST):

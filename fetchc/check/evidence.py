@@ -7,14 +7,17 @@ from fetchc.diag.model import Diagnostic, Label
 from fetchc.program.places import (
     Absent,
     AtAddress,
+    AtSymbol,
     Constant,
     FrameRelative,
     Indirect,
     InMemory,
     InRegister,
+    Named,
     Piece,
     Pieces,
     Place,
+    PointerTo,
 )
 from fetchc.record import assert_never
 
@@ -30,7 +33,9 @@ __all__ = [
     "disagreement",
     "evidence",
     "exact",
+    "goes_on",
     "is_clone",
+    "is_fragment",
     "place_words",
     "same",
     "settled",
@@ -46,16 +51,29 @@ def is_clone(function: Function) -> bool:
     return any(mark in function.symbol for mark in _CLONES)
 
 
+def goes_on(function: Function) -> bool:
+    """Whether it is what a coroutine goes on with, and not what its callers call.
+
+    Source: LLVM, lib/Transforms/Coroutines/CoroSplit.cpp; GCC, cp/coroutines.cc.
+    """
+    return function.symbol.endswith((".resume", ".destroy", ".cleanup", ".actor"))
+
+
+def is_fragment(function: Function) -> bool:
+    """Whether it is only the unlikely part of a function, which is jumped to and never called."""
+    return ".cold" in function.symbol
+
+
 def evidence(site: Site, function: Function, variable: Variable) -> Place | None:
     """What the debug information says at the first instruction, if it can be believed there.
 
-    Believed: registers and register pieces, constants, and the caller's part of the frame
-    (at or above the CFA). Not believed: slots of the callee's own frame, anything
-    measured from a frame base register, nothing.
+    Believed: registers and register pieces, constants and addresses of the file, and the caller's
+    part of the frame (at or above the CFA). Not believed: slots of the callee's own frame,
+    anything measured from a frame base register, nothing.
     """
     place = site.program.place(variable, function, function.address)
     match place:
-        case InRegister() | Constant():
+        case InRegister() | Constant() | PointerTo(target=AtAddress() | Constant()):
             return place
         case Pieces(pieces=pieces):
             found = [p for p in pieces if not isinstance(p.place, Absent)]
@@ -176,11 +194,18 @@ def place_words(site: Site, place: Place) -> str:
             return "nowhere"
         case AtAddress(address=address):
             return f"in memory at {address:#x}"
+        case AtSymbol(symbol=symbol):
+            return f"in memory at {symbol}"
+        case Named(name=name):
+            return f"in {name}"
         case Constant(value=value):
             return f"the constant {value}"
         case Indirect(pointer=pointer):
             return f"where the pointer {place_words(site, pointer)} leads"
         case FrameRelative(offset=offset):
             return f"in memory at {offset:+d} from the frame"
+        case PointerTo(target=target, offset=offset):
+            inside = f" + {offset}" if offset else ""
+            return f"a pointer to what is {place_words(site, target)}{inside}"
         case _:
             assert_never(place)

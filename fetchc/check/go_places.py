@@ -15,6 +15,7 @@ parameter that is in all its registers.
 from __future__ import annotations
 
 from fetchc.check.evidence import disagreement, evidence, same, settled
+from fetchc.check.go_order import NOT_IN_ORDER, out_of_order
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
 
@@ -42,7 +43,8 @@ def go_place(
 ) -> tuple[Place, Diagnostic | None]:
     """The place of ``parameters[position]`` and a warning where sources disagree.
 
-    Raises CompileError FC0407 where a parameter without a name may be missing before it.
+    Raises CompileError FC0407 where a parameter without a name may be missing before it, or the
+    order of the parameters is not the source's.
     """
     from fetchc.abi import convention_for, go_version
 
@@ -57,6 +59,10 @@ def go_place(
         note = "the debug information names a place that the function moves it to at once"
         return by_convention, settled(variable, note, span)
     found = evidence(site, function, variable)
+    if out_of_order(site, function, parameters, places):
+        if isinstance(found, InMemory) and _is_told_whole(site, variable):
+            return found, None
+        raise disagreement(site, function, variable, by_convention, found, span, NOT_IN_ORDER)
     if _is_listed_in_full(site, function, parameters, places, position):
         return by_convention, None
     if (

@@ -10,6 +10,7 @@ and a frame that is gone when it does (programs built with ``-N``).
 from __future__ import annotations
 
 from fetchc.check.evidence import place_words, same
+from fetchc.check.go_order import NOT_IN_ORDER, out_of_order
 from fetchc.check.go_signature import lists_every_parameter
 from fetchc.check.typed import Held
 from fetchc.diag.errors import reject
@@ -125,6 +126,8 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
     version = go_version(function.producer)
     if version is None or version >= _LISTS_UNNAMED:
         return place
+    if out_of_order(site, function, variables, _all_places(site, function, places)):
+        raise _uncertain(site, function, variable, place, NOT_IN_ORDER, span)
     found = _slot(site, function, variable)
     # What is missing shifts a result up, and a part of it is above its beginning: both agree
     # by chance nowhere.
@@ -132,7 +135,26 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
         return place
     if lists_every_parameter(site, function):
         return place
-    raise _uncertain(site, function, variable, place, version, span)
+    missing = (
+        f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
+        f"information, and each one shifts the results behind it"
+    )
+    raise _uncertain(site, function, variable, place, missing, span)
+
+
+def _all_places(site: Site, function: Function, results: tuple[Place, ...]) -> tuple[Place, ...]:
+    # Of parameters and results as they are listed, those of results behind the call.
+    from fetchc.abi import convention_for, entry_places
+
+    entry = entry_places(site.program, convention_for(site.program, function), function)
+    behind = iter(results)
+    variables = site.program.parameters(function)
+    return tuple(
+        [
+            next(behind) if variable.kind == "result" else place
+            for variable, place in zip(variables, entry, strict=True)
+        ]
+    )
 
 
 def _uncertain(
@@ -140,7 +162,7 @@ def _uncertain(
     function: Function,
     variable: Variable,
     place: Place,
-    version: tuple[int, int],
+    why: str,
     span: Span,
 ) -> CompileError:
     return reject(
@@ -150,8 +172,7 @@ def _uncertain(
         "one source, and it may be wrong",
         notes=(
             f"by the calling convention: {place_words(site, place)}",
-            f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
-            f"information, and each one shifts the results behind it",
+            why,
         ),
         help="fetch it from the stack, if you trust it: `$stack1`",
     )

@@ -50,6 +50,11 @@ def elements(
             help="write `[low:high]` with high above low; high itself is not in the range",
         )
     base = _of_library(checker, base, span)
+    if checker.site.language.references:
+        from fetchc.check.grids import grid, of_window
+
+        if (found := grid(checker, base)) is not None and found[1].window is not None:
+            raise of_window(found[1], span)
     start, type_id, each = first(checker, base, span)
     _bounds(checker, base, low, high, index_span)
     inner = checker.resolved(type_id)
@@ -121,12 +126,17 @@ def _of_sequence(
 def _counted_off(checker: Checker, base: Typed, type_id: TypeId, span: Span) -> int:
     each = checker.size(type_id)
     if each is None:
+        help = "cast the pointer to the type it leads to: `((struct s *)p)[0]`"
+        row = checker.resolved(type_id)
+        if isinstance(row, ArrayType) and checker.size(row.element) is not None:
+            # `int grid[n][m]`: how long a row is, is known when the program runs.
+            help = "count from the first row on: `(*e)[7]` is `e[1][2]` where rows have 5 elements"
         raise reject(
             "FC0311",
             f"`{checker.spell(type_id)}` has no size, its elements cannot be counted off",
             base.span,
             f"this is `{checker.spell(base.type)}`",
-            help="cast the pointer to the type it leads to: `((struct s *)p)[0]`",
+            help=help,
         )
     return each
 

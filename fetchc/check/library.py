@@ -1,109 +1,45 @@
 """Classes of C++ libraries as their users see them: what ``*``, ``->``, ``[]`` and methods give.
 
-What they are made of is data (targets/runtime/cpp). A class is one of them by its name and by
-having the members that the data names.
+:mod:`fetchc.check.library_data` finds what a class is made of.
 """
 
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.typed import Convert, Follow
-from fetchc.diag.errors import CompileError, reject
-from fetchc.program.types import CharType, Member, PointerType, SliceType, StringType, StructType
-from fetchc.record import Record
-from fetchc.units import ByteOffset
+from fetchc.check.library_data import alternatives, at, library_class, numbered
+from fetchc.check.typed import Address, Constant, Convert, Follow, Part
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.program.types import (
+    ArrayType,
+    BitField,
+    CharType,
+    ChoiceType,
+    DifferenceType,
+    Member,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+)
+from fetchc.units import BitOffset, ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Iterable
 
+    from fetchc.check.library_data import LibraryClass
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
-__all__ = ["LibraryClass", "ends", "followed", "indexed", "library_class", "method", "reader_value"]
-
-_TABLES = "runtime/cpp"
+__all__ = ["ends", "followed", "gotten", "indexed", "method", "reader_value"]
 
 
-class LibraryClass(Record):
-    """One class: paths of members, as targets/runtime/cpp has them; empty where it has none."""
-
-    name: str
-    value: str
-    index: str
-    follow: str
-    counted: tuple[str, ...]
-    ends: tuple[str, ...]
-    methods: Mapping[str, str]
-    refused: Mapping[str, str]
-
-
-def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass | None:
-    """What is known of a class by its name; None of others, and of one that is made otherwise."""
-    made = checker.resolved(type_id)
-    if not isinstance(made, StructType) or not made.name.startswith("std::"):
-        return None
-    from fetchc.target.load import tables_under
-
-    name = _plain(made.name)
-    for table in tables_under(_TABLES).values():
-        for raw in table["class"]:
-            if raw["name"] == name:
-                found = _record(raw)
-                if all(_steps(checker, type_id, path, span) for path in _paths(found)):
-                    return found
-    return None
-
-
-def _record(raw: Mapping[str, Any]) -> LibraryClass:
-    return LibraryClass(
-        raw["name"],
-        raw.get("value", ""),
-        raw.get("index", ""),
-        raw.get("follow", ""),
-        tuple(raw.get("counted", ())),
-        tuple(raw.get("ends", ())),
-        raw.get("methods", {}),
-        raw.get("refused", {}),
-    )
-
-
-def _paths(found: LibraryClass) -> tuple[str, ...]:
-    one = (found.value, found.index, found.follow, *found.counted, *found.ends)
-    return tuple([path for path in (*one, *found.methods.values()) if path])
-
-
-def _plain(name: str) -> str:
-    # std::__cxx11::basic_string<char, ...>: without arguments, and what is hidden from users.
-    words = name.partition("<")[0].split("::")
-    return "::".join(word for word in words if not word.startswith("__"))
-
-
-def _steps(checker: Checker, type_id: TypeId, path: str, span: Span) -> list[tuple[Member, ...]]:
-    # The members to go through, for each word of the path; empty where the class has another one.
-    steps = []
-    for word in path.split("."):
-        made = checker.resolved(type_id)
-        if isinstance(made, PointerType):
-            type_id = made.target
-        try:
-            found = members.find(checker, type_id, word, span)
-        except CompileError:
-            return []
-        if found is None:
-            return []
-        steps.append(found)
-        type_id = found[-1].type
-    return steps
-
-
-def _at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
-    for step in _steps(checker, node.type, path, span):
-        node = members.through(checker, members.follow_pointer(checker, node, span), step, span)
-    return node
+def _known_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
+    inner = at(checker, node, path, span)
+    assert inner is not None, "a class has what its entry names"
+    return inner
 
 
 def reader_value(checker: Checker, node: Typed) -> Typed:
@@ -112,15 +48,23 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
     if found is None:
         return node
     if found.value:
-        return _at(checker, node, found.value, node.span)
-    return _counted(checker, node, found) if found.counted else node
+        inner = _known_at(checker, node, found.value, node.span)
+        made = checker.resolved(inner.type)
+        # A path of the file system is a string.
+        library = isinstance(made, StructType) and made.is_library
+        return reader_value(checker, inner) if library else inner
+    if found.counted:
+        return _counted(checker, node, found)
+    if found.choice:
+        return _chosen(checker, node, found, found.choice.get("cases", ()))
+    return _together(checker, node, found) if found.get else node
 
 
 def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
     # As Go's strings and slices are: a pointer, and how many elements it leads to.
     size = checker.size(node.type)
     data, count = (
-        _member(checker, node, path, name)
+        _member(_known_at(checker, node, path, node.span), node, name)
         for path, name in zip(found.counted, ("data", "len"), strict=True)
     )
     made = checker.resolved(data.type)
@@ -135,11 +79,65 @@ def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
     return Convert(node, checker.program.intern(slice_type), node.span)
 
 
-def _member(checker: Checker, node: Typed, path: str, name: str) -> Member:
-    # One member with the place of a whole path.
-    steps = [step for taken in _steps(checker, node.type, path, node.span) for step in taken]
-    offset = sum(step.offset for step in steps)
-    return Member(name, steps[-1].type, ByteOffset(offset))
+def _chosen(checker: Checker, node: Typed, found: LibraryClass, paths: Iterable[str]) -> Typed:
+    # One of several members: which one, a number in the object says.
+    span, size = node.span, checker.size(node.type)
+    assert size is not None
+    tag = _member(_known_at(checker, node, found.choice["tag"], span), node, found.choice["name"])
+    if found.get:
+        parts = list(enumerate(alternatives(checker, node, found, span)))
+    else:
+        listed = enumerate(paths)
+        parts = [(value, _known_at(checker, node, path, span)) for value, path in listed if path]
+    names = found.choice.get("names", ())
+    cases = []
+    for value, part in parts:
+        name = names[value] if value < len(names) else str(value)
+        cases.append((value, _ended(checker, _member(part, node, name))))
+    spelled = checker.spell(node.type)
+    made = ChoiceType(spelled, size, tag, tuple(cases))
+    return Convert(node, checker.program.intern(made), span)
+
+
+def _ended(checker: Checker, member: Member) -> Member:
+    # A text in the object has a NUL at its end, full or not.
+    made = checker.resolved(member.type)
+    if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), CharType):
+        open_end = checker.program.intern(ArrayType("", made.element, None, None))
+        return Member(member.name, open_end, member.offset)
+    return member
+
+
+def _together(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
+    # A tuple as a structure of its parts, in their order.
+    size = checker.size(node.type)
+    parts = alternatives(checker, node, found, node.span)
+    if size is None or not parts or "members" in found.get:
+        return node
+    inner = tuple([_member(part, node, str(number)) for number, part in enumerate(parts)])
+    made = StructType(checker.spell(node.type), "class", size, inner)
+    return Convert(node, checker.program.intern(made), node.span)
+
+
+def _member(inner: Typed, node: Typed, name: str) -> Member:
+    # What lies within the object ``node``, as a member of it.
+    type_id, bits, offset = inner.type, None, 0
+    while inner is not node:
+        if isinstance(inner, Follow) and isinstance(inner.base, Convert):
+            address = inner.base.base
+            assert isinstance(address, Address)
+            inner = address.base  # the same bytes, read as another type
+            continue
+        assert isinstance(inner, Part), "the parts of a class lie in its object"
+        if inner.bits is not None:
+            bits = inner.bits
+        else:
+            offset += inner.offset
+        inner = inner.base
+    if bits is not None:
+        bits = BitField(BitOffset(8 * offset + bits.offset), bits.width)
+        offset = bits.offset // 8
+    return Member(name, type_id, ByteOffset(offset), bits)
 
 
 def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
@@ -147,7 +145,7 @@ def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
     found = library_class(checker, node.type, node.span)
     if found is None or not found.ends:
         return None
-    start, end = (_at(checker, node, path, node.span) for path in found.ends)
+    start, end = (_known_at(checker, node, path, node.span) for path in found.ends)
     made = checker.resolved(start.type)
     counted = isinstance(made, PointerType) and bool(checker.size(made.target))
     return (start, end) if counted else None
@@ -158,23 +156,60 @@ def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     found = library_class(checker, node.type, span)
     if found is None:
         return None
-    if found.index:
-        return _at(checker, node, found.index, span)
-    return _at(checker, node, found.counted[0], span) if found.counted else None
+    path = found.index or (found.counted[0] if found.counted else "")
+    return _known_at(checker, node, path, span) if path else None
 
 
 def followed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     """What ``*`` and ``->`` of a smart pointer or an optional lead to; None of other classes."""
     found = library_class(checker, node.type, span)
+    if found is not None and found.object:
+        return _known_at(checker, node, found.object, span)
     if found is None or not found.follow:
         return None
-    inner = _at(checker, node, found.follow, span)
+    inner = _known_at(checker, node, found.follow, span)
     made = checker.resolved(inner.type)
-    return Follow(inner, made.target, span) if isinstance(made, PointerType) else inner
+    return Follow(inner, made.target, span) if isinstance(made, PointerType) else None
+
+
+def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: Span) -> Typed:
+    """``std::get<number>(node)`` of a tuple, pair, array or variant."""
+    node = members.follow_pointer(checker, node, span)
+    found = library_class(checker, node.type, span)
+    if found is not None and found.choice and found.get:
+        checker.warnings.append(_unasked(found, number, span))
+    if found is None or not found.get:
+        raise reject(
+            "FC0304",
+            f"`{checker.spell(node.type)}` has no numbered parts",
+            node.span,
+            "`std::get` of it",
+            help="it is for `std::tuple`, `std::pair`, `std::array` and `std::variant`",
+        )
+    part = numbered(checker, node, found, number, span)
+    if part is None:
+        many = len(alternatives(checker, node, found, span))
+        raise reject(
+            "FC0303",
+            f"`{checker.spell(node.type)}` has no part {number}",
+            number_span,
+            f"its last one is {many - 1}" if many else "what it is made of is not known",
+        )
+    return part
+
+
+def _unasked(found: LibraryClass, number: int, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "FC0620",
+        f"nothing compares the index of the `{found.name}` with {number}",
+        Label(span, "read so whatever it is"),
+        notes=("what another alternative holds is read as if it were of this one",),
+        help="fetch which one it is beside it: `.index()`; the whole value in `fetchc trace` asks",
+    )
 
 
 def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed | None:
-    """The member that ``node.name()`` gives; raises CompileError FC0308 where it is computed."""
+    """What ``node.name()`` gives; raises CompileError FC0308 where it is computed."""
     span = node.span.to(name_span)
     holder = members.follow_pointer(checker, node, span)
     found = library_class(checker, holder.type, span)
@@ -189,8 +224,16 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
             help="fetch what it is computed from, by those names",
         )
     if name in found.methods:
-        return _at(checker, holder, found.methods[name], span)
-    known = ", ".join(f"`.{one}()`" for one in sorted(found.methods))
+        return _known_at(checker, holder, found.methods[name], span)
+    if name in found.distances:
+        return _distance(checker, holder, found.distances[name], span)
+    if name in found.choices:
+        return _chosen(checker, holder, found, found.choices[name])
+    if name in found.lengths:
+        made = checker.resolved(_known_at(checker, holder, found.lengths[name], span).type)
+        if isinstance(made, ArrayType) and made.count is not None:
+            return Constant(made.count, checker.word(), span)
+    known = ", ".join(f"`.{one}()`" for one in found.known)
     raise reject(
         "FC0302",
         f"`{found.name}::{name}()` is code that no fetch-arg can run",
@@ -198,3 +241,17 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
         "not a member",
         notes=(f"what can be had: {known}",) if known else (),
     )
+
+
+def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:
+    # The number of elements between two pointers: no fetch-arg subtracts, a reader does.
+    start, end = (_known_at(checker, holder, path, span) for path in paths)
+    made = checker.resolved(start.type)
+    each = checker.size(made.target) if isinstance(made, PointerType) else None
+    if not each:
+        raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
+    names = [path.rpartition(".")[2].strip("_").removeprefix("M_") for path in paths]
+    first, last = _member(start, holder, names[0]), _member(end, holder, names[1])
+    word = ByteSize(checker.program.word_bytes)
+    difference = DifferenceType("unsigned long", word, last, first, each)
+    return Convert(holder, checker.program.intern(difference), span)

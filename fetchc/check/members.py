@@ -8,6 +8,7 @@ from fetchc.diag.model import Label
 from fetchc.program.types import (
     BoolType,
     CharType,
+    ComplexType,
     DeclaredType,
     EnumType,
     InterfaceType,
@@ -50,6 +51,10 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         raise _no_structure(checker, base, holder, name, name_span)
     path = find(checker, holder.type, name, name_span)
     if path is not None:
+        if _members(checker, holder.type) and path[0] in _reckoned(checker, holder.type):
+            from fetchc.check.variants import tell_of_variant
+
+            tell_of_variant(checker, holder, path[0], span)
         return through(checker, holder, path, span)
     made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.is_library:
@@ -134,7 +139,7 @@ def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Membe
         found = [
             (*path, step)
             for type_id, path in level
-            for step in _members(checker, type_id)
+            for step in (*_members(checker, type_id), *_reckoned(checker, type_id))
             if name in (step.name, step.also)
         ]
         if len(found) > 1:
@@ -196,8 +201,19 @@ def _members(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
             | InterfaceType(members=members)
         ):
             return members
+        case ComplexType() as made:
+            from fetchc.check.halves import halves
+
+            both = halves(checker, made)
+            assert both is not None
+            return both.members
         case _:
             return ()
+
+
+def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
+    made = checker.resolved(type_id)
+    return made.reckoned if isinstance(made, StructType) else ()
 
 
 def _no_structure(

@@ -8,7 +8,16 @@ wrongly in every version. Away from the entry only the debug information knows.
 
 from __future__ import annotations
 
-from fetchc.check.evidence import confirmed, disagreement, evidence, exact, is_clone, same, settled
+from fetchc.check.evidence import (
+    confirmed,
+    disagreement,
+    evidence,
+    exact,
+    goes_on,
+    is_clone,
+    same,
+    settled,
+)
 from fetchc.program.places import (
     Absent,
     AtAddress,
@@ -18,6 +27,7 @@ from fetchc.program.places import (
     InRegister,
     Pieces,
     Place,
+    PointerTo,
 )
 from fetchc.units import ByteOffset
 
@@ -40,6 +50,10 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
     if variable.kind == "global":
         return site.program.place(variable, site.function, site.address), None
     assert site.function is not None
+    if site.by_name and variable.kind == "parameter":
+        from fetchc.check.kernel_arguments import parameter_by_name
+
+        return parameter_by_name(site, site.function, variable, span)
     if site.returns:
         return Absent("FC0401", "a return probe sees the function's result and globals only"), None
     if site.leaving:
@@ -64,9 +78,13 @@ def _body_place(site: Site, variable: Variable) -> Place:
     above = isinstance(slot, FrameRelative) and slot.offset >= 0
     if above and _is_passed_there(site, function, variable, slot):
         return site.program.place(variable, function, site.address)
-    if above and not site.architecture.callee_slots:
+    above = above and not site.architecture.callee_slots
+    if above and site.language.convention_first:
         # Go 1.27 gives unused register parameters the room that a spill would take.
         return Absent("FC0401", "its room on the stack is set aside and never written")
+    if above and (is_clone(function) or not function.external):
+        # The compiler changed what is passed where, not what is the caller's part of the stack.
+        return site.program.place(variable, function, site.address)
     if slot is None and variable.called is not None:
         early = _stored_by_call(site, function, variable, variable.called)
         if early is not None:
@@ -126,6 +144,8 @@ def _is_passed_there(
 ) -> bool:
     if not isinstance(slot, FrameRelative):
         return False
+    if not site.language.promises_convention:
+        return True  # the debug information is all there is
     places = _convention_places(site, function)
     offset = slot.offset + site.architecture.entry_stack_bytes
     passed = InMemory(site.architecture.stack_pointer, ByteOffset(offset))
@@ -147,29 +167,32 @@ def _is_unoptimised_by_gcc(function: Function) -> bool:
 def _local_at_entry(site: Site, variable: Variable) -> Place:
     # Only what cannot be a slot of a frame that is not built yet.
     assert site.function is not None
-    if variable.captured is not None:
-        return _captured(site, site.function, variable.captured)
     place = site.program.place(variable, site.function, site.function.address)
-    if isinstance(place, AtAddress | Constant | Absent):
+    if isinstance(place, AtAddress | Constant):
+        return place
+    if variable.outermost:
+        from fetchc.check.go_captured import captured_place
+
+        captured = captured_place(site, site.function, variable)
+        if captured is not None:
+            return captured
+    if isinstance(place, Absent):
         return place
     return Absent("FC0401", "it is a local variable, and no statement has run at the entry")
-
-
-def _captured(site: Site, function: Function, offset: int) -> Place:
-    # The convention's own register leads to the closure: code, then what it captured.
-    from fetchc.abi import convention_for
-    from fetchc.target.model import GoRules
-
-    rules = convention_for(site.program, function).rules
-    assert isinstance(rules, GoRules)
-    if rules.closure_register is None:
-        return Absent("FC0401", "the convention has no register for what a closure captured")
-    return InMemory(rules.closure_register, ByteOffset(offset))
 
 
 def _parameter_at_entry(
     site: Site, function: Function, variable: Variable, span: Span
 ) -> tuple[Place, Diagnostic | None]:
+    if not site.language.promises_convention:
+        from fetchc.check.unpromised import entry_place
+
+        return entry_place(site, function, variable), None
+    if goes_on(function) and not variable.artificial and "clang" in function.producer:
+        # It has the parameters of the whole coroutine, and is passed its frame.
+        return Absent(
+            "FC0401", "it is in the coroutine's frame, which is what this is passed"
+        ), None
     parameters = site.program.parameters(function)
     places = _convention_places(site, function)
     position = _position(parameters, variable)
@@ -190,7 +213,7 @@ def _parameter_at_entry(
             return by_convention, None
         if exact(found, by_convention):
             return confirmed(found, by_convention), None
-    if isinstance(found, Constant):
+    if isinstance(found, Constant | PointerTo):
         # Only a function that is called from nowhere else is known to get one value.
         return (found if private else by_convention), None
     if unknown:

@@ -1,27 +1,43 @@
 """Casts of .NET: a reference read as one to another class, the value in a box.
 
-What an object is of cannot be compared in a probe: a warning says so where the source would have
-the runtime check it.
+What an object is of cannot be compared in a probe. A reader compares what its header says; where no
+reader does, or a header does not say it all, a warning stands for what the runtime would check.
 """
 
 from __future__ import annotations
 
-from fetchc.check.typed import Follow, Shift
+from fetchc.check.typed import Convert, Described, Follow, Part, Shift
 from fetchc.diag.model import Diagnostic, Label
-from fetchc.program.types import PointerType, SequenceType, StructType
-from fetchc.units import ByteOffset
+from fetchc.program.types import CharType, IntType, PointerType, SequenceType, StructType
+from fetchc.record import Record
+from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.program.protocol import ObjectTypes
     from fetchc.program.types import Type
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["cast_reference"]
+__all__ = ["Description", "cast_reference", "described", "uncompared"]
 
 _DEEPEST = 64  # bases of a class; only a cyclic, hostile one has more
+
+
+class Description(Record):
+    """Where an object says what it is of: the row of its type, the assembly's name, the rank.
+
+    ``element_row`` and ``element_assembly`` are of an array's elements, None where no array is
+    asked for.
+    """
+
+    row: Typed
+    assembly: Typed
+    rank: Typed
+    element_row: Typed | None
+    element_assembly: Typed | None
 
 
 def cast_reference(
@@ -33,8 +49,9 @@ def cast_reference(
     if source.reference or not _is_class(held):
         return None
     if _is_class(target):
-        if not _has_base(checker, source.target, wanted):
-            checker.warnings.append(_uncompared(checker, wanted, span))
+        opaque = isinstance(target, StructType) and not target.members  # an interface
+        if not opaque and not _has_base(checker, source.target, wanted):
+            _assume(checker, base, wanted, span)
         return Shift(base, ByteOffset(0), checker.pointer_to(wanted), span)
     # Only what says nothing of its contents (object, an interface) can be a box.
     size = checker.size(source.target)
@@ -42,7 +59,7 @@ def cast_reference(
     if not boxed or isinstance(target, PointerType) or checker.size(wanted) is None:
         return None
     assert size is not None
-    checker.warnings.append(_uncompared(checker, wanted, span))
+    _assume(checker, base, wanted, span)
     inside = Shift(base, ByteOffset(size), checker.pointer_to(wanted), span)
     return Follow(inside, wanted, span)
 
@@ -65,7 +82,50 @@ def _has_base(checker: Checker, type_id: TypeId, wanted: TypeId) -> bool:
     return checker.spell(wanted) == "object"
 
 
-def _uncompared(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
+def _assume(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> None:
+    """Note that the object of ``base`` has to be of type ``wanted``, for whoever can compare."""
+    types = checker.program.object_types()
+    if types is None or not types.comparable(wanted):
+        checker.warnings.append(uncompared(checker, wanted, span))
+    else:
+        checker.assertions.append(Described(base, wanted, span))
+
+
+def described(checker: Checker, one: Described, types: ObjectTypes) -> Description:
+    """The numbers and the text by which a reader tells of what type an object is."""
+    header, span = types.header, one.span
+    own = _words(checker, one.reference, header.type, span)
+    row, rank = (_number(checker, own, *at[:2], span) for at in (header.row, header.rank))
+    inner: Typed | None = None
+    name: Typed | None = None
+    if types.rank(one.wanted) is not None:
+        element = _words(checker, own, header.element, span)
+        inner = _number(checker, element, *header.row[:2], span)
+        name = _text(checker, _words(checker, element, header.assembly, span))
+    assembly = _text(checker, _words(checker, own, header.assembly, span))
+    return Description(row, assembly, rank, inner, name)
+
+
+def _words(checker: Checker, node: Typed, way: tuple[int, ...], span: Span) -> Typed:
+    for offset in way:
+        word = checker.word()
+        node = Part(Follow(node, word, span), ByteOffset(offset), None, word, span)
+        node = Convert(node, checker.pointer_to(word), span)
+    return node
+
+
+def _number(checker: Checker, node: Typed, offset: int, size: int, span: Span) -> Typed:
+    kind = checker.program.intern(IntType("number", ByteSize(size), False))
+    return Part(Follow(node, kind, span), ByteOffset(offset), None, kind, span)
+
+
+def _text(checker: Checker, node: Typed) -> Typed:
+    character = checker.program.intern(CharType("char", ByteSize(1), True))
+    return Convert(node, checker.pointer_to(character), node.span)
+
+
+def uncompared(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
+    """The warning that an object is read as one of ``wanted`` whatever it is."""
     return Diagnostic(
         "FC0620",
         f"nothing compares the object's type with `{checker.spell(wanted)}`",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from fetchc.check.evidence import place_words
 from fetchc.check.places import variable_place
-from fetchc.check.typed import Follow, Held
+from fetchc.check.typed import Address, Follow, Held, Part, Special
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic, Label
-from fetchc.program.places import Absent, AtAddress, InRegister
+from fetchc.program.places import Absent, AtAddress, AtSymbol, InRegister, Named, PointerTo
 from fetchc.program.types import PointerType
 
 TYPE_CHECKING = False
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function, Variable
+    from fetchc.program.model import Extent, Function, Variable
     from fetchc.program.places import Place
     from fetchc.source import Span
 
 __all__ = ["find_global", "find_local", "held", "receiver", "unknown", "visible"]
+
+_TRIED = 4  # ranges of a variable, for a place to probe
 
 
 def visible(site: Site, function: Function) -> tuple[Variable, ...]:
@@ -60,6 +63,8 @@ def find_global(checker: Checker, name: str, line: int | None, span: Span) -> Va
     have one, and none of them is the function's.
     """
     site = checker.site
+    if not site.program.has_debug_info:
+        return None
     candidates: tuple[str, ...] = (name,)
     if site.function is not None and site.function.die is not None:
         candidates = site.language.global_names(name, site.function)
@@ -103,12 +108,12 @@ def _captured(visible: tuple[Variable, ...], name: str) -> Variable | None:
 
 
 def receiver(checker: Checker) -> Variable | None:
-    """The implicit object of a method (``this``), None elsewhere."""
+    """The implicit object of a method (``this``) or of a lambda (``__closure``), None elsewhere."""
     site = checker.site
     if site.function is None or site.function.die is None:
         return None
     parameters = site.program.parameters(site.function)
-    return next((p for p in parameters if p.artificial and p.name == "this"), None)
+    return next((p for p in parameters if p.artificial and p.name in ("this", "__closure")), None)
 
 
 def held(checker: Checker, variable: Variable, span: Span) -> Typed:
@@ -118,14 +123,51 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
         checker.warnings.append(warning)
     if isinstance(place, Absent):
         raise _absent(checker, variable, place, span)
+    if isinstance(place, Named) and place.text:
+        return Special("text", place.name, variable.type, span)
+    if isinstance(place, PointerTo):
+        return _pointer(checker, variable, place, span)
+    if isinstance(place, AtSymbol) and not place.known:
+        checker.warnings.append(_perhaps_no_symbol(place.symbol, span))
     if isinstance(place, AtAddress) and variable.kind == "global":
         _warn_of_copies(checker, variable, place, span)
     base: Typed = Held(place, variable.name, variable.type, span)
     if variable.name.startswith("&"):
         made = checker.resolved(variable.type)
         if isinstance(made, PointerType):
+            if variable.outermost and _is_in_object(checker.site, variable):
+                return Held(place, variable.name, made.target, span)
             base = Follow(base, made.target, span)
     return base
+
+
+def _is_in_object(site: Site, variable: Variable) -> bool:
+    from fetchc.check.go_captured import is_in_object
+
+    return is_in_object(site, variable)
+
+
+def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span) -> Typed:
+    # The address of an object: what it leads to is the object, with or without an address.
+    made = checker.resolved(variable.type)
+    if not isinstance(made, PointerType):
+        words = place_words(checker.site, place)
+        absent = Absent("FC0406", f"it is computed, {words}, and kept in no memory")
+        raise _absent(checker, variable, absent, span)
+    target: Typed = Held(place.target, variable.name, made.target, span)
+    if place.offset:
+        target = Part(target, place.offset, None, made.target, span)
+    return Address(target, variable.type, span)
+
+
+def _perhaps_no_symbol(symbol: str, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "FC0606",
+        f"whether the kernel finds its `{symbol}` by name only that kernel can tell",
+        Label(span, "a variable of the kernel"),
+        notes=("without CONFIG_KALLSYMS_ALL it lists no variables, and reads nothing there",),
+        help=f"look there: `grep ' {symbol}$' /proc/kallsyms`",
+    )
 
 
 def _warn_of_copies(checker: Checker, variable: Variable, place: AtAddress, span: Span) -> None:
@@ -158,7 +200,7 @@ def unknown(checker: Checker, name: str, span: Span) -> CompileError:
             "no debug information",
             help="use `$arg1`, `$arg2`, …: `fetchc variables` lists them",
         )
-    if site.function is None:
+    if site.function is None and site.program.has_debug_info:
         return reject(
             "FC0201",
             f"`{name}` means nothing at a bare address",
@@ -166,17 +208,22 @@ def unknown(checker: Checker, name: str, span: Span) -> CompileError:
             "no function is known here",
             help="name the function with --function, or use registers: `%di`, `$arg1`",
         )
-    if site.function.die is None:
+    if site.function is None or site.function.die is None:
+        where = f"{site.address:#x}" if site.function is None else f"`{site.function.name}`"
+        notes, help = site.program.debug_info_advice()
         return reject(
             "FC0903",
-            f"`{site.function.name}` has no debug information, no name is known there",
+            f"{where} has no debug information, no name is known there",
             span,
             "unknown name",
-            help="install the debug file of the binary, or use `$arg1`, `%di` with a cast",
+            notes=notes,
+            help=f"{help}; or use `$arg1`, `%di` with a cast",
         )
     known = [v.name.lstrip("&") for v in visible(site, site.function)]
     close = nearest(name, known)
     listed = ", ".join(dict.fromkeys(known))
+    if name == "current" and site.program.in_kernel:
+        close = ("$current",)  # the name that kernel code has for it
     return reject(
         "FC0201",
         f"no variable `{name}` is visible at `{site.function.name}`",
@@ -200,20 +247,21 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
         hint = None if behind is None else f"probe the statement behind: `--at {behind:#x}`"
     elif elsewhere and site.function is not None and variable.kind != "global":
         start = site.function.address
-        where = []
+        where, later = [], []
         for extent in site.program.extents(variable, site.function):
             if not isinstance(extent.place, Absent):
                 low, high = extent.start - start, extent.end - start
                 where.append((low, f"+{low:#x}..+{high:#x} ({_words(checker, extent.place)})"))
+                if low > 0:
+                    later.append(extent)
         if where:
             listed = ", ".join(text for _, text in where[:6])
             more = f" and {len(where) - 6} more" if len(where) > 6 else ""
             notes = (f"it is available at {listed}{more}",)
-            first = next((low for low, _ in where if low > 0), None)
             if where[0][0] == 0 and not site.entry:
                 option = "--return" if site.returns or site.leaving else "--at"
                 hint = f"probe the function's entry: leave out `{option}`"
-            elif first is not None:
+            elif (first := _first_start(site, site.function, later)) is not None:
                 hint = f"probe there: `--at +{first:#x}`"
         elif place.code == "FC0401" and not site.program.in_kernel:
             notes = ("the compiler gives it no place anywhere in the function: optimised out",)
@@ -226,6 +274,13 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
         notes=notes,
         help=hint,
     )
+
+
+def _first_start(site: Site, function: Function, extents: list[Extent]) -> int | None:
+    from fetchc.check.starts import start_within
+
+    starts = (start_within(site, function, extent) for extent in extents[:_TRIED])
+    return next((start for start in starts if start is not None), None)
 
 
 def _words(checker: Checker, place: Place) -> str:

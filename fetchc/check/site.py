@@ -17,7 +17,7 @@ from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Asserted
+    from fetchc.check.typed import Asserted, Described
     from fetchc.diag.model import Diagnostic
     from fetchc.lang.base import Language
     from fetchc.program.model import Function, Instance, StaticProbe
@@ -40,7 +40,9 @@ class Site(Record):
     ``leaving`` for a return instruction: the results are there, the frame is gone.
     ``function`` is None for a bare address. ``instance`` is the copy of another function's body
     that begins there; ``label`` what the event is called after, where not after the function.
-    ``static`` is the probe that the program's author put there.
+    ``static`` is the probe that the program's author put there. ``means`` is how a kernel is
+    probed where not by a kprobe: fprobe, tprobe (a tracepoint), eprobe (another event). ``active``
+    is for how many calls at a time a return probe of the kernel has room, None for its own choice.
     """
 
     program: Program
@@ -54,6 +56,8 @@ class Site(Record):
     instance: Instance | None = None
     label: str = ""
     static: StaticProbe | None = None
+    means: str = ""
+    active: int | None = None
 
     @property
     def named_after(self) -> str:
@@ -68,8 +72,13 @@ class Site(Record):
         if not self.program.in_kernel:
             return "uretprobe" if self.returns else "uprobe"
         if self.returns:
-            return "kretprobe"
-        return "kprobe" if self.entry else "kprobe_inside"
+            return "fexit" if self.means else "kretprobe"
+        return self.means or ("kprobe" if self.entry else "kprobe_inside")
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the kernel gives parameters by names of its own, not by registers."""
+        return self.program.in_kernel and (self.returns or self.means != "")
 
 
 class Checker:
@@ -83,7 +92,7 @@ class Checker:
         self.site = site
         self.program = site.program
         self.warnings: list[Diagnostic] = []
-        self.assertions: list[Asserted] = []
+        self.assertions: list[Asserted | Described] = []
 
     def spell(self, type_id: TypeId) -> str:
         """The type as the site's language writes it."""

@@ -61,7 +61,13 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
     if name == "stack":
         return Special("stack", "", checker.word(), span)
     if name == "comm":
+        if checker.site.probe_kind == "eprobe":  # `$comm` is a field's there, if it has one
+            return Special("text", "$COMM", _text(checker), span)
         return Special("comm", "", _text(checker), span)
+    if name == "current":
+        from fetchc.check.kernel_arguments import current_task
+
+        return current_task(checker, span)
     stem, number = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
     if name == "retval" or (stem == "ret" and number):
         if checker.site.leaving:
@@ -84,12 +90,13 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
             span,
             "not yet compiled",
         )
+    task = "`$current`, " if checker.program.in_kernel else ""
     raise reject(
         "FC0201",
         f"there is no `${name}`",
         span,
         "unknown name",
-        help="there are `$arg1`, `$arg2`, …, `$retval`, `$stack`, `$stack0`, … and `$comm`",
+        help=f"there are `$arg1`, `$arg2`, …, {task}`$retval`, `$stack`, `$stack0`, … and `$comm`",
     )
 
 
@@ -108,6 +115,10 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
 
     if number == 0:
         raise reject("FC0201", "arguments are counted from `$arg1`", span, "no such argument")
+    if site.by_name:
+        from fetchc.check.kernel_arguments import argument_by_number
+
+        return argument_by_number(checker, number, span)
     if site.function is None or not site.entry:
         raise reject(
             "FC0401",

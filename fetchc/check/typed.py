@@ -20,6 +20,7 @@ __all__ = [
     "Asserted",
     "Constant",
     "Convert",
+    "Described",
     "Follow",
     "Held",
     "Part",
@@ -40,7 +41,7 @@ class Held(Record):
 
 class Special(Record):
     """A base that the kernel names itself: ``%ax`` (kind register), ``$stack``, ``$stackN``
-    (kind entry), ``$comm``, ``$retval`` (kind result).
+    (kind entry), ``$comm``, ``$retval`` (kind result), an event's text field (kind text).
     """
 
     kind: str
@@ -112,6 +113,14 @@ class Asserted(Record):
     start: Typed
     wanted: RuntimeType
     empty: bool
+    span: Span
+
+
+class Described(Record):
+    """What a cast of .NET takes for granted: the object of ``reference`` is of type ``wanted``."""
+
+    reference: Typed
+    wanted: TypeId
     span: Span
 
 

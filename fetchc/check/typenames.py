@@ -129,12 +129,14 @@ def _usual(name: str) -> str:
 
 def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError:
     if not checker.program.has_debug_info:
+        tried, help = checker.program.debug_info_advice()
         return reject(
             "FC0903",
             f"the file has no debug information, no type `{name}` is known",
             wanted.span,
             "unknown type",
-            help="install the debug file of the binary, or use the language's own numbers",
+            notes=tried,
+            help=f"{help}; or use numbers: `(int)$arg1`, `$arg1:u64`",
         )
     function = checker.site.function
     notes: tuple[str, ...] = ()

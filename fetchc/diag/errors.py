@@ -35,6 +35,7 @@ class DebugInfoError(Error):
         section: str | None = None,
         offset: int | None = None,
         help: str | None = None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         place = path
         if section is not None:
@@ -48,11 +49,12 @@ class DebugInfoError(Error):
         self.section = section
         self.offset = offset
         self.help = help
+        self.notes = notes
 
     @property
     def diagnostic(self) -> Diagnostic:
         """The same as data, for the renderers."""
-        return Diagnostic(self.code, str(self), help=self.help)
+        return Diagnostic(self.code, str(self), notes=self.notes, help=self.help)
 
 
 class TracerError(Error):

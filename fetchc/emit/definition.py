@@ -35,7 +35,10 @@ __all__ = [
     "verify_event",
 ]
 
-_LETTERS = {"uprobe": "p", "uretprobe": "r", "kprobe": "p", "kprobe_inside": "p", "kretprobe": "r"}
+_LETTERS = {
+    "uprobe": "p", "uretprobe": "r", "kprobe": "p", "kprobe_inside": "p", "kretprobe": "r",
+    "fprobe": "f", "fexit": "f", "tprobe": "t", "eprobe": "e",
+}  # fmt: skip
 _OF_PROGRAMS = ("uprobe", "uretprobe")
 _HYPHENATED = re.compile(r"[A-Za-z_-][A-Za-z0-9_-]*\Z")
 # Blanks of the C locale split words, the kernel ends at a NUL, and # starts a comment.
@@ -56,18 +59,23 @@ def definition(
     offset: FileOffset,
     arguments: Sequence[tuple[str, str]],
     reference: FileOffset | None = None,
+    active: int | None = None,
 ) -> str:
     """One line of ``uprobe_events``: ``p:GROUP/EVENT PATH:0xOFFSET NAME=BODY ...``.
 
     Or of ``kprobe_events``, where ``path`` is a function and ``offset`` counts from its start:
-    ``p:GROUP/EVENT FUNCTION+0xOFFSET NAME=BODY ...``. ``kind`` is uprobe, uretprobe, kprobe,
-    kprobe_inside or kretprobe; ``arguments`` are names and bodies. A path that is not UTF-8
-    keeps its bytes as surrogates (:func:`os.fsdecode`). ``reference`` is where in the file the
-    counter is that the kernel raises while the probe is on: ``PATH:0xOFFSET(0xREFERENCE)``.
+    ``p:GROUP/EVENT FUNCTION+0xOFFSET NAME=BODY ...``, or of ``dynamic_events`` with a function,
+    a tracepoint or ``GROUP.EVENT``. ``kind`` is one of ``targets/kernel``; ``arguments`` are names
+    and bodies. A path that is not UTF-8 keeps its bytes as surrogates (:func:`os.fsdecode`).
+    ``reference`` is where in the file the counter is that the kernel raises while the probe is on:
+    ``PATH:0xOFFSET(0xREFERENCE)``; ``active`` is for how many calls a return probe of the kernel
+    has room.
     """
     point = f"{path}:{offset:#x}" if kind in _OF_PROGRAMS else f"{path}+{offset:#x}"
     counter = "" if reference is None else f"({reference:#x})"
-    words = [f"{_LETTERS[kind]}:{group}/{event}", point.removesuffix("+0x0") + counter]
+    leaves = "%return" if kind == "fexit" else ""
+    letter = _LETTERS[kind] + ("" if active is None else str(active))
+    words = [f"{letter}:{group}/{event}", point.removesuffix("+0x0") + leaves + counter]
     words += [f"{name}={text}" for name, text in arguments]
     return " ".join(words)
 
@@ -81,17 +89,20 @@ def verify_event(
     kernel: Kernel,
     kind: str = "uprobe",
     reference: FileOffset | None = None,
+    active: int | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Problems of a whole definition beyond those of its fetches, which are sound; none is ()."""
     named = (event_problem(event, kernel), group_problem(group, kernel))
     problems = [problem for problem in named if problem is not None]
     problems += _path(path, kernel) if kind in _OF_PROGRAMS else []
     problems += [] if reference is None else _reference(kernel)
+    problems += _means(kind, kernel)
+    problems += [] if active is None else _active(active, kind, kernel)
     problems += _arguments([name for name, _ in arguments], kernel)
     problems += size_problem([fetch for _, fetch in arguments], kernel, kind)
     if not problems:
         bodies = [(name, body(fetch)) for name, fetch in arguments]
-        line = definition(kind, group, event, path, offset, bodies, reference)
+        line = definition(kind, group, event, path, offset, bodies, reference, active)
         problems += line_problem(len(os.fsencode(line)), kernel)
     return tuple(problems)
 
@@ -142,6 +153,35 @@ def _reference(kernel: Kernel) -> list[Diagnostic]:
     note = f"Linux {kernel.first('semaphore')} was the first to raise such counters"
     what = f"Linux {kernel.name} does not tell the program that somebody looks at its probe"
     return [Diagnostic("FC0506", what, notes=(note, "without it the program passes it by"))]
+
+
+_FEATURES = {
+    "fprobe": "function_probe", "fexit": "function_probe", "tprobe": "function_probe",
+    "eprobe": "event_probe",
+}  # fmt: skip
+
+
+def _means(kind: str, kernel: Kernel) -> list[Diagnostic]:
+    feature = _FEATURES.get(kind)
+    if feature is None or kernel.has(feature):
+        return []
+    note = f"Linux {kernel.first(feature)} was the first"
+    what = f"Linux {kernel.name} has no such probe ({kind})"
+    return [Diagnostic("FC0506", what, notes=(note,), help="probe a function: `kprobe:NAME`")]
+
+
+def _active(active: int, kind: str, kernel: Kernel) -> list[Diagnostic]:
+    most = kernel.returns_at_once
+    feature = "maxactive" if kind == "kretprobe" else "function_probe_maxactive"
+    if not kernel.has(feature):
+        last, first = kernel.last(feature), kernel.first(feature)
+        note = f"Linux {first} was the first" if last is None else f"Linux {last} was the last"
+        what = f"Linux {kernel.name} takes no number of calls here"
+        return [Diagnostic("FC0506", what, notes=(note,), help="leave `--maxactive` out")]
+    if not 1 <= active <= most:
+        what = f"a return probe has room for 1 to {most} calls at a time, not for {active}"
+        return [Diagnostic("FC0511", what)]
+    return []
 
 
 def _arguments(names: Sequence[str], kernel: Kernel) -> list[Diagnostic]:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from fetchc.diag.model import Diagnostic
     from fetchc.target.kernel import Kernel
 
-__all__ = ["FORMATS", "Event", "Item", "Written", "settled", "written"]
+__all__ = ["FORMATS", "Event", "Item", "KernelPoint", "Written", "settled", "written"]
+
+RAISING = ("bpftrace",)
+"""Formats whose tools raise the counter of a static probe."""
 
 FORMATS = {
     "perf": "fetchc.emit.perf",
@@ -46,14 +49,33 @@ class Item(Record):
     length: str | None
 
 
+class KernelPoint(Record):
+    """What a probe of the kernel's own code is of, besides its kind.
+
+    ``name`` is a function, a tracepoint or ``GROUP:EVENT``; ``module`` what it is in, empty for the
+    kernel itself; ``inside`` the bytes from the function's start. ``arguments`` are pairs: what the
+    kernel calls a parameter or field (``$arg3``, ``$filename``) and its own name. ``arrays`` are
+    fields whose characters are in the record itself. ``active``: a number of calls was asked for.
+    """
+
+    name: str
+    module: str
+    inside: int
+    arguments: tuple[tuple[str, str], ...]
+    arrays: tuple[str, ...] = ()
+    active: bool = False
+
+
 class Event(Record):
-    """What one probe fetches: ``kind`` is uprobe or uretprobe.
+    """What one probe fetches: ``kind`` is one of ``targets/kernel`` (uprobe, kretprobe, ...).
 
     ``address`` is the probed instruction's as the file states it, ``offset`` where it is in the
     file. ``start``: it is the first of a function that has a symbol. ``ambiguous``: ``offset``,
     taken for an address, is one of the file too. ``machine`` is a key of targets/arch.
     ``elf``: the file is of that format, whose addresses tools can tell from offsets.
     ``counted``: the program passes the probe by unless a counter of its memory is raised.
+    ``static`` is ``provider:name`` of such a probe that is at this address alone.
+    ``point``: the probe is in the kernel, and what is said of a file does not count.
     """
 
     kind: str
@@ -70,6 +92,8 @@ class Event(Record):
     items: tuple[Item, ...]
     counted: bool = False
     elf: bool = True
+    static: str = ""
+    point: KernelPoint | None = None
 
 
 class Written(Record):
@@ -81,11 +105,14 @@ class Written(Record):
 
 def written(format: str, events: Sequence[Event]) -> Written:
     """``events`` in the format of that name; raises CompileError for what it cannot carry."""
-    if any(event.counted for event in events):
+    if any(event.counted and not (event.static and format in RAISING) for event in events):
         raise reject(
             "FC0514",
             f"the format `{format}` cannot carry a static probe with a semaphore",
-            notes=("the program passes the probe by unless who traces it raises a counter",),
+            notes=(
+                "the program passes the probe by unless who traces it raises a counter",
+                f"{' and '.join(RAISING)} can where the probe is in one place",
+            ),
             help="use `--format probe`, `fetchc trace` or `fetchc add`",
         )
     result: Written = _module(format).write(events)

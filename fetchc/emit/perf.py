@@ -4,6 +4,8 @@ perf hands what it does not know as a variable to the kernel as it is, so argume
 An absolute address goes into the definition unchanged, as the offset in the file that it has to be
 (tools/perf/util/probe-event.c, ``synthesize_uprobe_trace_def``; perf 6.1).
 
+A function of the kernel it finds by its symbols, and makes a kprobe there; it makes no other kind.
+
 What perf's own readers (``perf script``, ``perf trace``; libtraceevent 1.7) make of the record
 decides how a value is fetched. Elements of arrays that are wider than a byte are read at the
 wrong places and lists of texts not at all: each element is an argument of its own. ``char`` takes
@@ -40,8 +42,9 @@ _CHUNK = 64  # elements of one array: MAX_ARRAY_LEN, kernel/trace/trace_probe.h
 def write(events: Sequence[Event]) -> Written:
     """``perf probe -x FILE 'GROUP:EVENT=0xOFFSET NAME=FETCH-ARG ...'``, a line an event.
 
-    perf adds ``__return`` to the names of return probes. Raises CompileError where the kernel
-    would not take the definition, or perf's readers would show something else.
+    Of the kernel: ``perf probe 'GROUP:EVENT=FUNCTION ...'``, of a module with ``-m MODULE``. perf
+    adds ``__return`` to the names of return probes. Raises CompileError where the kernel would not
+    take the definition, or perf's readers would show something else.
     """
     lines = []
     warnings: list[Diagnostic] = []
@@ -49,7 +52,7 @@ def write(events: Sequence[Event]) -> Written:
     for event in events:
         items = _items(event)
         fetches = [(each.name, each.fetch) for each in items]
-        returns = event.kind == "uretprobe"
+        returns = event.kind in ("uretprobe", "kretprobe")
         own = event_name(event.event, taken)
         taken.add(own)
         name = f"{own}__return" if returns else own
@@ -58,11 +61,38 @@ def write(events: Sequence[Event]) -> Written:
         )
         if problems:
             raise CompileError(problems)
-        point = f"{event.group}:{own}={event.offset:#x}{'%return' if returns else ''}"
+        option, place = _place(event)
+        point = f"{event.group}:{own}={place}{'%return' if returns else ''}"
         words = [point, *[f"{each.name}={body(each.fetch)}" for each in items]]
-        lines.append(f"perf probe -x {shlex.quote(event.path)} {shlex.quote(' '.join(words))}")
+        lines.append(f"perf probe {option}{shlex.quote(' '.join(words))}")
         warnings += _unsigned(items)
     return Written("\n".join(lines), tuple(dict.fromkeys(warnings)))
+
+
+_NOT_MADE = {
+    "fprobe": "leave `fprobe:` out, or use `--format probe`",
+    "fexit": "leave `fprobe:` out, or use `--format probe`",
+    "tprobe": "use `--format probe`",
+    "eprobe": "`perf record -e {name}` records all fields of the event",
+}
+
+
+def _place(event: Event) -> tuple[str, str]:
+    """The option that says where, and the place there."""
+    point = event.point
+    if point is None:
+        return f"-x {shlex.quote(event.path)} ", f"{event.offset:#x}"
+    if event.kind in _NOT_MADE:
+        what = "`perf probe` makes kprobes in the kernel, and no other kind"
+        raise reject("FC0514", what, help=_NOT_MADE[event.kind].format(name=point.name))
+    if point.active:
+        raise reject(
+            "FC0514",
+            "perf gives its return probes room for as many calls as the kernel likes",
+            help="leave `--maxactive` out, or use `--format probe`",
+        )
+    inside = f"+{point.inside}" if point.inside else ""
+    return f"-m {point.module} " if point.module else "", point.name + inside
 
 
 def _items(event: Event) -> list[Item]:

@@ -32,6 +32,7 @@ __all__ = [
     "Text",
     "Value",
     "Word",
+    "is_address",
 ]
 
 
@@ -69,8 +70,7 @@ class KernelValue(Record):
     """What only a probe of the kernel's own code reads: ``$arg2``, ``@jiffies``, ``file->f_pos``.
 
     ``rule`` names it among the bases of ``targets/kernel``, ``text`` is how it is written,
-    ``loads`` the loads that it makes by itself. Definitions that people write have it; no
-    program is compiled to it.
+    ``loads`` the loads that it makes by itself. A ``symbol`` that makes none is its address.
     """
 
     rule: str
@@ -113,6 +113,13 @@ Value = (
     | Image
     | Deref
 )
+
+
+def is_address(value: Value) -> bool:
+    """Whether ``value`` is an address, of which the kernel can only give what it holds."""
+    if isinstance(value, KernelValue):
+        return value.rule == "symbol" and not value.loads
+    return isinstance(value, Absolute | Image)
 
 
 class Word(Record):

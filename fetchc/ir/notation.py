@@ -26,6 +26,7 @@ from fetchc.ir.nodes import (
     Symbol,
     Text,
     Word,
+    is_address,
 )
 from fetchc.record import assert_never
 
@@ -54,7 +55,7 @@ def body(fetch: Fetch) -> str:
 def _value(value: Value) -> str:
     # A chain can be as deep as its text is long: a loop, for no stack to overflow.
     opening: list[str] = []
-    while isinstance(value, Deref) and not isinstance(value.base, Absolute | Image):
+    while isinstance(value, Deref) and not is_address(value.base):
         sign, size = ("-", -value.offset) if value.offset < 0 else ("+", value.offset)
         opening.append(f"{sign}{'u' if value.user else ''}{number(size)}(")
         value = value.base
@@ -75,12 +76,16 @@ def _innermost(value: Value) -> str:
             return "$comm"
         case Immediate(constant):
             return "\\" + number(constant)
+        case KernelValue() if is_address(value):
+            raise reject("FC0405", "the kernel cannot fetch an address, only what it holds")
         case KernelValue(_, text):
             return text
         case Deref(Absolute(address), offset):
             return f"@{address + offset:#x}"
         case Deref(Image(start), offset):
             return f"@+{start + offset:#x}"  # a negative one reads @+-0x8
+        case Deref(KernelValue("symbol", text, 0), offset):
+            return f"{text}{offset:+d}" if offset else text
         case Absolute() | Image():
             raise reject("FC0405", "the kernel cannot fetch an address, only what it holds")
         case Deref():  # taken apart by the caller

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from fetchc.ir.nodes import Absolute, Array, Bits, Deref, Fetch, Image, Word
+from fetchc.ir.nodes import (
+    Absolute,
+    Array,
+    Bits,
+    Deref,
+    Fetch,
+    Image,
+    KernelValue,
+    Word,
+    is_address,
+)
 from fetchc.ir.notation import body, number
 
 TYPE_CHECKING = False
@@ -43,6 +53,8 @@ def _start(value: Value) -> str:
             return f"address {address:#x}"
         case Image(offset):
             return f"image {offset:+#x}"
+        case KernelValue(text=text) if is_address(value):
+            return f"symbol {text.removeprefix('@')}"
         case _:
             return body(Fetch(value, Word()))
 

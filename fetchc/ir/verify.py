@@ -10,6 +10,7 @@ rule with its reason.
 from __future__ import annotations
 
 from fetchc.diag.model import Diagnostic
+from fetchc.ir.legality import base_name, illegal, of_program
 from fetchc.ir.nodes import (
     Absolute,
     Array,
@@ -29,39 +30,23 @@ from fetchc.ir.nodes import (
     Symbol,
     Text,
     Word,
+    is_address,
 )
 from fetchc.ir.notation import body
 from fetchc.record import assert_never
-from fetchc.target.kernel import dotted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from fetchc.ir.legality import Finding
     from fetchc.ir.nodes import Store, Value
-    from fetchc.target.kernel import Kernel, Rule
+    from fetchc.target.kernel import Kernel
 
-    # What is wrong, and the part of the fetch that it is about: None is all of it.
-    Finding = tuple[Diagnostic, Value | Store | None]
-
-__all__ = ["PROBES", "findings", "fixed_bytes", "instructions", "verify"]
+__all__ = ["findings", "fixed_bytes", "instructions", "verify"]
 
 _WIDTHS = (8, 16, 32, 64)
 _WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
-# What a probe of each kind is called.
-PROBES = {
-    "uprobe": "an entry probe of a program",
-    "uretprobe": "a return probe of a program",
-    "kprobe": "an entry probe of the kernel",
-    "kprobe_inside": "a probe inside a function of the kernel",
-    "kretprobe": "a return probe of the kernel",
-    "fprobe": "a function entry probe",
-    "fexit": "a function exit probe",
-    "tprobe": "a tracepoint probe",
-    "eprobe": "an event probe",
-}
-_OF_PROGRAMS = ("uprobe", "uretprobe")
-_AT_RETURN = ("kretprobe", "fexit")  # of the kernel: arguments are kept since the entry
 
 
 def verify(
@@ -99,9 +84,9 @@ def findings(
         return problems  # no text, and no sense in counting
     problems = _register(chain[-1], registers)
     problems += _numbers(chain, kernel)
-    problems += [] if kind in _OF_PROGRAMS else _kernel_numbers(chain[-1], kernel)
+    problems += [] if of_program(kind) else _kernel_numbers(chain[-1], kernel)
     problems += _store(fetch.store, kernel)
-    problems += _legal(fetch, chain, kernel, kind, tolerant)
+    problems += illegal(fetch, chain, kernel, kind, tolerant)
     whole = _depth(fetch, chain, kernel) or _length(fetch, kernel, written)
     return problems + [(problem, None) for problem in whole]
 
@@ -111,6 +96,8 @@ def instructions(fetch: Fetch, kernel: Kernel) -> int:
     costs = kernel.costs
     chain = _chain(fetch.value)
     own = chain[-1].loads if isinstance(chain[-1], KernelValue) else 0
+    if isinstance(chain[-1], KernelValue) and is_address(chain[-1]):
+        own = 1  # the kernel keeps the symbol beside the address that it loads from
     count = costs.base + costs.dereference * (len(chain) - 1 + own)
     if not isinstance(fetch.value, Deref) and not own:
         count += costs.raw_store  # the last load of a chain becomes the store itself
@@ -156,7 +143,7 @@ def _chain(value: Value) -> list[Value]:
 def _shape(chain: list[Value]) -> list[Finding]:
     # What has no text at all, or one that means something else.
     base = chain[-1]
-    if isinstance(base, Absolute | Image):
+    if is_address(base):
         if len(chain) == 1:
             return [(_address_itself(), base)]
         load = chain[-2]
@@ -268,128 +255,8 @@ def _array_count(count: int, limit: int) -> Diagnostic:
     )
 
 
-def _legal(
-    fetch: Fetch, chain: list[Value], kernel: Kernel, kind: str, tolerant: bool
-) -> list[Finding]:
-    problems: list[Finding] = []
-    bases: dict[str, Value] = {}  # in order, each once
-    for value in chain:
-        bases.setdefault(_base_name(value), value)
-    rules: list[tuple[Rule, Value | Store]] = [
-        (kernel.base(name), value) for name, value in bases.items()
-    ]
-    stores = [kernel.store(name) for name in _store_names(fetch.store)]
-    for rule, part in rules + [(rule, fetch.store) for rule in stores]:
-        if kind not in rule.kinds and not (tolerant and _tolerated(rule, kind, kernel)):
-            problems.append((_wrong_probe(rule, kind), part))
-        elif kernel.version < rule.begins(kind):
-            problems.append((_too_new(rule, kernel, kind), part))
-    outermost = rules[0][0]
-    own = chain[0].loads if isinstance(chain[0], KernelValue) else 0
-    if own or outermost.name in ("absolute", "image"):
-        outermost = kernel.base("dereference")
-    for rule in stores:
-        if kind in _AT_RETURN and outermost.name in rule.not_at_return:
-            problems.append((_wrong_base(rule, outermost), fetch.store))
-            break
-        typed = kind not in _OF_PROGRAMS and _by_type(rule, outermost, kernel)
-        if outermost.name in rule.on or typed:
-            continue
-        problems.append((_wrong_base(rule, outermost), fetch.store))
-        break  # an array and its elements would say the same
-    return problems
-
-
-def _by_type(rule: Rule, base: Rule, kernel: Kernel) -> bool:
-    # The kernel's own types say whether the store fits the value.
-    since = rule.by_type
-    return base.name in rule.typed and since is not None and kernel.version >= since
-
-
-def _tolerated(rule: Rule, kind: str, kernel: Kernel) -> bool:
-    return kind in rule.tolerated and (rule.until is None or kernel.version < rule.until)
-
-
-def _base_name(value: Value) -> str:
-    match value:
-        case Register():
-            return "register"
-        case StackPointer():
-            return "stack_pointer"
-        case StackEntry():
-            return "stack_entry"
-        case ReturnValue():
-            return "return_value"
-        case Comm():
-            return "comm"
-        case Immediate():
-            return "immediate"
-        case KernelValue(rule):
-            return rule
-        case Absolute() | Deref(Absolute()):
-            return "absolute"
-        case Image() | Deref(Image()):
-            return "image"
-        case Deref(user=user):
-            return "user_dereference" if user else "dereference"
-        case _:
-            assert_never(value)
-
-
-def _store_names(store: Store) -> tuple[str, ...]:
-    match store:
-        case Word():
-            return ("word",)
-        case Scalar(kind, _):
-            return ("hexadecimal" if kind == "x" else "decimal",)
-        case Char():
-            return ("char",)
-        case Bits():
-            return ("bit_field",)
-        case Text(user):
-            return ("user_text" if user else "text",)
-        case Symbol(text):
-            return ("symbol_text" if text else "symbol",)
-        case Array(Text() as element, _):
-            return ("text_array", *_store_names(element))
-        case Array(element, _):
-            return ("array", *_store_names(element))
-        case _:
-            assert_never(store)
-
-
-def _wrong_probe(rule: Rule, kind: str) -> Diagnostic:
-    program = kind in _OF_PROGRAMS
-    others = [PROBES[other] for other in rule.kinds if (other in _OF_PROGRAMS) == program]
-    if others:
-        plain = [each.replace(" of a program", "").replace(" of the kernel", "") for each in others]
-        note = f"it belongs to {' or '.join(plain)}"
-    else:
-        note = "it names kernel addresses" if program else "it belongs to probes of programs"
-    what = f"`{rule.written}` does not work in {PROBES[kind]}"
-    return Diagnostic("FC0507", what, notes=(note,))
-
-
-def _too_new(rule: Rule, kernel: Kernel, kind: str) -> Diagnostic:
-    where = "a uprobe" if kind in _OF_PROGRAMS else PROBES[kind]
-    return Diagnostic(
-        "FC0506",
-        f"Linux {kernel.name} does not know `{rule.written}` in {where}",
-        notes=(f"Linux {dotted(rule.begins(kind))} was the first",),
-    )
-
-
-def _wrong_base(rule: Rule, base: Rule) -> Diagnostic:
-    memory = "dereference" in rule.on and "register" not in rule.on
-    return Diagnostic(
-        "FC0507",
-        f"`{base.written}` cannot be fetched as `{rule.written}`",
-        notes=("the kernel takes it from memory only",) if memory else (),
-    )
-
-
 def _depth(fetch: Fetch, chain: list[Value], kernel: Kernel) -> list[Diagnostic]:
-    written = sum(1 for value in chain if _base_name(value).endswith("dereference"))
+    written = sum(1 for value in chain if base_name(value).endswith("dereference"))
     if kernel.nesting is not None and written > kernel.nesting:
         return [_too_deep(f"{kernel.nesting} levels", written - kernel.nesting, kernel)]
     if kernel.instructions is not None:
@@ -415,7 +282,7 @@ def _length(fetch: Fetch, kernel: Kernel, written: int | None) -> list[Diagnosti
     notes = [f"Linux {kernel.name} takes {kernel.body_bytes} bytes"]
     fits = ""
     for part in reversed(_chain(fetch.value)):
-        if not isinstance(part, Absolute | Image):
+        if not is_address(part):
             longer = body(Fetch(part, Word()))
             if len(longer) > kernel.body_bytes:
                 break

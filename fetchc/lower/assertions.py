@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fetchc.check.references import uncompared
+from fetchc.check.typed import Asserted, Described
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
 from fetchc.lower.model import Lowered
@@ -11,24 +13,26 @@ from fetchc.lower.store import plain
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.check.typed import Asserted, Typed
+    from fetchc.check.typed import Typed
 
 __all__ = ["companions", "unchecked"]
 
 
 def companions(checker: Checker) -> tuple[Lowered, ...]:
-    """For each assertion the word with the dynamic type, and once the address types count from.
+    """For each assertion of Go the word with the dynamic type, and once the address types count
+    from.
 
     The reader takes the second from the first, and has a value of the type where that is the
     number that the decoding names.
     """
     found = []
-    for number, one in enumerate(checker.assertions):
+    every = [one for one in checker.assertions if isinstance(one, Asserted)]
+    for number, one in enumerate(every):
         word = _word(checker, one.word)
         decode = Decode("type", 64, enumerators=((one.wanted.name, one.wanted.offset),))
         suffix = f"type{number or ''}"
         found.append(Lowered(suffix, word.fetch, decode, one.word.type, companion=True))
-    for one in checker.assertions[:1]:
+    for one in every[:1]:
         start = _word(checker, one.start)
         found.append(Lowered("types", start.fetch, start.decode, one.start.type, companion=True))
     return tuple(found)
@@ -40,8 +44,16 @@ def _word(checker: Checker, node: Typed) -> Lowered:
     return scalar(checker, node, made)
 
 
-def unchecked(one: Asserted) -> Diagnostic:
-    """The warning that a bare fetch-arg reads a value of any type as the one asserted."""
+def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:
+    """Warnings of what no fetch-arg compares: of Go only where there are no companions."""
+    return [
+        uncompared(checker, one.wanted, one.span) if isinstance(one, Described) else _unchecked(one)
+        for one in checker.assertions
+        if isinstance(one, Described) or not whole
+    ]
+
+
+def _unchecked(one: Asserted) -> Diagnostic:
     return Diagnostic(
         "FC0614",
         f"nothing compares the dynamic type with `{one.wanted.name}`",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check import indices
+from fetchc.check.members import member
 from fetchc.check.typed import Special
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
@@ -16,6 +17,8 @@ from fetchc.lower.wholes import array_text, pointed_text, string
 from fetchc.program.types import (
     ArrayType,
     CharType,
+    ComplexType,
+    FloatType,
     IntType,
     PointerType,
     SliceType,
@@ -42,9 +45,16 @@ def formatted(checker: Checker, node: Typed, format: Format) -> Lowered:
     """``node`` fetched as ``format`` says; refused where its bytes are no such value."""
     if format.base in ("string", "ustring"):
         return _text(checker, node, format)
-    if format.base == "symbol":
-        fetch = fetch_scalar(checker, node, Scalar("x", 64), checker.program.word_bytes)
-        return Lowered("", Fetch(fetch.value, Symbol()), Decode("symbol", 64), node.type)
+    if format.base in _SINGLE and format.count is not None:
+        raise _unfit(checker, node, format, "it is of one value")
+    if format.base in ("symbol", "symstr"):
+        word = 8 * checker.program.word_bytes
+        fetch = fetch_scalar(checker, node, Scalar("x", word), word // 8)
+        if format.base == "symstr":
+            return Lowered("", Fetch(fetch.value, Symbol(True)), Decode("text"), node.type)
+        return Lowered("", Fetch(fetch.value, Symbol()), Decode("symbol", word), node.type)
+    if format.base in _NAMES:
+        return _name(checker, node, format)
     if format.count is not None:
         return _array(checker, node, format, format.count)
     return _number(checker, node, format)
@@ -66,6 +76,30 @@ def _number(checker: Checker, node: Typed, format: Format) -> Lowered:
     fetch = fetch_scalar(checker, node, store, bits // 8)
     decode = Decode("integer", bits, _SIGNS[store.kind])
     return Lowered("", fetch, decode, node.type)
+
+
+# What the kernel's types %pd and %pD stand for: the name of a dentry, that of a file.
+# Source: traceprobe_expand_dentry_args, kernel/trace/trace_probe.c.
+_NAMES = {
+    "%pd": ("dentry", ("d_name", "name")),
+    "%pD": ("file", ("f_path", "dentry", "d_name", "name")),
+}
+
+
+_SINGLE = ("symbol", "symstr", *_NAMES)
+
+
+def _name(checker: Checker, node: Typed, format: Format) -> Lowered:
+    # Written out, so that kernels have it which do not know the type.
+    wanted, path = _NAMES[format.base]
+    made = checker.resolved(node.type)
+    if isinstance(made, PointerType):
+        made = checker.resolved(made.target)
+    if not (isinstance(made, StructType) and made.name == wanted and checker.program.in_kernel):
+        raise _unfit(checker, node, format, f"it is no `struct {wanted}` of a kernel")
+    for name in path:
+        node = member(checker, node, name, node.span)
+    return pointed_text(checker, node)
 
 
 def _bits(base: str) -> int:
@@ -132,7 +166,9 @@ def _bytes_of(checker: Checker, node: Typed, format: Format, size: int) -> Value
             found = pointed(checker.site, indices.data_pointer(checker, node, made))
         case PointerType():
             found = pointed(checker.site, node)
-        case ArrayType() | StructType():
+        case ArrayType() | StructType() | ComplexType() | IntType() | FloatType() if (
+            isinstance(made, ArrayType | StructType) or plain(checker, node.type) is None
+        ):
             _within(checker, node, format, size)
             found = memory_of(checker, node, "an array")
         case _:

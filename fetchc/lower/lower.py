@@ -10,10 +10,15 @@ from fetchc.lower.scalars import bit_field_of, scalar, special
 from fetchc.lower.store import plain
 from fetchc.program.types import (
     ArrayType,
+    CellType,
     ChannelType,
+    ChoiceType,
+    ComplexType,
     DeclaredType,
+    DifferenceType,
     FunctionType,
     InterfaceType,
+    IntType,
     MapType,
     PointerType,
     SequenceType,
@@ -28,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.program.types import Member
+    from fetchc.program.types import Member, Type
     from fetchc.syntax.tree import Format
 
 __all__ = ["entries", "left_out", "lower", "named_members"]
@@ -77,6 +82,19 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
             return _leaves(checker, node, made)
         case SequenceType(name=name, size=size, members=members) if whole and size is not None:
             return _leaves(checker, node, StructType(name, "class", size, members))
+        case DifferenceType():
+            return wholes.difference(checker, node, made, whole)
+        case ChoiceType(tag=tag, cases=cases) if whole:
+            parts = (tag, *[member for _, member in cases])
+            return _leaves(checker, node, StructType(made.name, "class", made.size, parts))
+        case ChoiceType():
+            raise wholes.refuse_choice(checker, node, made)
+        case CellType():
+            from fetchc.check.grids import refused
+
+            raise refused(node, made)
+        case ComplexType() | IntType() if whole and (both := _halves(checker, made)):
+            return _leaves(checker, node, both)
         case FunctionType():
             raise reject(
                 "FC0310", "a function is not a value that can be fetched", node.span, "a function"
@@ -132,7 +150,7 @@ def left_out(checker: Checker, node: Typed, members: list[str]) -> Diagnostic:
         "FC0605",
         f"members left out: {', '.join(members)}",
         Label(node.span, f"a `{checker.spell(node.type)}`"),
-        notes=("each is more than one fetch-arg can hold",),
+        notes=("each is more than one fetch-arg can hold, or where no probe reads",),
         help="ask for what you want of them by name",
     )
 
@@ -167,3 +185,10 @@ def _incomplete(
         "no size",
         help="cast its address to a type that is known: `*(unsigned long *)&e`",
     )
+
+
+def _halves(checker: Checker, made: Type) -> StructType | None:
+    # Imported by the few definitions that fetch a number whole: on no compile's way.
+    from fetchc.check.halves import halves
+
+    return halves(checker, made)

@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
     from fetchc.ir.nodes import Store
     from fetchc.program.types import BitField
     from fetchc.source import Span
@@ -32,11 +33,11 @@ __all__ = ["bit_field_of", "fetch_scalar", "memory_of", "scalar", "smallest_cont
 
 
 def special(checker: Checker, node: Special) -> Lowered | None:
-    """``%ax``, ``$stack``, ``$comm`` as the kernel gives them; None for typed ones."""
+    """``%ax``, ``$stack``, ``$comm``, texts of events as the kernel gives them; None for others."""
     found = where(checker.site, node)
     assert isinstance(found, InValue)
-    if isinstance(found.base, Comm):
-        return Lowered("", Fetch(Comm(), Text()), Decode("text"), node.type)
+    if isinstance(found.base, Comm) or node.kind == "text":
+        return Lowered("", Fetch(found.base, Text()), Decode("text"), node.type)
     if node.type == checker.word():
         bits = 8 * checker.program.word_bytes
         return Lowered("", Fetch(found.base, Word()), Decode("integer", bits), node.type)
@@ -53,7 +54,10 @@ def scalar(checker: Checker, node: Typed, made: Plain) -> Lowered:
     fetch = fetch_scalar(checker, node, held.store, held.size)
     decode = made.decode
     if held.size < made.size:
-        decode = Decode(decode.kind, 8 * held.size, held.decode.signed, None, decode.enumerators)
+        decode = Decode(
+            decode.kind, 8 * held.size, held.decode.signed, None, decode.enumerators, None,
+            decode.flags,
+        )  # fmt: skip
     return Lowered("", fetch, decode, node.type)
 
 
@@ -75,8 +79,10 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
     if not (checker.program.little_endian or isinstance(found, Known)):
         found = inside(found, _high_bytes(checker, node, size))
     match found:
-        case Known(value=value):
-            return Fetch(Immediate(value), store)
+        case Known(value=value, left=left):
+            if left is not None and left < size:
+                raise _outside(node.span)
+            return Fetch(Immediate(_low(value, size)), store)
         case Memory():
             return Fetch(load_word(checker.site, found, node.span), store)
         case InValue(base=base):
@@ -90,6 +96,22 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
             return Fetch(base, bits)
         case Spread():
             raise AssertionError(f"a part of one piece lies in several: {found!r}")
+
+
+def _low(value: int, size: int) -> int:
+    # The low bytes of a longer constant; what fits is left as it is spelled, signs too.
+    fits = -(1 << (8 * size - 1)) <= value < 1 << (8 * size)
+    return value if fits else value & ((1 << (8 * size)) - 1)
+
+
+def _outside(span: Span) -> CompileError:
+    return reject(
+        "FC0404",
+        "this is outside of the constant that the compiler keeps instead of the object",
+        span,
+        "not a part of it",
+        notes=("the object is in no memory, so nothing is before it or behind it",),
+    )
 
 
 def _high_bytes(checker: Checker, node: Typed, size: int) -> int:
@@ -142,7 +164,9 @@ def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: 
             if start < 0 or start + bits.width > word:
                 raise _straddles(node.span)
             return Lowered("", Fetch(base, Bits(kept, start, word)), decode, node.type)
-        case Known(value=value):
+        case Known(value=value, left=left):
+            if left is not None and 8 * left < bits.offset + bits.width:
+                raise _outside(node.span)
             number = value >> bits.offset & ((1 << kept) - 1)
             store = Scalar("u", 64)
             return Lowered("", Fetch(Immediate(number), store), decode, node.type)
@@ -154,8 +178,8 @@ def _back(found: Memory | InValue | Known, by: int) -> Memory | InValue | Known:
             return Memory(base, offset - by, user)
         case InValue(base=base, offset=offset, size=size):
             return InValue(base, offset - by, size)
-        case Known(value=value):
-            return Known(value << (8 * by))
+        case Known(value=value, left=left):
+            return Known(value << (8 * by), None if left is None else left + by)
 
 
 def smallest_container(offset: int, width: int, holder: int | None, span: Span) -> tuple[int, int]:

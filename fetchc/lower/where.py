@@ -19,10 +19,12 @@ from fetchc.ir.nodes import (
     Deref,
     Image,
     Immediate,
+    KernelValue,
     Register,
     ReturnValue,
     StackEntry,
     StackPointer,
+    is_address,
 )
 from fetchc.program import places
 from fetchc.program.types import NamedType, PointerType, QualifiedType
@@ -77,16 +79,18 @@ class InValue(Record):
 
 
 class Known(Record):
-    """A number known now."""
+    """A number known now. ``left`` is how many bytes of it there are, None for as many as asked."""
 
     value: int
+    left: int | None = None
 
 
 class Spread(Record):
-    """An object in several places; the wanted part starts ``offset`` bytes into it."""
+    """The object of a variable in several places; the wanted part starts ``offset`` bytes in."""
 
     pieces: tuple[places.Piece, ...]
     offset: int
+    name: str = ""
 
 
 Where = Memory | InValue | Known | Spread
@@ -95,8 +99,8 @@ Where = Memory | InValue | Known | Spread
 def where(site: Site, node: Typed) -> Where:
     """Where the object or value of ``node`` is."""
     match node:
-        case Held(place=place):
-            return _held(site, place, _bytes(site, node), node.span)
+        case Held(place=place, name=name):
+            return _held(site, place, _bytes(site, node), node.span, name)
         case Part(base=base, offset=offset):
             whole = where(site, base)
             if isinstance(whole, Known) and not site.program.little_endian:
@@ -109,7 +113,8 @@ def where(site: Site, node: Typed) -> Where:
                 )
             return inside(whole, offset)
         case Follow(base=base):
-            return pointed(site, base)
+            known = _object(site, base)
+            return pointed(site, base) if known is None else known
         case Convert(base=base):
             return where(site, base)
         case Constant(value=value):
@@ -120,6 +125,20 @@ def where(site: Site, node: Typed) -> Where:
             return _address(site, node)
         case _:
             assert_never(node)
+
+
+def _object(site: Site, node: Typed) -> Where | None:
+    """What the address ``node`` was taken of, in memory or not; None for other pointers."""
+    match node:
+        case Address(base=base):
+            return where(site, base)
+        case Convert(base=base):
+            return _object(site, base)
+        case Shift(base=base, offset=offset):
+            whole = _object(site, base)
+            return None if whole is None else inside(whole, offset)
+        case _:
+            return None
 
 
 def pointed(site: Site, node: Typed) -> Memory:
@@ -159,9 +178,8 @@ def pointer(site: Site, node: Typed) -> tuple[Value, int]:
             found = where(site, base)
             if isinstance(found, Memory):
                 return found.base, found.offset
-            raise reject(
-                "FC0405", "a value in a register has no address", node.span, "not in memory"
-            )
+            kind = "a constant" if isinstance(found, Known) else "a value in a register"
+            raise reject("FC0405", f"{kind} has no address", node.span, "not in memory")
         case _:
             return load_word(site, where(site, node), node.span), 0
 
@@ -193,7 +211,8 @@ def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InVal
     low = found.offset
     for piece in found.pieces:
         if piece.offset <= low and low + size <= piece.offset + piece.size:
-            inner = inside(_held(site, piece.place, piece.size, span), low - piece.offset)
+            held = _held(site, piece.place, piece.size, span, found.name)
+            inner = inside(held, low - piece.offset)
             assert not isinstance(inner, Spread)
             return inner
     shown = ", ".join(f"+{p.offset}..+{p.offset + p.size}" for p in found.pieces)
@@ -230,44 +249,48 @@ def _bytes(site: Site, node: Held | Special) -> int:
     return site.program.word_bytes if size is None else size
 
 
-def _held(site: Site, place: places.Place, size: int, span: Span) -> Where:
+def _held(site: Site, place: places.Place, size: int, span: Span, name: str = "") -> Where:
     match place:
         case places.InRegister(register=register):
-            return InValue(Register(register_name(site, register, span)), 0, size)
+            return InValue(Register(register_name(site, register, span, name)), 0, size)
         case places.InMemory(register=register, offset=offset):
             return Memory(Register(register_name(site, register, span)), offset)
         case places.AtAddress(address=address):
             return Memory(Image(site.program.image_offset(address, site.address)), 0)
+        case places.AtSymbol(symbol=symbol):
+            return Memory(KernelValue("symbol", f"@{symbol}"), 0)
+        case places.Named(rule=rule, name=name):
+            return InValue(KernelValue(rule, name), 0, size)
         case places.Indirect(pointer=inner, offset=offset):
             pointer = _held(site, inner, site.program.word_bytes, span)
             return Memory(load_word(site, pointer, span), offset)
-        case places.Constant(value=value):
-            return Known(value)
+        case places.Constant(value=value, size=room):
+            return Known(value, room)
         case places.Pieces(pieces=pieces):
-            return Spread(pieces, 0)
+            return Spread(pieces, 0, name)
         case places.Absent(code=code, reason=reason):
             words = site.architecture.in_words(reason)
             raise reject(code, f"this part cannot be fetched: {words}", span, "no place")
+        case places.PointerTo():
+            raise reject("FC0406", "this part is an address, and in no memory", span, "computed")
         case places.FrameRelative():
             raise AssertionError(f"a frame-relative place was left: {place!r}")
         case _:
             assert_never(place)
 
 
-def register_name(site: Site, register: DwarfRegister, span: Span) -> str:
-    """The kernel's name of a DWARF register; refused for those that probes cannot read."""
+def register_name(site: Site, register: DwarfRegister, span: Span, variable: str = "") -> str:
+    """The kernel's name of a DWARF register; refused for those that probes cannot read.
+
+    ``variable`` is the name of what is in it, where that is known.
+    """
     name = site.architecture.registers.get(register)
     if name is not None:
         return name
     if register in site.architecture.unfetchable:
-        raise reject(
-            "FC0402",
-            f"the value is in {site.architecture.shown(register)}",
-            span,
-            "no probe can read it",
-            notes=("the kernel saves the general registers for a probe, no vector or x87 ones",),
-            help="probe where the value is in memory: `fetchc variables FUNCTION --at +N`",
-        )
+        from fetchc.lower.unsaved import unsaved
+
+        raise unsaved(site, register, span, variable)
     raise reject(
         "FC0512",
         f"the value is in DWARF register {register}, which the kernel gives to no probe",
@@ -283,10 +306,12 @@ def inside(found: Where, offset: int) -> Where:
             return Memory(base, start + offset, user)
         case InValue(base=base, offset=start, size=size):
             return InValue(base, start + offset, size)
-        case Spread(pieces=pieces, offset=start):
-            return Spread(pieces, start + offset)
-        case Known(value=value):
-            return Known(value >> (8 * offset))
+        case Spread(pieces=pieces, offset=start, name=name):
+            return Spread(pieces, start + offset, name)
+        case Known(value=value, left=left):
+            if offset < 0:
+                return Known(0, -1)
+            return Known(value >> (8 * offset), None if left is None else left - offset)
         case _:
             assert_never(found)
 
@@ -301,13 +326,15 @@ def _special(node: Special) -> Value:
             return StackEntry(int(node.text))
         case "comm":
             return Comm()
+        case "text":
+            return KernelValue("event_field", node.text)
         case _:
             return ReturnValue()
 
 
 def _address(site: Site, node: Shift | Address) -> Where:
     value, offset = pointer(site, node)
-    if offset == 0 and not isinstance(value, Absolute | Image):
+    if offset == 0 and not is_address(value):
         if isinstance(value, Deref):
             return _loaded(value)
         return InValue(value, 0, site.program.word_bytes)

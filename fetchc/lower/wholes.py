@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.members import part
-from fetchc.check.typed import Follow, Held
-from fetchc.diag.errors import reject
+from fetchc.check.typed import Convert, Follow, Held, Part
+from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Array, Fetch, Scalar, Text
+from fetchc.ir.notation import body
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import is_character, plain
@@ -17,6 +18,8 @@ from fetchc.program.places import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
     CharType,
+    ChoiceType,
+    DifferenceType,
     InterfaceType,
     PointerType,
     QualifiedType,
@@ -30,7 +33,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
     from fetchc.program.types import Type
     from fetchc.units import TypeId
 
@@ -38,8 +40,10 @@ __all__ = [
     "TEXT_BYTES",
     "array",
     "array_text",
+    "difference",
     "is_text_pointer",
     "pointed_text",
+    "refuse_choice",
     "refuse_whole",
     "string",
     "units",
@@ -98,7 +102,7 @@ def string(checker: Checker, node: Typed, made: StringType, whole: bool) -> tupl
     data = indices.data_pointer(checker, node, made)
     address = load_word(checker.site, pointed(checker.site, data), node.span)
     if not whole:
-        spelled = f"`{made.name}`" if made.name.startswith("std::") else "Go string"
+        spelled = "Go string" if made.name == "string" else f"`{checker.spell(node.type)}`"
         checker.warnings.append(
             Diagnostic(
                 "FC0601",
@@ -151,6 +155,54 @@ def utf_16(checker: Checker, node: Typed, made: SequenceType, whole: bool) -> tu
     )
 
 
+def difference(
+    checker: Checker, node: Typed, made: DifferenceType, whole: bool
+) -> tuple[Lowered, ...]:
+    """Both numbers that a difference is taken of; refused where one has to be the value."""
+    assert isinstance(node, Part | Convert)
+    both = (made.minuend, made.subtrahend)
+    if not whole:
+        words = [body(_word(checker, part(node.base, one, node.span)).fetch) for one in both]
+        divided = f", divided by {made.each}" if made.each > 1 else ""
+        raise reject(
+            "FC0312",
+            f"the value is `{both[0].name}` less `{both[1].name}`, and no fetch-arg subtracts",
+            node.span,
+            "a difference",
+            notes=(f"it is `{words[0]}` less `{words[1]}`{divided}",),
+            help="`--format probe` fetches both, `fetchc trace` subtracts them",
+        )
+    found = []
+    for member in both:
+        word = _word(checker, part(node.base, member, node.span))
+        found.append(Lowered(member.name.lstrip("_"), word.fetch, word.decode, member.type))
+    return tuple(found)
+
+
+def refuse_choice(checker: Checker, node: Typed, made: ChoiceType) -> CompileError:
+    """The refusal of one of several values where one fetch-arg has to be it, with all of them."""
+    from fetchc.lower.lower import lower
+
+    tag = body(_word(checker, part(node, made.tag, node.span)).fetch)
+    notes = []
+    for value, member in made.cases:
+        try:
+            (one,) = lower(checker, part(node, member, node.span), None, whole=False)
+        except CompileError:
+            shown = f"a `{checker.spell(member.type)}`"
+        else:
+            shown = f"`{body(one.fetch)}`"
+        notes.append(f"where `{tag}` is {value}, it is {shown}")
+    return reject(
+        "FC0312",
+        f"which bytes of the `{made.name}` are the value is only known at run time",
+        node.span,
+        f"`{made.tag.name}` says",
+        notes=tuple(notes),
+        help="`--format probe` fetches them all, `fetchc trace` shows the one that is there",
+    )
+
+
 def _word(checker: Checker, node: Typed) -> Lowered:
     from fetchc.lower.scalars import scalar
 
@@ -179,6 +231,8 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
     """An array of scalars or of character pointers; several arguments where it is long."""
     element, count = _flattened(checker, made)
     inner = checker.resolved(element)
+    if count is None and is_character(inner) and made.element == element:
+        return (array_text(checker, node, made),)  # `char name[]` at the end of a structure
     if count is None:
         raise reject(
             "FC0311",
@@ -213,7 +267,9 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
         number = min(_CHUNK, count - low)
         start = Memory(found.base, found.offset + low * each, found.user)
         place = load_word(checker.site, start, node.span)
-        shown = Decode(decode.kind, decode.bits, decode.signed, number, decode.enumerators)
+        shown = Decode(
+            decode.kind, decode.bits, decode.signed, number, decode.enumerators, None, decode.flags
+        )
         suffix = str(low) if low else ""
         result.append(Lowered(suffix, Fetch(place, Array(store, number)), shown, node.type))
     return tuple(result)
@@ -237,12 +293,16 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
         return reject("FC0312", f"`{spelled}` has no bytes to fetch", node.span, "it takes no room")
     notes: tuple[str, ...] = ()
     match made:
-        case StructType(members=members) if members:
+        case StructType(members=members) | SequenceType(members=members) if members:
             names = [f"{m.name or '(embedded)'} {checker.spell(m.type)}" for m in members[:12]]
             more = f" and {len(members) - 12} more" if len(members) > 12 else ""
             notes = (f"its members are {', '.join(names)}{more}",)
             first = next((m.name for m in members if m.name), "")
             help = f"name a member, as in `.{first}`; `--format probe` fetches each of them"
+        case StructType():
+            # GCC 12 leaves them out of the transparent unions of connect() and its kin.
+            notes = ("the debug information has no members of it",)
+            help = "read its bytes as another type, by its address: `*(struct s **)&e`"
         case SliceType():
             help = "index it (`s[0]`), or ask for `len(s)`; `--format probe` fetches its words"
         case InterfaceType(members=(_, data)):
@@ -252,7 +312,7 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
         case _ if isinstance(node, Held) and isinstance(node.place, InRegister | Pieces):
             help = "probe where it is in memory: `fetchc variables FUNCTION --at +N`"
         case _:
-            help = "fetch its bytes through its address: `*(unsigned long *)&e`"
+            help = "fetch its bytes" + (f": `:x8[{size}]`" if size and size <= _CHUNK else "")
     return reject(
         "FC0312",
         f"`{spelled}` is more than one fetch-arg can hold",

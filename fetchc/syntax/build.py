@@ -36,6 +36,7 @@ from fetchc.syntax.tree import (
     PointerTo,
     Range,
     Register,
+    RowOf,
     SizeOf,
     Special,
     TypeName,
@@ -109,6 +110,9 @@ class Builder(ArgumentActions, TypeActions):
     def finish(self) -> None:
         """Refuse what was neither a value nor a type."""
         for span, (arguments, brackets) in self.generics.items():
+            if not arguments:
+                at = Span(span.end - len(brackets), span.end)
+                raise reject("FC0101", "an index is missing in the brackets", at, "no number")
             first = arguments[0]
             inside = Span(first.span.start, span.end - 1) if not isinstance(first, int) else span
             if brackets == "<":
@@ -166,6 +170,10 @@ class Builder(ArgumentActions, TypeActions):
         """``(struct s *)``, ``([]byte)``: what no value looks like."""
         return Head(parts[0], not isinstance(_innermost(parts[0]), NamedType), span)
 
+    def cast_as(self, parts: list[Any], span: Span) -> Cast:
+        """``e as T``."""
+        return Cast(parts[2], parts[0], span)
+
     def head_pointers(self, parts: list[Any], span: Span) -> Head:
         """``(T *)``."""
         return Head(self.pointers_type(parts, span), False, span)
@@ -200,7 +208,7 @@ class Builder(ArgumentActions, TypeActions):
                 "not a type either",
             )
         plain = isinstance(type, NamedType) and type.brackets != "[" and "." not in type.name
-        return Head(type, not plain, part.span)
+        return Head(type, not plain and not isinstance(type, RowOf), part.span)
 
     # --- values ---------------------------------------------------------------------------
 
@@ -294,6 +302,12 @@ class Builder(ArgumentActions, TypeActions):
         """``.name``."""
         return self._member(parts[0], False)
 
+    def member_number(self, parts: list[Token], span: Span) -> Trailer:
+        """``.0`` of a tuple: Rust's debug information calls it ``__0``."""
+        token = parts[0]
+        name, end = f"__{number(token.text, token.span)}", token.span.end
+        return lambda base, start: Member(base, name, False, token.span, Span(start, end))
+
     def member_arrow(self, parts: list[Token], span: Span) -> Trailer:
         """``->name``."""
         return self._member(parts[0], True)
@@ -320,10 +334,25 @@ class Builder(ArgumentActions, TypeActions):
         """``[4]``, or the arguments of a generic type."""
         items = parts[0]
         inside = items[0].span.to(items[-1].span)
-        index = constant(items[0]) if len(items) == 1 else None
-        if index is not None:
-            return lambda base, start: Index(base, index, inside, Span(start, span.end))
+        values = [constant(item) for item in items]
+        indices = [value for value in values if value is not None]
+        if len(indices) == len(items):
+            first, *further = indices
+            return lambda base, start: Index(
+                base, first, inside, Span(start, span.end), tuple(further)
+            )
         return self._generic(items, "[", span)
+
+    def subscript_empty(self, parts: list[Token], span: Span) -> Trailer:
+        """``[]`` behind the name of a type."""
+        brackets = "".join(parts[0].text.split())
+
+        def trailer(base: Expression, start: int) -> Expression:
+            whole = Span(start, span.end)
+            self.generics[whole] = ((), brackets)
+            return Index(base, 0, span, whole)
+
+        return trailer
 
     def template(self, parts: list[list[Any]], span: Span) -> Trailer:
         """``<int>``."""
@@ -386,8 +415,8 @@ class Builder(ArgumentActions, TypeActions):
 
 
 def _innermost(type: TypeName) -> TypeName:
-    while isinstance(type, PointerTo):
-        type = type.target
+    while isinstance(type, PointerTo | RowOf):
+        type = type.target if isinstance(type, PointerTo) else type.element
     return type
 
 

@@ -18,7 +18,7 @@ __all__ = ["FORMATS", "ArgumentActions"]
 
 FORMATS = frozenset(
     [f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)]
-    + ["char", "string", "ustring", "symbol", "hex"]
+    + ["char", "string", "ustring", "symbol", "symstr", "%pd", "%pD", "hex"]
 )
 
 
@@ -81,7 +81,7 @@ class ArgumentActions:
                 span,
                 "unknown format",
                 notes=("formats are u8 to u64, s8 to s64, x8 to x64, char, string, ustring, "
-                       "symbol and hex, each also with a count: `u8[4]`",),
+                       "symbol, symstr, %pd, %pD and hex; most with a count: `u8[4]`",),
             )  # fmt: skip
         return Format(name, name, None, span)
 

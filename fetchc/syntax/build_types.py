@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.errors import CompileError, reject
 from fetchc.source import Span
 from fetchc.syntax.limits import DEPTH, too_deep
 from fetchc.syntax.numbers import number
@@ -17,6 +17,7 @@ from fetchc.syntax.tree import (
     Name,
     NamedType,
     PointerTo,
+    RowOf,
     SliceOf,
     TypeName,
 )
@@ -30,16 +31,17 @@ if TYPE_CHECKING:
     # Arguments in the brackets of a generic type, and which brackets they were.
     Arguments = tuple[tuple[TypeName | int, ...], str]
 
-__all__ = ["TypeActions", "as_type", "declared"]
+__all__ = ["TypeActions", "as_type", "declared", "rank"]
 
 
 class Suffix:
-    """What stands behind a type in C: a star, or a count in brackets."""
+    """What stands behind a type in C and C#: a star, a count in brackets, brackets alone."""
 
-    __slots__ = ("count", "span")
+    __slots__ = ("count", "rank", "span")
 
-    def __init__(self, count: int | None, span: Span) -> None:
-        self.count = count  # None for a star
+    def __init__(self, count: int | None, span: Span, rank: int = 0) -> None:
+        self.count = count  # None without one
+        self.rank = rank  # 0 without empty brackets
         self.span = span
 
 
@@ -110,11 +112,15 @@ class TypeActions:
 
     def type_pointer(self, parts: list[TypeName], span: Span) -> PointerTo:
         """Go's ``*T``."""
+        if isinstance(parts[0], RowOf):
+            raise no_pointer(span)
         return PointerTo(parts[0], span)
 
-    def type_slice(self, parts: list[TypeName], span: Span) -> SliceOf:
+    def type_slice(self, parts: list[Any], span: Span) -> SliceOf:
         """Go's ``[]T``."""
-        return SliceOf(parts[0], span)
+        if rank(parts[0]) > 1:
+            raise reject("FC0101", "a slice has one dimension", parts[0].span, "a comma")
+        return SliceOf(parts[1], span)
 
     def type_array(self, parts: list[Any], span: Span) -> ArrayOf:
         """Go's ``[4]T``."""
@@ -133,6 +139,10 @@ class TypeActions:
         first = Suffix(None, Span(span.start, span.start + 1))
         return [first, *(parts[0] if parts else [])]
 
+    def tail_rank(self, parts: list[Any], span: Span) -> list[Suffix]:
+        """``[]`` or ``[,]`` and what follows it."""
+        return [Suffix(None, parts[0].span, rank(parts[0])), *(parts[1] if len(parts) > 1 else [])]
+
     def tail_count(self, parts: list[Any], span: Span) -> list[Suffix]:
         """``[4]`` and what follows it."""
         tail = parts[1] if len(parts) > 1 else []
@@ -142,19 +152,42 @@ class TypeActions:
 
 def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:
     """``base`` with stars, then counts, behind it, as a declaration in C has them."""
-    stars = [suffix for suffix in suffixes if suffix.count is None]
+    stars = [suffix for suffix in suffixes if suffix.count is None and not suffix.rank]
     if suffixes[: len(stars)] != stars:
         raise reject(
             "FC0101", "a star behind a count is not a type", suffixes[-1].span, "misplaced"
         )
+    if stars and isinstance(base, RowOf):
+        raise no_pointer(stars[0].span)
+    if len({suffix.rank > 0 for suffix in suffixes[len(stars) :]}) > 1:
+        raise reject("FC0101", "rows of C# have no counts", suffixes[-1].span, "misplaced")
     result = base
     for star in stars:
         result = PointerTo(result, base.span.to(star.span))
     for suffix in reversed(suffixes[len(stars) :]):
         # `T [2][3]` is two arrays of three: the last count is the innermost array's.
-        if suffix.count is not None:
+        if suffix.rank:
+            result = RowOf(result, suffix.rank, base.span.to(suffix.span))
+        elif suffix.count is not None:
             result = ArrayOf(result, suffix.count, base.span.to(suffixes[-1].span))
     return result
+
+
+def no_pointer(star: Span) -> CompileError:
+    """The refusal of a pointer to what C# alone has."""
+    return reject("FC0101", "no pointer leads to rows of C#", star, "misplaced")
+
+
+def rank(brackets: Token) -> int:
+    """How many dimensions empty brackets ask for."""
+    return brackets.text.count(",") + 1
+
+
+def _in_rows(inner: TypeName, dimensions: int, span: Span) -> RowOf:
+    # `T[][,]` are rows of `T[,]`: what is written last is the innermost.
+    if isinstance(inner, RowOf):
+        return RowOf(_in_rows(inner.element, dimensions, span), inner.rank, span)
+    return RowOf(inner, dimensions, span)
 
 
 def as_type(
@@ -176,11 +209,13 @@ def as_type(
                 return NamedType(None, f"{outer.name}.{name}", (), "", span)
         case Index(base=base, span=span) if span in generics:
             outer = as_type(base, generics, depth + 1)
+            if outer is not None and not generics[span][0]:
+                return _in_rows(outer, generics.pop(span)[1].count(",") + 1, span)
             if isinstance(outer, NamedType) and not outer.arguments:
                 return _with_arguments(outer, generics.pop(span), span)
         case Dereference(operand=operand, span=span):
             target = as_type(operand, generics, depth + 1)
-            if target is not None:
+            if target is not None and not isinstance(target, RowOf):
                 return PointerTo(target, span)
         case _:
             pass

@@ -126,6 +126,8 @@ def _plain_tokens(tables: Tables, text: str) -> list[Token] | None:
             kind = "INTEGER" if character.isdecimal() else "NAME"
             if word in tables.SPELLED:
                 return None
+        elif text.startswith("[]", at):
+            return None  # a terminal of its own
         elif character in _SIGNS:
             kind = _SIGNS[character]
         elif text.startswith("->", at):

@@ -27,7 +27,7 @@ EXAMPLES = (
         "expected a field name after `{before}`",
         "a field name is missing",
         None,
-        ("a->", "a.", "a->5", "a.5", "a->[1]", "a.[1]", "a..b", "a->.b", "a->(b)", "a->*b",
+        ("a->", "a.", "a->5", "a.%x", "a->[1]", "a.[1]", "a..b", "a->.b", "a->(b)", "a->*b",
          "a.%x", "a->$x", "a.->b", "a->a/b.c", "a. @f", "a-> :u8", "(a->)", "(a.)", "f(a.)"),
     ),
     Complaint(
@@ -40,7 +40,7 @@ EXAMPLES = (
         "expected an index between the brackets",
         "an index is missing",
         "write a number, `a[0]`, or a range, `a[0:4]`",
-        ("a[]", "a[)", "a[+]", "a[.b]"),
+        ("a[)", "a[+]", "a[.b]"),
     ),
     Complaint(
         "a range has two numbers",

@@ -102,7 +102,7 @@ def kernel_number(text: str, sign: bool = True) -> int | None:
     """A number as the kernel's ``kstrtol`` reads it with base 0; None where it does not.
 
     A sign if ``sign`` allows one, then ``0x`` and hexadecimal digits, a leading 0 and
-    octal ones, or decimal ones. Of any size: the caller knows the width.
+    octal ones, or decimal ones. Of any size that a line can have: the caller knows the width.
     Source: lib/kstrtox.c.
     """
     negative = sign and text[:1] == "-"
@@ -112,7 +112,7 @@ def kernel_number(text: str, sign: bool = True) -> int | None:
         base, allowed, digits = 16, "0123456789abcdefABCDEF", digits[2:]
     elif digits[:1] == "0":
         base, allowed = 8, "01234567"
-    if not digits or digits.strip(allowed):
+    if not digits or digits.strip(allowed) or len(digits) > LENGTH:
         return None
     value = int(digits, base)
     return -value if negative else value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 __all__ = ["IGNORED", "PATTERN", "RULES", "SPELLED", "STARTS", "STATES"]
 
-PATTERN = '(?P<NAMED>\\A[^=]*=)|(?P<TYPE>:\\S*)|(?P<TAIL>(?<=\\))[^\\s:)]+)|(?P<OPEN>[+-][^():\\s]*\\()|(?P<UNOPENED>(?<!\\()[+-][^(:\\s]*(?=[:\\s]|\\Z)|[+-][^():\\s]*)|(?P<IMMEDIATE>(?<!\\()\\\\[^:\\s]*|\\\\"[^":)\\s]*"?[^:)\\s]*|\\\\[^:)\\s]*)|(?P<VARIABLE>(?<!\\()\\$[^:\\s]*|\\$[^:)\\s]*)|(?P<AT>(?<!\\()@[^:\\s]*|@[^:)\\s]*)|(?P<REGISTER>(?<!\\()%[^:\\s]*|%[^:)\\s]*)|(?P<OTHER>(?<!\\()[^\\s:%$@+\\-\\\\)][^:\\s]*|\\([^():\\s]*\\)[^():\\s]*|[^\\s:%$@+\\-\\\\)][^:)\\s]*)|(?P<RPAR>\\))'
+PATTERN = '(?P<NAMED>\\A[^=]*=)|(?P<TYPE>:\\S*)|(?P<TAIL>(?<=\\))[^\\s:)]+)|(?P<OPEN>[+-][^():\\s]*\\()|(?P<UNOPENED>(?<!\\()[+-][^(:\\s]*(?=[:\\s]|\\Z)|[+-][^():\\s]*)|(?P<IMMEDIATE>(?<!\\()\\\\[^:\\s]*|\\\\"[^":)\\s]*"?[^:)\\s]*|\\\\[^:)\\s]*)|(?P<VARIABLE>(?<!\\()\\$[^:\\s]*|\\$[^:)\\s]*)|(?P<AT>(?<!\\()@[^:\\s]*|@[^:)\\s]*)|(?P<REGISTER>(?<!\\()%[^:\\s]*|%[^:)\\s]*)|(?P<OTHER>(?<!\\()[^\\s:%$@+\\-\\\\)][^:\\s]*|\\([^():\\s]*\\)(?:\\([^():\\s]*\\))?[^():\\s]*|this_cpu_(?:ptr|read)\\([^():\\s]*\\)|[^\\s:%$@+\\-\\\\)][^:)\\s]*)|(?P<RPAR>\\))'
 
 # words that PATTERN spells out (its groups' names are no harm among them); None
 # where a text has no plain form: see fetchc/syntax/driver.py

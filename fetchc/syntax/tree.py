@@ -40,6 +40,7 @@ __all__ = [
     "PointerTo",
     "Range",
     "Register",
+    "RowOf",
     "SizeOf",
     "SliceOf",
     "Special",
@@ -90,6 +91,14 @@ class SliceOf(Record):
     span: Span
 
 
+class RowOf(Record):
+    """C#'s ``T[]``, and with a ``rank`` of 2 ``T[,]``."""
+
+    element: TypeName
+    rank: int
+    span: Span
+
+
 class MapOf(Record):
     """Go's ``map[K]V``."""
 
@@ -106,7 +115,7 @@ class ChannelOf(Record):
     span: Span
 
 
-TypeName = NamedType | PointerTo | ArrayOf | SliceOf | MapOf | ChannelOf
+TypeName = NamedType | PointerTo | ArrayOf | SliceOf | RowOf | MapOf | ChannelOf
 
 
 # --- paths of offsetof and container_of ---------------------------------------------------
@@ -185,12 +194,16 @@ class Member(Record):
 
 
 class Index(Record):
-    """``base[index]``; ``index_span`` is the number with its sign."""
+    """``base[index]``; ``index_span`` is the number with its sign.
+
+    ``further`` are the other indices of ``base[1, 2]``.
+    """
 
     base: Expression
     index: int
     index_span: Span
     span: Span
+    further: tuple[int, ...] = ()
 
 
 class Range(Record):
@@ -283,7 +296,7 @@ class Negate(Record):
 
 
 class Cast(Record):
-    """``(Type)e``, or Go's ``(*dns.Msg)(e)``, which binds like a call."""
+    """``(Type)e``, C#'s ``e as Type``, or Go's ``(*dns.Msg)(e)``, which binds like a call."""
 
     type: TypeName
     operand: Expression

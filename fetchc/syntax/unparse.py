@@ -30,6 +30,7 @@ from fetchc.syntax.tree import (
     PointerTo,
     Range,
     Register,
+    RowOf,
     SizeOf,
     SliceOf,
     Special,
@@ -108,6 +109,12 @@ def _type(type: TypeName, prefix: bool) -> str:
             return f"[{count}]{_type(element, prefix=True)}"
         case SliceOf(element=element):
             return f"[]{_type(element, prefix=True)}"
+        case RowOf():
+            ranks = ""
+            while isinstance(type, RowOf):
+                ranks += f"[{',' * (type.rank - 1)}]"
+                type = type.element
+            return _type(type, prefix=False) + ranks
         case MapOf(key=key, value=value):
             return f"map[{_type(key, prefix=True)}]{_type(value, prefix=True)}"
         case ChannelOf(element=element, direction=direction):
@@ -121,7 +128,7 @@ def _is_go(type: TypeName) -> bool:
         type = type.target
     if isinstance(type, NamedType):
         return type.brackets == "[" or "." in type.name or "{" in type.name
-    return True
+    return not isinstance(type, RowOf)
 
 
 def _text(node: Expression) -> tuple[str, int]:
@@ -137,8 +144,9 @@ def _text(node: Expression) -> tuple[str, int]:
             return str(value), _POSTFIX
         case Member(base=base, name=name, arrow=arrow):
             return f"{_operand(base, _POSTFIX)}{'->' if arrow else '.'}{name}", _POSTFIX
-        case Index(base=base, index=index):
-            return f"{_operand(base, _POSTFIX)}[{index}]", _POSTFIX
+        case Index(base=base, index=index, further=further):
+            indices = ", ".join(map(str, (index, *further)))
+            return f"{_operand(base, _POSTFIX)}[{indices}]", _POSTFIX
         case Range(base=base, low=low, high=high):
             return f"{_operand(base, _POSTFIX)}[{low}:{high}]", _POSTFIX
         case Assertion(base=base, type=type):

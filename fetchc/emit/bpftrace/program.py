@@ -8,7 +8,11 @@ Where the probe sits: bpftrace takes an address of the file, looks for the symbo
 wants a disassembler for any address but a symbol's own. Debian's build (0.17) has none and
 refuses. A number that lies in no symbol it takes, with ``--unsafe``, for an offset in the file
 (src/attached_probe.cpp, ``resolve_offset_uprobe``): so inside of a function the offset is given,
-where it cannot be mistaken for an address.
+where it cannot be mistaken for an address. A static probe in one place goes by its name where
+a counter has to be raised, by which the program knows that somebody looks: bpftrace does so.
+
+In the kernel it has a kind of probe for each of ours but raw tracepoints, which 0.17 does not
+take although it lists them (tried). A function probe is one of BPF's own there (``kfunc``).
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from fetchc.emit.formats import Event
+    from fetchc.emit.formats import Event, KernelPoint
 
 __all__ = ["SETTLED", "write"]
 
@@ -43,10 +47,15 @@ def write(events: Sequence[Event]) -> Written:
     unsafe = False
     blocks = []
     for event in events:
-        if not event.start and event.ambiguous:
+        if event.point is not None:
+            unsafe |= event.kind == "kprobe_inside"
+            blocks.append(_probe(event, _kernel_point(event, event.point)))
+            continue
+        by_address = not event.start and not event.static
+        if by_address and event.ambiguous:
             warnings.append(_inside(event))
-        unsafe |= not event.start and not event.ambiguous
-        blocks.append(_probe(event))
+        unsafe |= by_address and not event.ambiguous
+        blocks.append(_probe(event, _program_point(event)))
     texts = table("backend/bpftrace")["texts"]["bytes"]
     option = " --unsafe" if unsafe else ""
     head = [
@@ -57,15 +66,24 @@ def write(events: Sequence[Event]) -> Written:
     return Written("\n\n".join(["\n".join(head), *blocks]), tuple(dict.fromkeys(warnings)))
 
 
-def _probe(event: Event) -> str:
-    data = table("backend/bpftrace")
-    machine = data["machines"].get(event.machine)
-    if machine is None:
+_KINDS = {
+    "kprobe": "kprobe", "kprobe_inside": "kprobe", "kretprobe": "kretprobe",
+    "fprobe": "kfunc", "fexit": "kretfunc", "eprobe": "tracepoint",
+}  # fmt: skip
+
+
+def _kernel_point(event: Event, point: KernelPoint) -> str:
+    if event.kind not in _KINDS:
         raise reject(
             "FC0514",
-            f"the format `bpftrace` does not know the registers of {event.machine}",
-            help="use `--format probe`",
+            f"bpftrace cannot probe the raw tracepoint `{point.name}` everywhere",
+            help=f"probe the event: `-f tracepoint:GROUP:{point.name}`; or use `--format probe`",
         )
+    inside = f"+{point.inside}" if point.inside else ""
+    return f"{_KINDS[event.kind]}:{point.name}{inside}"
+
+
+def _program_point(event: Event) -> str:
     if not event.elf:
         raise reject(
             "FC0514",
@@ -78,8 +96,22 @@ def _probe(event: Event) -> str:
             f"the path `{event.path}` holds {unwritable[0]!r}, which a bpftrace program cannot",
             help="make a link with a plain name and give that",
         )
+    if event.static:
+        return f'usdt:"{event.path}":{event.static}'
     number = event.address if event.start or event.ambiguous else event.offset
-    lines = [f'{event.kind}:"{event.path}":{number:#x}', "{"]
+    return f'{event.kind}:"{event.path}":{number:#x}'
+
+
+def _probe(event: Event, point: str) -> str:
+    data = table("backend/bpftrace")
+    machine = data["machines"].get(event.machine)
+    if machine is None:
+        raise reject(
+            "FC0514",
+            f"the format `bpftrace` does not know the registers of {event.machine}",
+            help="use `--format probe`",
+        )
+    lines = [point, "{"]
     for batch in _batches(event, machine, data["lines"]):
         lines += _printf(event, batch)
     return "\n".join([*lines, "}"])

@@ -3,7 +3,9 @@
 Every load is a dereference of a pointer to an integer type of the load's width and sign, so that
 bpftrace reads exactly what the kernel's fetch program reads: words on the way, the type's size at
 the end. A text is read by ``str``; a counted one with its length, which no fetch-arg can do.
-Source: bpftrace, docs/reference_guide (casts, ``reg``, ``str``); tried with 0.17.
+A probe of the kernel reads the kernel's memory, and a program's (``+u``) through ``uptr``.
+Source: bpftrace, docs/reference_guide (casts, ``reg``, ``str``, ``uptr``, ``kaddr``); tried with
+0.17.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from fetchc.ir.nodes import (
     Symbol,
     Text,
     Word,
+    is_address,
 )
 from fetchc.ir.verify import fixed_bytes
 from fetchc.record import Record, assert_never
@@ -46,6 +49,7 @@ _WORD_BYTES = 8
 _PRINTED = {"u": "%llu", "s": "%lld", "x": "0x%llx"}
 _TEXT = '\\"%s\\"'
 _NAMES = {"u": "uint", "s": "int", "x": "uint"}
+_Place = tuple[str, int, bool]  # an expression, bytes behind it, whether it is a program's memory
 
 
 class Shown(Record):
@@ -78,34 +82,44 @@ class _Values:
         if self.item.length is not None and isinstance(store, Array):
             return (self._counted(value),)
         match store:
-            case Text():
-                return (self._text(self._address(value)),)
+            case Text() if isinstance(value, KernelValue):
+                return (self._field(value),)
+            case Text(user):
+                base, offset, of_user = self._address(value)
+                return (self._text((base, offset, of_user or user)),)
+            case Symbol() if self.event.point is not None:
+                return (Shown(f"ksym({self._word(value)})", "%s"),)
             case Array(element, count):
                 start = self._address(value)
                 return tuple([self._element(start, element, index) for index in range(count)])
             case _:
                 return (self._scalar(value, store),)
 
-    def _element(
-        self, start: tuple[str, int], element: Scalar | Char | Bits | Text, index: int
-    ) -> Shown:
-        base, offset = start
+    def _element(self, start: _Place, element: Scalar | Char | Bits | Text, index: int) -> Shown:
+        base, offset, user = start
         if isinstance(element, Text):
-            pointer = f"*(uint64*)({_sum(base, offset + _WORD_BYTES * index)})"
-            return self._text((pointer, 0))
-        place = (base, offset + fixed_bytes(element) * index)
+            pointer = self._load((base, offset + _WORD_BYTES * index, user))
+            return self._text((pointer, 0, element.user))
+        place = (base, offset + fixed_bytes(element) * index, user)
         return self._number(place, element)
 
     def _counted(self, value: Value) -> Shown:
         length = next(each for each in self.event.items if each.name == self.item.length)
         (count,) = shown(length, self.event, self.machine)
-        address = _sum(*self._address(value))
+        address = _pointer(self._address(value))
         return Shown(f"str({address}, {count.expression})", _TEXT, True)
 
-    def _text(self, place: tuple[str, int]) -> Shown:
+    def _text(self, place: _Place) -> Shown:
         limit = self.item.decode.limit
         bound = "" if limit is None else f", {limit}"
-        return Shown(f"str({_sum(*place)}{bound})", _TEXT, True)
+        return Shown(f"str({_pointer(place)}{bound})", _TEXT, True)
+
+    def _field(self, value: KernelValue) -> Shown:
+        # Characters in the record are a text by themselves, others are behind an address.
+        assert self.event.point is not None
+        held = value.text.removeprefix("$") in self.event.point.arrays
+        word = self._named(value)
+        return Shown(word if held else f"str({word})", _TEXT, True)
 
     def _scalar(self, value: Value, store: Store) -> Shown:
         if isinstance(value, Immediate):
@@ -128,8 +142,8 @@ class _Values:
             case _:
                 assert_never(store)
 
-    def _number(self, place: tuple[str, int], store: Store) -> Shown:
-        address = _sum(*place)
+    def _number(self, place: _Place, store: Store) -> Shown:
+        address = _pointer(place)
         match store:
             case Word():
                 return Shown(f"*(uint64*)({address})", "0x%llx")
@@ -172,19 +186,42 @@ class _Values:
             case Immediate(constant):
                 return _literal(constant)
             case Deref():
-                return f"*(uint64*)({_sum(*self._address(value))})"
-            case Absolute() | Image() | Comm() | KernelValue():
+                return self._load(self._address(value))
+            case KernelValue():
+                return f"(uint64){self._named(value)}"
+            case Absolute() | Image() | Comm():
                 raise AssertionError(f"not a word: {value!r}")
             case _:
                 assert_never(value)
 
-    def _address(self, value: Value) -> tuple[str, int]:
+    def _named(self, value: KernelValue) -> str:
+        # What the kernel gives by a name: a function's argument, an event's field.
+        point = self.event.point
+        assert point is not None
+        if value.rule == "current":
+            return "curtask"
+        own = dict(point.arguments).get(value.text)
+        if self.event.kind == "kprobe" and value.rule == "argument":
+            return f"arg{int(value.text.removeprefix('$arg')) - 1}"
+        if own is None or self.event.kind == "kretprobe":
+            raise self._cannot(
+                f"it has no `{value.text}` here",
+                "probe with `fprobe:` before the function's name, or use `--format probe`",
+            )
+        return f"args->{own}"
+
+    def _load(self, place: _Place) -> str:
+        return f"*(uint64*)({_pointer(place)})"
+
+    def _address(self, value: Value) -> _Place:
         # What the outermost load reads at: an expression and a constant. Chains are as deep as
         # a kernel takes (16), which a recursion can be.
         assert isinstance(value, Deref)
         base = value.base
         if isinstance(base, Absolute):
-            return f"uptr({base.address + value.offset:#x})", 0
+            if self.event.point is not None:
+                return f"{base.address + value.offset:#x}", 0, value.user
+            return f"uptr({base.address + value.offset:#x})", 0, False
         if isinstance(base, Image):
             if self.event.kind == "uretprobe":
                 raise self._cannot(
@@ -193,12 +230,19 @@ class _Values:
                 )
             # `@+OFF` counts from the probed instruction less its offset in the file.
             counter = f'reg("{self.machine["instruction_pointer"]}")'
-            return counter, base.offset + value.offset - self.event.offset
-        return self._word(base), value.offset
+            return counter, base.offset + value.offset - self.event.offset, False
+        if isinstance(base, KernelValue) and is_address(base):
+            return f'kaddr("{base.text.removeprefix("@")}")', value.offset, False
+        return self._word(base), value.offset, value.user
 
     def _cannot(self, why: str, help: str = "use `--format probe`") -> CompileError:
         what = f"the format `bpftrace` cannot carry `{self.item.name}`: {why}"
         return reject("FC0514", what, help=help)
+
+
+def _pointer(place: _Place) -> str:
+    base, offset, user = place
+    return f"uptr({_sum(base, offset)})" if user else _sum(base, offset)
 
 
 def _sum(base: str, offset: int) -> str:
