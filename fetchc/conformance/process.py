@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fetchc.conformance.errors import refused
 from fetchc.record import Record
+from fetchc.tracer.signals import postponed
 
 __all__ = ["Done", "call", "written"]
 
@@ -51,8 +52,30 @@ def call(
     ConformanceError where there is no such command (FC0801; FC0805 where it was ``built``), or
     it takes longer than ``seconds`` (FC0803).
     """
+    child: subprocess.Popen[str] | None = None
     try:
-        child = subprocess.Popen(
+        # A signal that unwinds in the midst of it would leave a child that nobody knows.
+        with postponed():
+            child = _started(command, folder, environment, built)
+        output, errors = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise refused(
+            "FC0803",
+            f"`{Path(command[0]).name}` did not end within {seconds:g} s",
+            "run the command by hand to see what it waits for",
+            f"the command is `{written(command)}`",
+        ) from None
+    finally:
+        if child is not None:
+            _end(child)
+    return Done(tuple(command), child.returncode, output, errors)
+
+
+def _started(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None, built: str
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
             command,
             cwd=folder,
             env=None if environment is None else dict(environment),
@@ -75,18 +98,6 @@ def call(
             f"`{command[0]}` cannot be run: {error.strerror}",
             "name a command of the search path, or the path of one",
         ) from error
-    try:
-        output, errors = child.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise refused(
-            "FC0803",
-            f"`{Path(command[0]).name}` did not end within {seconds:g} s",
-            "run the command by hand to see what it waits for",
-            f"the command is `{written(command)}`",
-        ) from None
-    finally:
-        _end(child)
-    return Done(tuple(command), child.returncode, output, errors)
 
 
 def _end(child: subprocess.Popen[str]) -> None:

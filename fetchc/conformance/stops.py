@@ -14,10 +14,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from fetchc.conformance.errors import refused
 from fetchc.record import Record
+from fetchc.tracer.signals import postponed
 
 __all__ = ["Stop", "run_with_stops", "unavailable"]
 
@@ -65,27 +67,32 @@ def run_with_stops(
     (FC0805), or cannot be traced (FC0806).
     """
     output = binary.with_suffix(".out")
-    with output.open("wb") as stream:
-        child = subprocess.Popen([sys.executable, "-c", _LAUNCHER, str(binary)], stdout=stream)
-    late = threading.Timer(seconds, child.kill)
-    late.start()
-    try:
-        stops = _follow(child.pid, addresses)
-    except _Ended as ended:
-        if late.finished.is_set():
-            raise refused(
-                "FC0803",
-                f"`{binary.name}` did not end within {seconds:g} s under ptrace",
-                "run it by hand to see what it waits for",
-            ) from None
-        raise _explained(binary, ended.status) from None
-    finally:
-        late.cancel()
-        child.poll()
-        if child.returncode is None:
-            child.kill()
-        child.wait()
+    with ExitStack() as end:
+        # A signal that unwinds in the midst of it would leave a child that nobody knows.
+        with output.open("wb") as stream, postponed():
+            child = subprocess.Popen([sys.executable, "-c", _LAUNCHER, str(binary)], stdout=stream)
+            end.callback(_end, child)
+        late = threading.Timer(seconds, child.kill)
+        end.callback(late.cancel)
+        late.start()
+        try:
+            stops = _follow(child.pid, addresses)
+        except _Ended as ended:
+            if late.finished.is_set():
+                raise refused(
+                    "FC0803",
+                    f"`{binary.name}` did not end within {seconds:g} s under ptrace",
+                    "run it by hand to see what it waits for",
+                ) from None
+            raise _explained(binary, ended.status) from None
     return output.read_text(), stops
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.poll()
+    if child.returncode is None:
+        child.kill()
+    child.wait()
 
 
 class _Ended(Exception):

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 
+from fetchc.check.kernel_arguments import parameter_by_name
 from fetchc.diag.errors import reject
-from fetchc.emit.formats import Event, Item
+from fetchc.emit.formats import Event, Item, KernelPoint
 from fetchc.emit.names import event_name, group_name
-from fetchc.units import Address
+from fetchc.program.places import Named as NamedPlace
+from fetchc.program.types import ArrayType
+from fetchc.source import Span
+from fetchc.units import Address, FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fetchc.check.site import Site
     from fetchc.driver.naming import Named
-    from fetchc.driver.sites import Found
+    from fetchc.driver.points.sites import Found
     from fetchc.program.protocol import Program
     from fetchc.target.kernel import Kernel
 
@@ -31,19 +36,28 @@ def event(
 ) -> Event:
     """The event of one probed address; without ``group`` and ``name``, those of a definition."""
     site = found.site
+    items = tuple(
+        Item(each.name, each.text, each.part.fetch, each.part.decode, each.length) for each in named
+    )
+    group = group or group_name(program.path)
+    name = name or event_name(site.named_after)
     if program.in_kernel:
-        raise reject(
-            "FC0514",
-            "formats for other tools are of programs, and this is a function of the kernel",
-            help="use `--format probe`, whose line goes into `kprobe_events`",
-        )
+        return Event(
+            site.probe_kind, group, name, "", site.address, FileOffset(0), True, False,
+            program.architecture, program.word_bytes, kernel, items, point=_point(site),
+        )  # fmt: skip
     function = site.function
     offset = program.file_offset(site.address)
-    counted = site.static is not None and site.static.semaphore is not None
+    counted, static = False, ""
+    if site.static is not None:
+        counted = site.static.semaphore is not None
+        whole = site.static.whole_name
+        if counted and [one.whole_name for one in program.static_probes()].count(whole) == 1:
+            static = whole
     return Event(
-        "uretprobe" if site.returns else "uprobe",
-        group or group_name(program.path),
-        name or event_name(site.named_after),
+        site.probe_kind,
+        group,
+        name,
         os.path.abspath(program.path),
         site.address,
         offset,
@@ -52,12 +66,37 @@ def event(
         program.architecture,
         program.word_bytes,
         kernel,
-        tuple(
-            Item(each.name, each.text, each.part.fetch, each.part.decode, each.length)
-            for each in named
-        ),
+        items,
         counted,
         _is_elf(program.path),
+        static,
+    )
+
+
+def _point(site: Site) -> KernelPoint:
+    """Of a probe in the kernel: its function or event, and what that is handed."""
+    function, program = site.function, site.program
+    if function is None:
+        raise reject(
+            "FC0206",
+            f"a probe of the kernel names its function, and none is known at {site.address:#x}",
+        )
+    running, _, module = program.path.partition(":")
+    arguments, arrays = [], []
+    for variable in program.parameters(function) if site.means else ():
+        place, _ = parameter_by_name(site, function, variable, Span(0, 0))
+        if isinstance(place, NamedPlace):
+            arguments.append((place.name, variable.name))
+        made = program.type(variable.type)
+        if isinstance(made, ArrayType) and made.count is not None:
+            arrays.append(variable.name)
+    return KernelPoint(
+        function.symbol.replace(".", ":", 1) if site.means == "eprobe" else function.symbol,
+        module if running == "kernel" else "",
+        site.address - function.address,
+        tuple(arguments),
+        tuple(arrays),
+        site.active is not None,
     )
 
 

@@ -6,7 +6,7 @@ from fetchc.check.check import check
 from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
-from fetchc.driver.sites import Found
+from fetchc.driver.points.sites import Found
 from fetchc.ir.nodes import Bits, Fetch, Scalar
 from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
@@ -68,8 +68,7 @@ def compile_argument(
 
         if whole:
             lowered += companions(checker)
-        else:
-            checker.warnings += [unchecked(one) for one in checker.assertions]
+        checker.warnings += unchecked(checker, whole)
     span = argument.expression.span
     if any(isinstance(one.fetch.store, Bits) and one.decode.signed for one in lowered):
         checker.warnings.append(_unsigned(span))

@@ -37,11 +37,12 @@ def defined(
     kind, (path, offset) = site.probe_kind, _probed(site)
     counter = None if site.static is None else site.static.semaphore
     reference = None if counter is None else site.program.file_offset(counter)
-    problems = verify_event(fetches, group, event, path, offset, kernel, kind, reference)
+    active = site.active
+    problems = verify_event(fetches, group, event, path, offset, kernel, kind, reference, active)
     if problems:
         raise CompileError(problems)
     bodies = [(name, body(fetch)) for name, fetch in fetches]
-    return definition(kind, group, event, path, offset, bodies, reference)
+    return definition(kind, group, event, path, offset, bodies, reference, active)
 
 
 def _probed(site: Site) -> tuple[str, FileOffset]:

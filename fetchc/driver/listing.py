@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from fetchc.syntax.globs import glob_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,21 +12,18 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
 
-__all__ = ["described", "layouts", "matching", "probeable"]
+__all__ = ["described", "layouts", "matching", "probeable", "without_code"]
 
 
 def matching(names: Iterable[str], glob: str) -> list[str]:
     """The names that match ``glob`` as a whole, each once, sorted.
 
-    Only ``*`` and ``?`` are special: brackets and parentheses are part of Go's names
-    (``main.(*server).handle*``, ``main.Sum[go.shape.int]``). The dots that Go's linker escapes
-    in import paths (``gopkg.in/yaml%2ev3.Node``) match as dots too, and C++ names also as people
-    write them, with their parameters or without.
+    The dots that Go's linker escapes in import paths (``gopkg.in/yaml%2ev3.Node``) match as dots
+    too, and C++ names also as people write them, with their parameters or without.
     """
     if glob == "*":
         return sorted(set(names))
-    pattern = re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".")
-    match = re.compile(pattern, re.DOTALL).fullmatch
+    match = glob_pattern(glob).fullmatch
     return sorted({n for n in names if any(map(match, _spellings(n)))})
 
 
@@ -43,12 +40,29 @@ def _spellings(name: str) -> tuple[str, ...]:
     return name, shown, parts(shown)[0]
 
 
-def probeable(program: Program) -> Iterator[str]:
-    """Names of all that has code of its own to probe: functions and static probes."""
-    from fetchc.driver.usdt import static_names
+def probeable(program: Program, glob: str = "*") -> Iterator[str]:
+    """Names of all that has code of its own to probe: functions and static probes.
+
+    Of a kernel, what ``glob`` may mean beside functions: ``tracepoint:sched:*``.
+    """
+    if program.in_kernel and ":" in glob:
+        from fetchc.driver.points.kernel_points import kernel_names
+
+        yield from kernel_names(program, glob)
+        return
+    from fetchc.driver.points.usdt import static_names
 
     yield from program.function_names()
     yield from static_names(program)
+
+
+def without_code(program: Program, glob: str) -> list[dict[str, object]]:
+    """The functions that match and have no code, as :func:`described` has others, with ``why``."""
+    reasons = dict(program.without_code())
+    return [
+        {"name": name, "address": None, "signature": name, "source": None, "why": reasons[name]}
+        for name in matching(reasons, glob)
+    ]
 
 
 def described(program: Program, name: str) -> list[dict[str, object]]:
@@ -57,8 +71,12 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
     Static probes of exactly this name as well.
     """
     static: list[dict[str, object]] = []
+    if ":" in name and program.in_kernel:
+        from fetchc.driver.points.kernel_points import kernel_described
+
+        return kernel_described(program, name)
     if ":" in name:
-        from fetchc.driver.usdt import described as described_static
+        from fetchc.driver.points.usdt import described as described_static
 
         static = described_static(program, name)
     return static + [
@@ -67,6 +85,7 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
             "address": int(function.address) or None,  # BTF has none
             "signature": _signature(program, function),
             "source": program.source_line(function) if function.die is not None else None,
+            "inlined": function.die is not None and program.is_inlined(function),
         }
         for function in program.functions_named(name)
         if function.symbol == name
@@ -115,8 +134,25 @@ def _listed_name(function: Function) -> str:
 
     if not is_mangled(function.symbol):
         return function.symbol
-    _, dot, mark = function.symbol.partition(".")
-    return f"{function.name} [clone {dot}{mark}]" if dot else function.name
+    # rustc writes `..` for `::`, which is no mark.
+    _, dot, mark = function.symbol.replace("..", "").partition(".")
+    name = function.name if "::" in function.name else _scoped(function)
+    return f"{name} [clone {dot}{mark}]" if dot else name
+
+
+def _scoped(function: Function) -> str:
+    # Lambdas and thunks have no scopes in the debug information.
+    from fetchc.lang.cpp_functions import parts
+    from fetchc.program.demangle import demangled
+
+    shown = demangled(function.symbol)
+    if shown is None:
+        return function.name
+    name = parts(shown)[0]
+    added = shown.partition(name)[0]
+    if added.endswith(" to "):  # a thunk to another function
+        return added + name
+    return name if name.endswith(f"::{function.name}") else function.name
 
 
 def layouts(program: Program, glob: str) -> list[Layout]:

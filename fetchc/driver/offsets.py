@@ -18,6 +18,7 @@ from fetchc.program.types import (
 )
 from fetchc.record import Record
 from fetchc.source import Span
+from fetchc.syntax.limits import DEPTH
 from fetchc.target.load import architecture
 from fetchc.units import Address, BitOffset
 
@@ -83,6 +84,9 @@ def _type_of(program: Program, text: str) -> str:
     # Names of types have dots: the longest part of the text that names one is the type.
     stem = text.strip(".").partition(".")[0]
     name, glob = text, f"*{stem}*" if stem else "*"
+    if text.count(".") > DEPTH:
+        span = Span(0, len(text))
+        raise reject("FC0102", f"more than {DEPTH} members within each other", span, "too deep")
     while not program.types_named(name, None):
         name, dot, _ = name.rpartition(".")
         if not dot:

@@ -9,16 +9,18 @@ from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError
 from fetchc.driver.compile import compile_argument
 from fetchc.program.places import Absent, Place
+from fetchc.program.types import PointerType
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.driver.sites import Found
+    from fetchc.driver.points.sites import Found
     from fetchc.program.model import Variable
     from fetchc.program.protocol import Program
     from fetchc.target.kernel import Kernel
+    from fetchc.units import TypeId
 
 __all__ = ["Shown", "visible"]
 
@@ -27,7 +29,8 @@ class Shown(Record):
     """One variable as a listing shows it.
 
     ``place`` is where it is, ``where`` the same in words. ``fetchargs`` are the fetch-args of
-    the whole value with their suffixes, empty where ``reason`` says why there are none.
+    the whole value with their suffixes, empty where ``reason`` says why there are none: the place
+    may be known even so.
     """
 
     name: str
@@ -88,8 +91,8 @@ def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
 
 def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Shown:
     checker = Checker(found.site)
-    type_name = checker.spell(variable.type)
     name = variable.name.lstrip("&")
+    type_name = checker.spell(_named_type(checker, variable))
     span = Span(0, len(name))
     named: tree.Expression = tree.Name(name, None, span)
     if name.startswith("~") and variable.kind == "result":
@@ -99,16 +102,25 @@ def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Sh
     argument = tree.Argument(None, named, None, None, span)
     fetchargs: tuple[tuple[str, str], ...] = ()
     reason = None
-    place: Place
+    place: Place | None = None
     try:
         place, _ = variable_place(found.site, variable, span)
         compiled = compile_argument(argument, name, found, kernel, whole=True)
         fetchargs = tuple([(part.suffix, part.body) for part in compiled.parts])
     except CompileError as refusal:
         reason = refusal.diagnostics[0].message
-        place = Absent(refusal.diagnostics[0].code, reason)
+        if place is None or isinstance(place, Absent):
+            place = Absent(refusal.diagnostics[0].code, reason)
     where = place_words(found.site, place)
     return Shown(name, variable.kind, type_name, variable.line, place, where, fetchargs, reason)
+
+
+def _named_type(checker: Checker, variable: Variable) -> TypeId:
+    # What Go keeps in a cell of its own is named by it (`&x`), and has the type of a pointer.
+    made = checker.resolved(variable.type)
+    if variable.name.startswith("&") and isinstance(made, PointerType):
+        return made.target
+    return variable.type
 
 
 def _no_names(program: Program, found: Found) -> CompileError:
@@ -116,8 +128,10 @@ def _no_names(program: Program, found: Found) -> CompileError:
 
     function = found.site.function
     where = f"`{function.name}`" if function is not None else f"{found.site.address:#x}"
+    notes, help = program.debug_info_advice()
     return reject(
         "FC0903",
         f"{where} has no debug information in `{program.path}`, no name is known there",
-        help="install the debug file of the binary, or use `$arg1`, `%di` with a cast",
+        notes=notes,
+        help=f"{help}; or use `$arg1`, `%di` with a cast",
     )

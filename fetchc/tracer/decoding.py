@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.tracer.fields import COMM
-from fetchc.tracer.memory import mapped
+from fetchc.tracer.kernel.sharing import WHICH
 from fetchc.tracer.model import Event
-from fetchc.tracer.sharing import WHICH
-from fetchc.tracer.values import reader
+from fetchc.tracer.plan.fields import COMM
+from fetchc.tracer.process.memory import mapped
+from fetchc.tracer.values.decoders import reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fetchc.tracer.kernel.tasks import Processes
     from fetchc.tracer.model import Format, Plan, Sample, Value
-    from fetchc.tracer.tasks import Processes
 
     Symbol = Callable[[int, int], str | None]
     Reader = Callable[[bytes], tuple[dict[str, Value], tuple[str, ...]]]

@@ -9,24 +9,26 @@ from __future__ import annotations
 import operator
 import re
 
-from fetchc.diag.errors import CompileError
+from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
+from fetchc.ir.decode import Decode
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.tracer.kinds import CutText, SymbolName
-from fetchc.tracer.shape import Bytes, Leaf, Referred
+from fetchc.syntax.globs import glob_pattern
+from fetchc.syntax.limits import LENGTH
+from fetchc.tracer.shape import Between, Bytes, Choice, Difference, Leaf, Noted, Referred
+from fetchc.tracer.values.kinds import CutText, SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fetchc.ir.decode import Decode
     from fetchc.tracer.model import Value
     from fetchc.tracer.shape import Shape
 
     Test = Callable[[Value], bool]
 
-__all__ = ["Condition", "accepts", "glob_pattern", "parse_filter", "unfit"]
+__all__ = ["Condition", "accepts", "parse_filter", "unfit"]
 
 
 class Condition(Record):
@@ -74,8 +76,11 @@ _COMPARE: dict[str, Callable[[object, object], bool]] = {
 def parse_filter(text: str) -> tuple[Condition, ...]:
     """The comparisons of a filter, all of which have to hold: ``n > 3 && name ~ "a*"``.
 
-    Raises CompileError FC0751 with the place.
+    Raises CompileError FC0751 with the place, or FC0102.
     """
+    if len(text) > LENGTH:
+        what = f"the filter has {len(text)} characters, more than {LENGTH}"
+        raise reject("FC0102", what, Span(LENGTH, len(text)), "too long")
     conditions = []
     start = 0
     for found in [*_AND.finditer(text), None]:
@@ -97,7 +102,8 @@ def _condition(text: str, start: int, end: int) -> Condition:
     left = len(part) - len(part.lstrip())
     span = Span(start + left, start + max(len(part.rstrip()), left + 1))
     if found is None:
-        raise _wrong(text, span, "this is no comparison of an expression with a constant")
+        what = "this is no comparison of an expression with a constant"
+        raise _wrong(text, span, what, _slip(part))
     symbol = found["order"] or found["same"] or found["equal"]
     constant: int | float | str | bool
     word = False
@@ -105,6 +111,8 @@ def _condition(text: str, start: int, end: int) -> Condition:
         constant = _unquoted(found["quoted"], text, span)
     elif found["word"] is not None:
         word = found["word"] not in _WORDS
+        if re.fullmatch(f"{_NUMBER}|{_QUOTED}", found["expression"]):
+            raise _wrong(text, span, "a constant comes first", _slip(part))
         constant = _WORDS.get(found["word"], found["word"])
     elif found["number"].startswith("'"):
         constant = _unquoted(found["number"], text, span)
@@ -115,6 +123,17 @@ def _condition(text: str, start: int, end: int) -> Condition:
         if symbol == "&" and (isinstance(constant, float) or constant < 0):
             raise _wrong(text, span, "`&` takes a whole number that is not negative")
     return Condition(found["expression"], symbol, constant, word, text, span)
+
+
+def _slip(part: str) -> str | None:
+    # What is written like that in other languages.
+    if re.search(r"[=!~]\s*'", part):
+        return "a text stands in double quotes"
+    if re.search(r"[^=!<>]=[^=]", part):
+        return "equality is `==`"
+    if re.match(rf"\s*(?:{_NUMBER}|{_QUOTED})\s*[=!<>&]", part):
+        return "put the constant behind the operator"
+    return None
 
 
 def _number(text: str) -> int | float:
@@ -159,12 +178,21 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     """FC0752 where the constant can never be such a value, so that no event would pass."""
     if isinstance(shape, Referred):
         shape = shape.inner
-    if isinstance(shape, Bytes) or (isinstance(shape, Leaf) and shape.decode.kind == "text"):
+    if isinstance(shape, Bytes | Noted) or (
+        isinstance(shape, Leaf) and shape.decode.kind == "text"
+    ):
         if isinstance(shape, Leaf) and shape.decode.count is not None:
             return _misfit(condition, "a list compares with no constant")
         if not isinstance(condition.constant, str) or condition.word:
             return _misfit(condition, "the value is a text", 'compare it with a text: `== "a"`')
         return None
+    if isinstance(shape, Choice):
+        problems = [unfit(condition, one) for _, one in shape.cases]
+        return None if None in problems else problems[0]
+    if isinstance(shape, Difference):
+        shape = shape.minuend
+    if isinstance(shape, Between):
+        return _unfit_number(condition, Decode("integer", 64))
     if not isinstance(shape, Leaf) or shape.decode.count is not None:
         return _misfit(condition, "a list or structure compares with no constant")
     return _unfit_number(condition, shape.decode)
@@ -255,8 +283,3 @@ def _text(value: Value) -> str | None:
     if isinstance(value, dict):
         value = value.get("name")
     return value if isinstance(value, str) else None
-
-
-def glob_pattern(glob: str) -> re.Pattern[str]:
-    """``*`` is any text and ``?`` any character; all others are themselves."""
-    return re.compile(re.escape(glob).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["kernel_filter"]
 
+_PAGE = 4096  # event_filter_write() takes less than a page, of which this is the smallest
 _LONGEST = 255  # MAX_FILTER_STR_VAL less its NUL
 _NUMBER = re.compile(r"[sux](8|16|32|64)\Z")
 _PLAIN = re.compile(r"[ !#-\[\]-~]*\Z")  # no quote, no backslash, nothing beyond ASCII
 # Globs of which no kernel reads anything but `*`, at one end or both.
 _GLOB = re.compile(r"\*?[ !#-)+->@-Z^-~]*\*?\Z")
-_WHOLE = ("integer", "enum", "pointer", "char", "bool", "symbol")
+_WHOLE = ("integer", "enum", "pointer", "reference", "char", "bool", "symbol")
 
 
 def kernel_filter(plan: Plan, conditions: Iterable[tuple[str, Condition]]) -> str:
@@ -36,14 +37,14 @@ def kernel_filter(plan: Plan, conditions: Iterable[tuple[str, Condition]]) -> st
     Each of ``conditions`` comes with the label of its value.
     """
     shapes = {wanted.label: wanted.shape for wanted in plan.values}
-    terms = []
+    text = ""
     for label, condition in conditions:
         shape = shapes.get(label)
         if isinstance(shape, Leaf) and not (shape.size or shape.offset or shape.shift):
             term = _term(shape, _stores(plan, shape.field), condition)
-            if term is not None:
-                terms.append(term)
-    return " && ".join(terms)
+            if term is not None and len(f"{text} && {term}".encode()) < _PAGE:
+                text = f"{text} && {term}" if text else term
+    return text
 
 
 def _stores(plan: Plan, field: str) -> str:

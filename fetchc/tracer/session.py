@@ -9,17 +9,17 @@ from contextlib import ExitStack
 from fetchc.diag.errors import TracerError
 from fetchc.target.kernel import kernel, running_version
 from fetchc.tracer.decoding import Decoder
-from fetchc.tracer.formats import parse_format
-from fetchc.tracer.install import head, install, uninstall
-from fetchc.tracer.instance import Instance, remove_instance
-from fetchc.tracer.leftovers import leftovers, told
-from fetchc.tracer.owner import session_name
-from fetchc.tracer.ring import Ring
-from fetchc.tracer.sharing import shared
+from fetchc.tracer.kernel.formats import parse_format
+from fetchc.tracer.kernel.install import head, install, uninstall
+from fetchc.tracer.kernel.instance import Instance, remove_instance
+from fetchc.tracer.kernel.leftovers import leftovers, told
+from fetchc.tracer.kernel.owner import session_name
+from fetchc.tracer.kernel.ring import Ring
+from fetchc.tracer.kernel.sharing import shared
+from fetchc.tracer.kernel.tasks import Processes
+from fetchc.tracer.kernel.tracefs import find_tracefs, refused
+from fetchc.tracer.process.watched import Watched
 from fetchc.tracer.signals import shielded
-from fetchc.tracer.tasks import Processes
-from fetchc.tracer.tracefs import find_tracefs, refused
-from fetchc.tracer.watched import Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from fetchc.diag.model import Diagnostic
     from fetchc.tracer.decoding import Symbol
+    from fetchc.tracer.kernel.tracefs import Tracefs
     from fetchc.tracer.model import Event, Plan, Sample
-    from fetchc.tracer.tracefs import Tracefs
 
 __all__ = ["Session"]
 

@@ -11,16 +11,23 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.protocol import RuntimeTypes
+    from fetchc.program.protocol import ObjectTypes, RuntimeTypes
+    from fetchc.units import TypeId
 
 __all__ = [
     "Asserted",
     "Between",
     "Bytes",
+    "Choice",
+    "Difference",
+    "Grid",
     "Guard",
+    "Identity",
     "Items",
     "Leaf",
     "Members",
+    "Noted",
+    "OfType",
     "Referred",
     "Row",
     "Sequence",
@@ -33,8 +40,8 @@ class Guard(Record):
     """A pointer on the way to a value: the word at ``offset`` bytes into ``field``.
 
     What is loaded next stands ``moved`` bytes from where it leads. ``empty``: NULL is no fault
-    there but stands for a thing without entries (a nil map of Go). ``kernel``: it leads to
-    memory of the kernel, not of the program.
+    there but stands for a thing without entries (a nil map of Go), or for no text. ``kernel``:
+    it leads to memory of the kernel, not of the program.
     """
 
     field: str
@@ -49,8 +56,9 @@ class Leaf(Record):
 
     ``size`` are the bytes of the number, 0 where the field holds nothing else (only then a
     filter of the kernel can have it). Of them ``decode.bits`` bits count, from bit ``shift`` on.
-    A text with ``decode.count`` is a list of that many. ``total`` is the number of elements of
-    the source where not all were fetched.
+    A text with ``decode.count`` is a list of that many, whose pointers are side by side from
+    ``offset`` bytes into ``pointers`` on. ``total`` is the number of elements of the source where
+    not all were fetched.
 
     ``guards`` are the pointers on the way, outermost first: where one is no address of a
     program, the value could not be read. The other shapes have them too.
@@ -63,6 +71,7 @@ class Leaf(Record):
     shift: int = 0
     guards: tuple[Guard, ...] = ()
     total: int = 0
+    pointers: str = ""
 
 
 class Bytes(Record):
@@ -115,10 +124,16 @@ class Between(Record):
 
 
 class Sequence(Record):
-    """A list of as many elements as ``length`` says, of which ``elements`` has the first."""
+    """A list of as many elements as ``length`` says, of which ``elements`` has the first.
+
+    With ``start`` they are those of an array, of which the list has some: from that index on, and
+    with ``around``, the number of all, from the first one behind the last.
+    """
 
     length: Leaf | Between
     elements: Row | Items
+    start: Leaf | None = None
+    around: Leaf | None = None
 
 
 class Members(Record):
@@ -126,6 +141,42 @@ class Members(Record):
 
     members: tuple[tuple[str, Shape], ...]
     guards: tuple[Guard, ...] = ()
+
+
+class Noted(Record):
+    """A structure in a form of its own, of its members' numbers.
+
+    See :mod:`fetchc.tracer.values.notations`.
+    """
+
+    notation: str
+    members: tuple[tuple[str, Leaf], ...]
+    guards: tuple[Guard, ...] = ()
+
+
+class Difference(Record):
+    """One number less another one, or less a constant."""
+
+    minuend: Leaf
+    subtrahend: Leaf | int
+
+
+class Choice(Record):
+    """One of several shapes, by the number ``tag``; nothing where it is none of ``cases``."""
+
+    tag: Leaf
+    cases: tuple[tuple[int, Shape], ...]
+
+
+class Grid(Record):
+    """The elements of an array of several dimensions, as ``flat`` has them side by side.
+
+    ``lengths`` are those of the dimensions. With ``indices`` the value is that one element.
+    """
+
+    lengths: tuple[Leaf, ...]
+    flat: Sequence | OfType
+    indices: tuple[int, ...] = ()
 
 
 class TypeName(Record):
@@ -139,8 +190,35 @@ class TypeName(Record):
     types: RuntimeTypes
 
 
+class Known(Record):
+    """What is said of a value whose descriptor is ``wanted`` bytes from the start of all.
+
+    ``parts`` are words and values; one alone is the value itself. ``numbered``: a number among
+    them is a system's error number.
+    """
+
+    wanted: int
+    parts: tuple[str | Shape, ...]
+    numbered: bool
+
+
+class Worded(Record):
+    """A Go interface, with what is said of its value where the dynamic type is a known one.
+
+    The others are ``plain``. ``inner``: the words alone, as they are part of others.
+    """
+
+    dynamic: TypeName
+    plain: Shape
+    known: tuple[Known, ...]
+    inner: bool
+
+
 class Referred(Record):
-    """A value behind a reference: none, and no fault, where that is NULL (null of .NET)."""
+    """A value behind a reference: none, and no fault, where that is NULL (null of .NET).
+
+    Of a ``Nullable`` the truth value in front of it is what says whether there is one.
+    """
 
     reference: Leaf
     inner: Shape
@@ -157,4 +235,45 @@ class Asserted(Record):
     inner: Shape
 
 
-Shape = Leaf | Bytes | Row | Items | Sequence | Members | TypeName | Asserted | Referred
+class Identity(Record):
+    """What a type is known by: the assembly's name, and a number that has its row in ``row``."""
+
+    row: Leaf
+    assembly: Leaf
+
+
+class OfType(Record):
+    """A value that is there if the object of ``reference`` is of the type ``wanted``.
+
+    Else it is ``{"type": ...}``, the name of the object's own type. ``element`` is that of an
+    array's elements, None where no array is wanted, ``rank`` a number that tells arrays of
+    several dimensions apart. Of null there is nothing to compare.
+    """
+
+    reference: Leaf
+    own: Identity
+    element: Identity | None
+    rank: Leaf
+    types: ObjectTypes
+    wanted: TypeId
+    inner: Shape
+
+
+Shape = (
+    Leaf
+    | Bytes
+    | Row
+    | Items
+    | Sequence
+    | Members
+    | Noted
+    | Difference
+    | Between
+    | Choice
+    | Grid
+    | TypeName
+    | Asserted
+    | OfType
+    | Referred
+    | Worded
+)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["shielded", "terminable"]
+__all__ = ["postponed", "shielded", "terminable"]
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -27,6 +27,27 @@ def shielded() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Have the handlers of signals that end a process run behind the block, not in it.
+
+    For what :func:`shielded` cannot be put around: a process that is started inside would
+    inherit blocked signals. For the main thread; what is ignored, or not Python's, stays so.
+    """
+    met: list[int] = []
+    before = {each: signal.getsignal(each) for each in _ENDING}
+    held = [each for each in _ENDING if callable(before[each])]
+    for each in held:
+        signal.signal(each, lambda number, _: met.append(number))
+    try:
+        yield
+    finally:
+        for each in held:
+            signal.signal(each, before[each])
+        for number in met:
+            signal.raise_signal(number)
 
 
 @contextmanager

@@ -1,14 +1,24 @@
 """The Go program of some structures: it fills objects, tells every value, calls the probes.
 
 Everything that a walk can reach lies in one variable, ``all``, whose bytes the program prints;
-headers of maps and channels are printed on their own.
+headers of maps and channels and what interfaces hold are printed on their own.
 """
 
 from __future__ import annotations
 
 from random import Random
 
-from fetchc.conformance.go.types import FLOATS, GENERIC, NAMED, NUMBERS, GoProbe, GoTypes
+from fetchc.conformance.go.functions import function_lines
+from fetchc.conformance.go.types import (
+    DYNAMIC,
+    EMPTY,
+    FLOATS,
+    GENERIC,
+    NAMED,
+    NUMBERS,
+    GoProbe,
+    GoTypes,
+)
 
 __all__ = ["go_source"]
 
@@ -26,6 +36,8 @@ func init() { runtime.LockOSThread() } // main runs on the first thread, which i
 type Level int8
 type Weight uint32
 type Ratio float64
+type Edge struct { e0 int32; e1 string; e2 uint16 }
+func (e Edge) Measure() int { return len(e.e1) }
 
 var sink int
 var seed uint32 = 777
@@ -58,8 +70,8 @@ var _ = math.Pi
 
 def go_source(types: GoTypes, probes: list[GoProbe], salt: int = 0) -> str:
     """The program; ``salt`` fills it with other bytes."""
-    taken = [made for probe in probes for _, made in probe.parameters]
-    return _Emission(types, types.reached(taken), salt).source(probes)
+    used = [made for probe in probes for _, made in probe.variables]
+    return _Emission(types, types.reached(used), salt).source(probes)
 
 
 class _Emission:
@@ -74,19 +86,21 @@ class _Emission:
 
     def source(self, probes: list[GoProbe]) -> str:
         declared = [f"type {name} {made}" for name, made in NAMED.items()]
+        declared += [f"type {name} interface {{ {_methods(name)} }}" for name in DYNAMIC]
         for name in self._structs:
-            if name not in self._types.generic:
+            if name not in self._types.given:
                 declared.append(f"type {name} struct {{ {self._fields(name)} }}")
             self._room.append(f"{_plain(name)} [3]{name}")
-        if self._types.generic:
+        if self._types.generics:
             declared += [f"type {it}" for it in GENERIC]
         for name in self._structs:
             for index in range(3):
                 self._fill(name, f"all.{_plain(name)}[{index}]")
         functions, calls = [], []
         for probe in probes:
-            functions += self._function(probe)
-            calls.append(f"tell{probe.tag}({', '.join(self._passed(probe))})")
+            functions += function_lines(probe)
+            passed = self._passed(probe) + self._returned(probe)
+            calls.append(f"tell{probe.tag}({', '.join(passed)})")
         room = ["before [64]byte", "texts [512]byte", "ints [8]int32", "strings [3]string"]
         room += ["bytes [3][]byte", "floats [3]float64", *self._room, "after [512]byte"]
         setup = [f"seed += {self._salt}"]
@@ -102,26 +116,10 @@ class _Emission:
         fields = self._types.structs[name]
         return "; ".join(it.type if it.embedded else f"{it.name} {it.type}" for it in fields)
 
-    def _function(self, probe: GoProbe) -> list[str]:
-        listed = ", ".join(f"{name} {made}" for name, made in probe.parameters)
-        star = "*" if probe.form == "method" else ""
-        lines = []
-        head, called = f"func probe{probe.tag}", f"probe{probe.tag}"
-        if probe.form != "function":
-            lines.append(f"type R{probe.tag} struct {{ a int32; b string }}")
-            lines.append(f"var v{probe.tag} = R{probe.tag}{{7, `receiver`}}")
-            head, called = f"func (r {star}R{probe.tag}) probe", f"v{probe.tag}.probe"
-        lines += ["//go:noinline", f"{head}({listed}) {{ sink++ }}"]
-        lines.append(f"func tell{probe.tag}({listed}) {{")
-        for number, expression in enumerate(probe.expressions):
-            lines.append(f'    fmt.Printf("value {probe.tag} {number}")')
-            lines += [f"    {it}" for it in expression.told] + ["    fmt.Println()"]
-        names = ", ".join(name for name, _ in probe.parameters)
-        return [*lines, f"    {called}({names})", "}"]
-
     def _passed(self, probe: GoProbe) -> list[str]:
         passed = []
-        for name, made in probe.parameters:
+        self._room += [f"kept{probe.tag}{name} {made}" for name, made in probe.captured]
+        for name, made in probe.captured + probe.parameters:
             if name == "p":
                 passed.append(f"&all.{_plain(made[1:])}[1]")
                 continue
@@ -130,9 +128,23 @@ class _Emission:
             passed.append(f"all.arg{probe.tag}{name}")
         return passed
 
+    def _returned(self, probe: GoProbe) -> list[str]:
+        returned = []
+        for number, (name, made) in enumerate(probe.results):
+            room = f"ret{probe.tag}{name}"
+            if probe.generic and not number:
+                room = f"arg{probe.tag}{probe.parameters[0][0]}"
+            else:
+                self._room.append(f"{room} {made}")
+                self._fill(made, f"all.{room}")
+            returned.append(f"all.{room}")
+        return returned
+
     def _fill(self, made: str, path: str) -> None:
         number = self._random.randrange(1, 999)
         made = self._types.under(made)
+        if made in EMPTY:
+            return
         if made in NUMBERS or made in FLOATS or made.startswith("complex"):
             self._setup.append(f"fill(unsafe.Pointer(&{path}), unsafe.Sizeof({path}))")
         elif made == "bool":
@@ -145,6 +157,8 @@ class _Emission:
             self._setup.append(f"{path} = &all.ints[{number % 8}]")
         elif made == "error":
             self._setup.append(f"{path} = fmt.Errorf(`e`)")
+        elif made in DYNAMIC:
+            self._dynamic(DYNAMIC[made], path)
         elif made.startswith("map"):
             self._setup.append(f"{path} = {made}{{`a`: 1, `b{number}`: 2}}")
             self._header(path)
@@ -166,7 +180,19 @@ class _Emission:
                 self._fill(element, f"{path}[{index}]")
         else:
             for field in self._types.structs[made]:
-                self._fill(field.type, f"{path}.{field.name}")
+                if field.name != "_":
+                    self._fill(field.type, f"{path}.{field.name}")
+
+    def _dynamic(self, made: str, path: str) -> None:
+        if made[0] == "*":
+            self._setup.append(f"{path} = {self._target(made[1:])}")
+            return
+        self._numbers += 1
+        held = f"all.held{self._numbers}"
+        self._room.append(f"held{self._numbers} {made}")
+        self._fill(made, held)
+        copy = f"(*[2]unsafe.Pointer)(unsafe.Pointer(&{path}))[1]"
+        self._setup += [f"{path} = {held}", f"region({copy}, unsafe.Sizeof({held}))"]
 
     def _header(self, path: str) -> None:
         self._setup.append(f"region(*(*unsafe.Pointer)(unsafe.Pointer(&{path})), 32)")
@@ -175,6 +201,10 @@ class _Emission:
         index = self._random.randrange(3)
         blocks = {"int32": "ints", "string": "strings", "[]byte": "bytes", "float64": "floats"}
         return f"&all.{blocks.get(made, _plain(made))}[{index}]"
+
+
+def _methods(interface: str) -> str:
+    return "Measure() int" if interface.startswith("Measured") else ""
 
 
 def _plain(name: str) -> str:

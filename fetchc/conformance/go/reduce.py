@@ -30,6 +30,8 @@ def reduced(
     search = _Search(failure, build, folder, changed)
     probe = failure.probe
     alone = GoProbe(probe.tag, probe.form, list(probe.parameters))
+    alone.results, alone.named, alone.generic = list(probe.results), probe.named, probe.generic
+    alone.captured = list(probe.captured)
     alone.expressions.append(failure.expression)
     best = search.fails(failure.types, alone)
     if best is None:
@@ -52,6 +54,10 @@ class _Search:
 
     def fails(self, types: GoTypes, probe: GoProbe) -> GoFailure | None:
         """The failure of the only expression; None where it is right or nothing is built."""
+        if (probe.generic and not probe.parameters) or (
+            probe.form == "closure" and not probe.captured
+        ):
+            return None  # what makes it one is gone
         for salt in range(_FILLS):
             self._builds += 1
             if self._builds > _BUILDS:
@@ -72,9 +78,13 @@ def _kind(failure: GoFailure) -> str:
 
 def _smaller(failure: GoFailure) -> Iterator[Callable[[], None]]:
     yield from without(failure.probe.parameters)
+    yield from without(failure.probe.captured)
+    if failure.expression.stage == "entry":
+        yield from without(failure.probe.results)
     # Whole structures first: what only they reach goes with their fields.
-    reached = failure.types.reached(made for _, made in failure.probe.parameters)
-    named = [name for name in reached if name not in failure.types.generic]
+    probe = failure.probe
+    reached = failure.types.reached(made for _, made in probe.variables)
+    named = [name for name in reached if name not in failure.types.given]
     for name in named:
         yield _emptied(failure.types, name)
     for name in named:
@@ -96,19 +106,23 @@ def reproducer(failure: GoFailure, build: GoBuild, salt: int) -> Reproducer:
     """All that it takes to see the failure; the source without what fills and prints."""
     probe, types = failure.probe, failure.types
     lines = []
-    for name in types.reached(made for _, made in probe.parameters):
-        if name not in types.generic:
+    for name in types.reached(made for _, made in probe.variables):
+        if name not in types.given:
             fields = types.structs[name]
             listed = "; ".join(it.type if it.embedded else f"{it.name} {it.type}" for it in fields)
             lines.append(f"type {name} struct {{ {listed} }}")
-    taken = ", ".join(f"{name} {made}" for name, made in probe.parameters)
-    lines.append(f"func {probe.function.removeprefix('main.')}({taken})")
+    taken, results = (
+        ", ".join(f"{name} {made}" for name, made in listed)
+        for listed in (probe.parameters, probe.results)
+    )
+    of = "[T any], T is that of the first parameter" if probe.generic else ""
+    lines.append(f"func {probe.function.removeprefix('main.')}({taken}) ({results}) {of}".rstrip())
     return Reproducer(
         command=written(build.line("reproducer.go", "reproducer")),
         source="\n".join(lines),
         whole=go_source(types, [probe], salt),
         function=probe.function,
-        stage="entry",
+        stage=failure.expression.stage,
         expression=failure.expression.text,
         fetcharg=failure.fetcharg,
         fetched=str(failure.got),

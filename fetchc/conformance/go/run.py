@@ -6,18 +6,19 @@ registers and stack at the probes are read by ptrace.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import fetchc
 from fetchc.conformance.errors import refused
 from fetchc.conformance.go.types import GoProbe
-from fetchc.conformance.machine import Machine, Memory
+from fetchc.conformance.machine import REGISTERS, WORD, Machine, Memory
 from fetchc.conformance.process import call, written
-from fetchc.conformance.stops import run_with_stops
+from fetchc.conformance.stops import Stop, run_with_stops
 from fetchc.record import Record
 
-__all__ = ["KERNEL", "GoBuild", "GoRun", "build_go"]
+__all__ = ["HERE", "KERNEL", "GoBuild", "GoRun", "Host", "Seen", "Site", "build_go"]
 
 KERNEL = "6.12"
 _BUILD_SECONDS = 300
@@ -69,14 +70,56 @@ def build_go(source: str, build: GoBuild, folder: Path) -> Path:
     return binary
 
 
+class Seen(Record):
+    """A stopped thread: registers by the kernel's names, and the stack from its pointer on.
+
+    ``vectors`` are empty where they are not known.
+    """
+
+    registers: Mapping[str, int]
+    vectors: tuple[bytes, ...]
+    stack: bytes
+
+
+class Host(Record):
+    """Where drawn programs run: what stops them at addresses, and the kernel's words there."""
+
+    run: Callable[[Path, Iterable[int]], tuple[str, dict[int, Seen]]]
+    kernel: str = KERNEL
+    names: frozenset[str] = REGISTERS
+    word: int = WORD
+    order: Literal["little", "big"] = "little"
+    stack: str = "sp"
+    result: str = "ax"
+    returns: bool = True  # whether fetchc finds a function's returns there
+
+
+class Site(Record):
+    """A probe point, and the thread that stopped there."""
+
+    point: fetchc.Probe
+    machine: Machine
+    vectors: tuple[bytes, ...]
+
+
 class GoRun:
     """One program that was built and stopped at every probe, and what it told."""
 
-    def __init__(self, source: str, probes: list[GoProbe], build: GoBuild, folder: Path) -> None:
+    def __init__(
+        self, source: str, probes: list[GoProbe], build: GoBuild, folder: Path, host: Host
+    ) -> None:
         binary = build_go(source, build, folder)
         program = fetchc.open(str(binary))
-        self.points = {it.tag: program.probe(it.function, kernel=KERNEL) for it in probes}
-        printed, self._stops = run_with_stops(binary, [it.address for it in self.points.values()])
+        self._host = host
+        self._points: dict[tuple[str, str], list[fetchc.Probe]] = {}
+        for it in probes:
+            entry = program.probe(it.function, kernel=host.kernel)
+            self._points[it.tag, "entry"] = [entry]
+            if it.results and host.returns:
+                left = program.probe(it.function, returns=True, kernel=host.kernel)
+                self._points[it.tag, "leave"] = [each for each, _ in left.each()]
+        addresses = [each.address for found in self._points.values() for each in found]
+        printed, self._seen = host.run(binary, addresses)
         self._regions: dict[int, bytes] = {}
         self.values: dict[tuple[str, int], list[int | bytes]] = {}
         for line in printed.splitlines():
@@ -87,18 +130,43 @@ class GoRun:
                 read = [bytes.fromhex(it[1:]) if it[:1] == "t" else int(it) for it in items]
                 self.values[name, int(rest)] = read
 
-    def vectors(self, probe: GoProbe) -> tuple[bytes, ...]:
-        """The vector registers at the probe's stop."""
-        stop = self._stops[self.points[probe.tag].address]
-        return tuple(stop.registers[17 + number] for number in range(16))
+    def sites(self, probe: GoProbe) -> dict[str, Site]:
+        """Where the program stopped for the probe, by stage: its entry, and where it left."""
+        found = {}
+        for (tag, stage), points in self._points.items():
+            if tag == probe.tag:
+                (point,) = [each for each in points if each.address in self._seen]
+                found[stage] = self._site(point)
+        return found
 
-    def machine(self, probe: GoProbe) -> Machine:
-        """The machine at a probe's stop; Go's programs are where their files say."""
-        point = self.points[probe.tag]
-        stop = self._stops[point.address]
-        registers = {
-            name: int.from_bytes(stop.registers[number][:8], "little")
-            for number, name in _NAMES.items()
-        }
-        memory = Memory(self._regions | {registers["sp"]: stop.stack})
-        return Machine(registers, memory, point.address - point.offset)
+    def _site(self, point: fetchc.Probe) -> Site:
+        # Go's programs are where their files say.
+        host, seen = self._host, self._seen[point.address]
+        machine = Machine(
+            seen.registers,
+            Memory(self._regions | {seen.registers[host.stack]: seen.stack}),
+            point.address - point.offset,
+            word=host.word,
+            order=host.order,
+            names=host.names,
+            stack=host.stack,
+            result=host.result,
+        )
+        return Site(point, machine, seen.vectors)
+
+
+def _stopped(binary: Path, addresses: Iterable[int]) -> tuple[str, dict[int, Seen]]:
+    printed, stops = run_with_stops(binary, addresses)
+    return printed, {address: _seen(stop) for address, stop in stops.items()}
+
+
+def _seen(stop: Stop) -> Seen:
+    registers = {
+        name: int.from_bytes(stop.registers[number][:8], "little")
+        for number, name in _NAMES.items()
+    }
+    vectors = tuple(stop.registers[17 + number] for number in range(16))
+    return Seen(registers, vectors, stop.stack)
+
+
+HERE = Host(_stopped)  # Linux on x86-64, by ptrace

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from fetchc.conformance.go.types import FLOATS, NUMBERS, GoExpression, GoTypes
+from fetchc.conformance.go.types import DYNAMIC, EMPTY, FLOATS, NUMBERS, GoExpression, GoTypes
 
-__all__ = ["leaves", "walk"]
+__all__ = ["leaves", "result_leaves", "walk"]
 
 _LEAVES = 12  # of one parameter
 
@@ -22,6 +22,16 @@ def leaves(random: Random, types: GoTypes, text: str, made: str) -> list[GoExpre
     return found if len(found) <= _LEAVES else random.sample(found, _LEAVES)
 
 
+def result_leaves(
+    random: Random, types: GoTypes, name: str, made: str, asked: str
+) -> list[GoExpression]:
+    """The values in a result that the program tells as ``name``, asked where it returns."""
+    return [
+        GoExpression(it.text.replace(name, asked, 1), it.told, it.kind, it.held, "leave")
+        for it in leaves(random, types, name, made)
+    ]
+
+
 class _Walk:
     def __init__(self, random: Random, types: GoTypes) -> None:
         self._random = random
@@ -31,7 +41,7 @@ class _Walk:
         return self._random.random() < of
 
     def run(self, text: str, made: str, held: bool) -> GoExpression:
-        structs = self._types.structs
+        structs, start = self._types.structs, (text, made, held)
         for step in range(12):
             made = self._types.under(made)
             if made.lstrip("*") in structs:
@@ -48,15 +58,23 @@ class _Walk:
                 held = held and made[1] != "]"
                 text = f"{text}[{self._random.randrange(count)}]"
                 made = made.partition("]")[2]
+            elif made in DYNAMIC and self._chance(0.8):
+                made = DYNAMIC[made]
+                held = held and made[0] == "*"
+                text = f"{text}.({made})"
             else:
-                break
-        return self._end(text, self._types.under(made), held)
+                return self._end(text, made, held)
+        return self.run(*start)
 
     def leaves(self, text: str, made: str) -> list[GoExpression]:
         made = self._types.under(made)
+        if made in EMPTY:
+            return []
         if made in self._types.structs:
-            fields = self._types.structs[made]
+            fields = [it for it in self._types.structs[made] if it.name != "_"]
             return [leaf for it in fields for leaf in self.leaves(f"{text}.{it.name}", it.type)]
+        if made in DYNAMIC:
+            return [self._end(text, made, True), self.run(text, made, True)]
         if made[0] == "[" and made[1] != "]":
             count, _, element = made[1:].partition("]")
             indices = range(int(count))
@@ -79,7 +97,7 @@ class _Walk:
                 asked = f"{text}[{self._random.randrange(5)}]"
                 return GoExpression(asked, (_number(asked),), "number", False)
             return GoExpression(text, (f'fmt.Printf(" t%x", {text})',), "text", held)
-        if made in ("interface{}", "error"):
+        if made in ("interface{}", "error", *DYNAMIC):
             return GoExpression(text, (f"words(unsafe.Pointer(&{text}), 2)",), "words", held)
         if made.startswith(("map", "chan")):
             if made.startswith("chan") and self._chance(0.5):

@@ -1,0 +1,223 @@
+"""A probe point: what is known of it, and what is compiled and written for it."""
+
+from __future__ import annotations
+
+from fetchc.api.argument import Argument
+from fetchc.diag.errors import reject
+from fetchc.driver.points.sites import find_site
+from fetchc.syntax.parse import parse_argument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _thread import RLock
+    from collections.abc import Sequence
+
+    from fetchc.diag.model import Diagnostic
+    from fetchc.driver.explained.explaining import Explained
+    from fetchc.driver.naming import Named
+    from fetchc.driver.points.sites import Found
+    from fetchc.driver.variables import Shown
+    from fetchc.emit.formats import Event, Written
+    from fetchc.program import protocol
+    from fetchc.program.model import Function
+    from fetchc.target.kernel import Kernel
+    from fetchc.tracer.model import Plan
+    from fetchc.tracer.plan.planning import Asked
+
+
+class Probe:
+    """A probe point of a program, and the rules of the kernel that is to run it."""
+
+    def __init__(
+        self, program: protocol.Program, lock: RLock, found: Found, kernel: Kernel
+    ) -> None:
+        self._program = program
+        self._lock = lock
+        self._found = found
+        self._kernel = kernel
+        self._source: tuple[str | None] | None = None  # read once: a table of lines is long
+
+    @property
+    def function(self) -> Function | None:
+        """The function, None at an address in none."""
+        return self._found.site.function
+
+    @property
+    def named_after(self) -> str:
+        """What an event is called after: the function, the static probe, a line, an address."""
+        return self._found.site.named_after
+
+    @property
+    def kind(self) -> str:
+        """One of ``entry``, ``return``, ``return-site``, ``body``, ``line``, ``inline``,
+        ``static`` (a static probe) and ``offset``.
+
+        Of a return-site, a line, an inlined function and a static probe there may be several:
+        :meth:`each`.
+        """
+        return self._found.kind
+
+    @property
+    def address(self) -> int:
+        """Address of the probed instruction, the first of several, as the file states it."""
+        return self._found.site.address
+
+    @property
+    def offset(self) -> int:
+        """Offset of the probed instruction in the file: what a definition needs.
+
+        In the kernel: from the start of the function, which a definition names.
+        """
+        site = self._found.site
+        if self.in_kernel:
+            return site.address - (0 if site.function is None else site.function.address)
+        return self._program.file_offset(site.address)
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the probe is one of the kernel itself; it has no address then but 0."""
+        return self._program.in_kernel
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells the probe from any other of its program."""
+        function = self._found.site.function if self.in_kernel else None
+        return self.kind, "" if function is None else function.symbol, self.address
+
+    @property
+    def pushed_by_call(self) -> int:
+        """Bytes by which the stack pointer is less at a function's entry than at its return."""
+        return self._found.site.architecture.entry_stack_bytes
+
+    @property
+    def source(self) -> str | None:
+        """Where the function is declared (``main.go:17``), None where that is unknown."""
+        function = self._found.site.function
+        if self._source is None and function is not None:
+            with self._lock:
+                self._source = (self._program.source_line(function),)
+        return None if self._source is None else self._source[0]
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What should be known of the point itself."""
+        return self._found.warnings
+
+    def each(
+        self, arguments: Sequence[Argument] = ()
+    ) -> tuple[tuple[Probe, tuple[Argument, ...]], ...]:
+        """This probe at each of its addresses, with ``arguments`` compiled for that address.
+
+        A Go function's return has several, a source line and an inlined function may have: they
+        make one event, a definition an address.
+        """
+        found = self._found.each()
+        probes = [Probe(self._program, self._lock, one, self._kernel) for one in found]
+        if len(found) == 1:
+            return ((self, tuple(arguments)),)
+        return tuple([(probe, tuple([one.at(probe) for one in arguments])) for probe in probes])
+
+    def variables(self) -> tuple[Shown, ...]:
+        """Every name visible here: its type, its place, its fetch-arg or why there is none."""
+        from fetchc.driver.variables import visible
+
+        with self._lock:
+            return visible(self._program, self._found, self._kernel)
+
+    def asked(self, text: str) -> Asked:
+        """Hold one argument against this probe for :meth:`plan`, as a reader wants its value.
+
+        What one fetch-arg cannot hold is no problem here: a structure, a slice. Raises
+        CompileError where it cannot be had.
+        """
+        from fetchc.tracer.plan.planning import asked
+
+        argument = parse_argument(text)
+        if argument.point is not None:
+            raise reject(
+                "FC0206", "the argument names a point of its own", argument.point.span, "not here"
+            )
+        with self._lock:
+            return asked(argument, text, self._found, self._kernel)
+
+    def plan(self, wanted: Sequence[str | Asked], group: str, event: str | None = None) -> Plan:
+        """The event of the kernel that gives the values of ``wanted`` at this probe.
+
+        Raises CompileError where one of them cannot be had, or all of them are too much.
+        """
+        from fetchc.tracer.plan.planning import plan
+
+        listed = [self.asked(one) if isinstance(one, str) else one for one in wanted]
+        with self._lock:
+            return plan(self._program, self._found, self._kernel, listed, group, event)
+
+    def compile(self, text: str) -> Argument:
+        """Compile one argument; raises CompileError where it has to be refused.
+
+        An argument with a point of its own (``x @ main.f``) is compiled at that.
+        """
+        tree = parse_argument(text)
+        if tree.point is None:
+            return Argument(self, text, tree)
+        name = None if self.function is None else self.function.name
+        with self._lock:
+            found = find_site(self._program, name, tree.point, self.kind.startswith("return"))
+        return Argument(Probe(self._program, self._lock, found, self._kernel), text, tree)
+
+    def definition(
+        self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
+    ) -> str:
+        """What ``uprobe_events`` takes to fetch ``arguments``, companions included.
+
+        One line an address (:meth:`each`), all of one event. Raises CompileError where the
+        kernel would refuse or mangle a line.
+        """
+        lines = [probe._line(made, group, event) for probe, made in self.each(arguments)]
+        return "\n".join(lines)
+
+    def _line(self, arguments: Sequence[Argument], group: str | None, event: str | None) -> str:
+        from fetchc.driver.defining import defined
+
+        fetches = [(each.name, each.part.fetch) for each in self.named(arguments)]
+        return defined(self._found.site, fetches, self._kernel, group, event)
+
+    def events(
+        self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
+    ) -> tuple[Event, ...]:
+        """What an output format is written from, an event an address."""
+        from fetchc.driver.backends import event as event_at
+
+        result = []
+        for probe, made in self.each(arguments):
+            names = probe.named(made)
+            one = event_at(probe._program, probe._found, names, probe._kernel, group, event)
+            result.append(one)
+        return tuple(result)
+
+    def written(
+        self,
+        format: str,
+        arguments: Sequence[Argument],
+        group: str | None = None,
+        event: str | None = None,
+    ) -> Written:
+        """What the tool ``perf`` or ``bpftrace`` takes to fetch ``arguments``; warnings about it.
+
+        Raises CompileError for what the tool cannot carry.
+        """
+        from fetchc.emit.formats import written
+
+        return written(format, self.events(arguments, group, event))
+
+    def explain(self, text: str) -> Explained:
+        """An expression, or a fetch-arg that somebody wrote, hop by hop."""
+        from fetchc.driver.explained.explaining import explain
+
+        with self._lock:
+            return explain(text, self._found, self._kernel)
+
+    def named(self, arguments: Sequence[Argument]) -> tuple[Named, ...]:
+        """Every fetch-arg of a definition with the name it gets there."""
+        from fetchc.driver.naming import named
+
+        return named([(each.expression, each.whole) for each in arguments], self._kernel)

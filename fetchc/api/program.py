@@ -1,0 +1,190 @@
+"""A program that is asked, and its probe points."""
+
+from __future__ import annotations
+
+from _thread import RLock  # threading itself is dear to import
+
+from fetchc.api.argument import Argument
+from fetchc.api.probe import Probe
+from fetchc.debuginfo.open import open_binary
+from fetchc.driver.points.sites import find_site
+from fetchc.syntax.parse import parse_argument, parse_point
+from fetchc.target.kernel import kernel as kernel_rules
+from fetchc.target.kernel import running_version
+from fetchc.target.load import architecture_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fetchc.driver.layout import Layout
+    from fetchc.driver.offsets import Offset
+    from fetchc.driver.points.sites import Found
+    from fetchc.program import protocol
+    from fetchc.syntax.tree import Point
+    from fetchc.target.kernel import Kernel
+
+
+def open(
+    path: str,
+    references: Sequence[str] = (),
+    debug_file: str | None = None,
+    debug_dirs: Sequence[str] = (),
+    unsafe_return: bool = False,
+    arch: str | None = None,
+) -> Program:
+    """Open the file at ``path``: ELF, or an image of .NET.
+
+    ``references`` are folders of assemblies that an image refers to. ``debug_file`` has the debug
+    information; without it one is looked for, in ``debug_dirs`` first. ``unsafe_return`` takes
+    return probes that can end the program, of .NET. ``arch`` is the machine of a BTF file, which
+    names none. Raises DebugInfoError when the file cannot be read or is neither.
+    """
+    return Program(path, references, debug_file, debug_dirs, unsafe_return, arch)
+
+
+class Program:
+    """One file: an executable or a shared library, with or without debug information."""
+
+    def __init__(
+        self,
+        path: str,
+        references: Sequence[str] = (),
+        debug_file: str | None = None,
+        debug_dirs: Sequence[str] = (),
+        unsafe_return: bool = False,
+        arch: str | None = None,
+    ) -> None:
+        search = None
+        if debug_file is not None or debug_dirs:
+            from fetchc.debuginfo.finding.search import Search
+
+            search = Search(debug_file, tuple(debug_dirs))
+        self._program: protocol.Program = open_binary(
+            path, tuple(references), search, None if arch is None else architecture_key(arch)
+        )
+        self._lock = RLock()
+        self._unsafe_return = unsafe_return
+        self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
+
+    def _rules(self, version: str | None) -> Kernel:
+        wanted = version or running_version()
+        if wanted not in self._kernels:
+            self._kernels[wanted] = kernel_rules(wanted)
+        return self._kernels[wanted]
+
+    @property
+    def path(self) -> str:
+        """The file, as it was given; one of a process by a path that others resolve, too."""
+        return self._program.path
+
+    @property
+    def build_id(self) -> str | None:
+        """The build-id in lower-case hexadecimal, None where the file has none."""
+        return self._program.build_id
+
+    @property
+    def architecture(self) -> str:
+        """The machine: ``x86_64``, ``aarch64``, ..."""
+        return self._program.architecture
+
+    def functions(self, glob: str = "*") -> Iterator[str]:
+        """Names of functions with code and of static probes that match ``glob``, sorted."""
+        from fetchc.driver.listing import matching, probeable
+
+        with self._lock:
+            names = matching(probeable(self._program, glob), glob)
+        yield from names
+
+    def types(self, glob: str = "*") -> Iterator[str]:
+        """Names of the types that match ``glob``, sorted."""
+        from fetchc.driver.listing import matching
+
+        with self._lock:
+            names = matching(self._program.type_names(), glob)
+        yield from names
+
+    def layouts(self, glob: str) -> list[Layout]:
+        """The layouts of the types whose names match ``glob``, by name."""
+        from fetchc.driver.listing import layouts
+
+        with self._lock:
+            return layouts(self._program, glob)
+
+    def offsets(self, text: str) -> tuple[Offset, ...]:
+        """Where ``TYPE.FIELD`` is in its type; of a ``TYPE`` itself and all its members.
+
+        Raises CompileError where there is none, or several that differ.
+        """
+        from fetchc.driver.offsets import offsets
+
+        with self._lock:
+            return offsets(self._program, text)
+
+    def described(self, name: str) -> list[dict[str, object]]:
+        """Every function of exactly this name: name, address, signature, source line."""
+        from fetchc.driver.listing import described
+
+        with self._lock:
+            return described(self._program, name)
+
+    def _site(self, function: str | None, point: Point | None, returns: bool) -> Found:
+        return find_site(self._program, function, point, returns, self._unsafe_return)
+
+    def without_code(self, glob: str = "*") -> list[dict[str, object]]:
+        """Functions that match and cannot be probed, as in ``described``, and ``why``."""
+        from fetchc.driver.listing import without_code
+
+        with self._lock:
+            return without_code(self._program, glob)
+
+    def probe(
+        self,
+        function: str | None = None,
+        at: str | None = None,
+        returns: bool = False,
+        kernel: str | None = None,
+        active: int | None = None,
+    ) -> Probe:
+        """A probe point: a function's entry, ``at="+0x10"`` bytes into it, or its return.
+
+        ``kernel`` is the version whose rules hold: the running one's by default. ``active`` is for
+        how many calls at a time a return probe of the kernel has room. Raises CompileError where
+        the point cannot be found or probed.
+        """
+        rules = self._rules(kernel)
+        point = None if at is None else parse_point(at)
+        with self._lock:
+            found = self._site(function, point, returns)
+        if active is not None:
+            from fetchc.driver.points.kernel_points import with_room
+
+            found = with_room(found, active)
+        return Probe(self._program, self._lock, found, rules)
+
+    def point(
+        self, text: str, returns: bool = False, kernel: str | None = None
+    ) -> tuple[Probe, str]:
+        """The probe that an argument names itself (``x @ main.f``), and the argument without it."""
+        tree = parse_argument(text)
+        rules = self._rules(kernel)
+        with self._lock:
+            found = self._site(None, tree.point, returns)
+        end = (tree.format or tree.expression).span.end
+        return Probe(self._program, self._lock, found, rules), text[:end]
+
+    def argument(
+        self,
+        text: str,
+        probe: Probe | None = None,
+        kernel: str | None = None,
+        returns: bool = False,
+    ) -> Argument:
+        """Compile an argument at ``probe``, or at the point that it names itself."""
+        if probe is not None:
+            return probe.compile(text)
+        tree = parse_argument(text)
+        rules = self._rules(kernel)
+        with self._lock:
+            found = self._site(None, tree.point, returns)
+        return Argument(Probe(self._program, self._lock, found, rules), text, tree)

@@ -1,0 +1,1 @@
+"""From what a user says of a place to the instructions to probe."""

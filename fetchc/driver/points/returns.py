@@ -1,0 +1,148 @@
+"""Where Go functions return: a probe on each return instruction instead of a return probe.
+
+The kernel's return probe puts a foreign return address on the stack. Go's runtime copies and
+walks stacks, does not know the address, and ends the program; seen live with every version
+from 1.15 to 1.27. At a return instruction the results are where the convention puts them and
+the stack pointer is what it was at the entry.
+"""
+
+from __future__ import annotations
+
+from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.model import Diagnostic
+from fetchc.lang import language
+from fetchc.target.load import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fetchc.code.instructions import Exits
+    from fetchc.lang.base import Language
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
+    from fetchc.units import Address
+
+__all__ = ["must_not_be_returned_from", "return_addresses", "unsafe"]
+
+_FOREIGN = frozenset({"c", "c++", "rust"})  # compiled by others, and on stacks of the system
+
+
+def must_not_be_returned_from(program: Program, function: Function) -> bool:
+    """Whether a return probe of the function would end the program.
+
+    In a Go program that holds of all code that no other compiler is known to have made:
+    assembly, and functions without debug information.
+    """
+    if not language(function.language).return_probe:
+        return True
+    return function.language not in _FOREIGN and program.main_language() == "go"
+
+
+def unsafe(function: Function, rules: Language) -> Diagnostic:
+    """What to know of a return probe that was asked for in spite of the refusal."""
+    return Diagnostic(
+        "FC0621",
+        f"the return probe of `{function.name}` can end the program",
+        notes=(rules.return_refusal,),
+        help="take it where no exception leaves the function, and nothing is lost with the process",
+    )
+
+
+def return_addresses(
+    program: Program, function: Function
+) -> tuple[tuple[Address, ...], tuple[Diagnostic, ...]]:
+    """Addresses of all return instructions, and what should be said of other ways out.
+
+    Raises CompileError FC0409 where there are none, or where they cannot be found for certain.
+    """
+    from fetchc.code.instructions import exits
+
+    refusal_of_all = language(function.language).return_refusal
+    if refusal_of_all:
+        raise reject(
+            "FC0409",
+            f"the returns of `{function.name}` cannot be probed: {refusal_of_all}",
+            help="probe its entry: leave out `--return`; `--unsafe-return` takes the risk",
+        )
+    missing = table(f"arch/{program.architecture}").get("returns", {}).get("refusal")
+    if missing:
+        raise reject(
+            "FC0409",
+            f"the returns of `{function.name}` cannot be probed",
+            notes=(missing,),
+            help="probe its entry: leave out `--return`",
+        )
+    if function.size is None:
+        raise _unreadable(function, "where its code ends is not known")
+    code = program.code(function.address, function.size)
+    try:
+        found = exits(code, function.address, program.architecture)
+    except CompileError as refusal:
+        if refusal.diagnostics[0].code != "FC0206":
+            raise
+        raise _unreadable(function, refusal.diagnostics[0].message) from refusal
+    leaving = _targets(program, found)
+    if not found.returns:
+        raise _no_return(function, leaving)
+    return found.returns, _unseen(program, function, found, leaving)
+
+
+def _targets(program: Program, found: Exits) -> list[str]:
+    # Names of what the function jumps to instead of returning.
+    names: list[str] = []
+    for target in dict.fromkeys(found.jumps):
+        if target is None:
+            names.append("a computed address")
+            continue
+        function = program.function_at(target)
+        names.append(f"{target:#x}" if function is None else f"`{function.symbol}`")
+    return names
+
+
+def _unseen(
+    program: Program, function: Function, found: Exits, leaving: list[str]
+) -> tuple[Diagnostic, ...]:
+    notes: list[str] = []
+    if leaving:
+        notes.append(f"it ends by a jump to {_listed(leaving)}, which returns in its place")
+    panics = {one.address for one in program.functions_named("runtime.gopanic")}
+    if panics & found.calls:
+        notes.append("it calls `panic`: where nothing recovers in it, it ends without returning")
+    if not notes:
+        return ()
+    what = f"some calls of `{function.name}` pass none of its return instructions"
+    return (Diagnostic("FC0609", what, notes=tuple(notes)),)
+
+
+def _no_return(function: Function, leaving: list[str]) -> CompileError:
+    if leaving:
+        return reject(
+            "FC0409",
+            f"`{function.name}` has no return instruction",
+            notes=(f"it ends by a jump to {_listed(leaving)}, which returns in its place",),
+            help=f"probe the return of {leaving[0]}"
+            if leaving[0].startswith("`")
+            else "probe its entry: leave out `--return`",
+        )
+    return reject(
+        "FC0409",
+        f"`{function.name}` has no return instruction",
+        notes=("each way out of it is a panic or an exit, or it never ends",),
+        help="probe its entry: leave out `--return`",
+    )
+
+
+def _unreadable(function: Function, why: str) -> CompileError:
+    return reject(
+        "FC0409",
+        f"the return instructions of `{function.name}` cannot be found for certain",
+        notes=(why, "a return probe of the kernel would crash the Go program"),
+        help="probe its entry: leave out `--return`",
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
+    return ", ".join(shown[:4]) + more

@@ -1,0 +1,208 @@
+"""Probe points by source line: every place where the line's code begins."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from fetchc.check.evidence import is_fragment
+from fetchc.check.site import Site
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Diagnostic
+from fetchc.lang import language
+from fetchc.target.load import architecture
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fetchc.diag.errors import CompileError
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import CodeMap, Program
+    from fetchc.source import Span
+    from fetchc.syntax.tree import Point
+    from fetchc.units import Address
+
+    Places = tuple[tuple[Address, ...], str]
+
+__all__ = ["body_of", "code_map", "of_file", "of_function", "several", "sites_at"]
+
+_NEAR = 3  # lines on either side that a refusal names
+_SHOWN = 8  # files
+
+
+def code_map(program: Program, span: Span | None) -> CodeMap:
+    """Lines and inlined calls of the program; FC0206 where there is nothing of the kind."""
+    found = program.code_map() if program.has_debug_info else None
+    if found is None:
+        notes, help = program.debug_info_advice()
+        raise reject(
+            "FC0206",
+            f"nothing is known of the source lines of `{program.path}`",
+            span,
+            "cannot be found",
+            notes=notes,
+            help=help,
+        )
+    return found
+
+
+def of_file(program: Program, point: Point) -> Places:
+    """Addresses of ``main.c:17``, and what the place is called."""
+    assert point.file is not None
+    assert point.line is not None
+    files = code_map(program, point.span).lines(point.file)
+    if not files:
+        raise reject(
+            "FC0206",
+            f"no code of `{program.path}` comes from a file `{point.file}`",
+            point.span,
+            "unknown file",
+            help="list functions with their files: `fetchc functions --long`",
+        )
+    there = {path: lines[point.line] for path, lines in files.items() if point.line in lines}
+    if len(there) > 1:
+        shown = [f"`{path}`" for path in sorted(there)[:_SHOWN]]
+        raise reject(
+            "FC0206",
+            f"{len(there)} files called `{point.file}` have code in line {point.line}",
+            point.span,
+            "which one is meant",
+            notes=(f"they are {', '.join(shown)}",),
+            help="write more of its path in front of the name",
+        )
+    if not there:
+        lines = {line for known in files.values() for line in known}
+        raise _no_code(point, f"`{point.file}`", lines)
+    ((path, addresses),) = there.items()
+    return addresses, f"{path.rpartition('/')[2]}:{point.line}"
+
+
+def of_function(program: Program, function: Function, point: Point) -> Places:
+    """Addresses of line 17 of the file, within the function's own code: ``main.run:17``."""
+    assert point.line is not None
+    found = code_map(program, point.span).lines_of(function)
+    if found is None:
+        raise reject(
+            "FC0206",
+            f"nothing is known of the source lines of `{function.name}`",
+            point.span,
+            "cannot be found",
+        )
+    path, lines = found
+    if point.line not in lines:
+        raise _no_code(point, f"`{function.name}`", lines)
+    return lines[point.line], f"{path.rpartition('/')[2]}:{point.line}"
+
+
+def body_of(program: Program, function: Function, point: Point) -> Address:
+    """Where the function's own statements begin, its parameters stored: ``--at body``.
+
+    Raises CompileError FC0206 where nothing tells: optimised code of gcc has no such place, since
+    what comes second in its line table need not be passed by every call.
+    """
+    from fetchc.check.places import optimised_by_gcc
+
+    code_map(program, point.span)
+    if optimised_by_gcc(function):
+        raise reject(
+            "FC0206",
+            f"the optimised code of `{function.name}` has no end of a prologue",
+            point.span,
+            "not in gcc's optimised code",
+            help="probe the entry, where its parameters are: leave the `body` out",
+        )
+    address = program.body_address(function)
+    if address > function.address and not _always_passed(program, function, address):
+        raise reject(
+            "FC0206",
+            f"some calls of `{function.name}` leave before its prologue ends, by the line table",
+            point.span,
+            f"at +{address - function.address:#x}, behind a branch",
+            help="probe the entry, where its parameters are: leave the `body` out",
+        )
+    if address <= function.address:
+        raise reject(
+            "FC0206",
+            f"the line table does not say where the prologue of `{function.name}` ends",
+            point.span,
+            "not told apart",
+            help="probe the entry: leave the `body` out",
+        )
+    return address
+
+
+def _always_passed(program: Program, function: Function, body: Address) -> bool:
+    # LLVM moves the mark behind a branch at times (issue 139549 of llvm-project, from version 20
+    # on). Loops in front of it are fine: they touch the pages of a large frame.
+    from fetchc.code.instructions import exits
+
+    code = program.code(function.address, body - function.address)
+    found = exits(code, function.address, program.architecture)
+    return not found.returns and not [target for target in found.jumps if target != body]
+
+
+def several(label: str, sites: Sequence[Site]) -> tuple[Diagnostic, ...]:
+    """The warning that a line is probed at more than one address."""
+    if len(sites) == 1:
+        return ()
+    listed = ", ".join(f"{site.address:#x}" for site in sites[:_SHOWN])
+    more = f" and {len(sites) - _SHOWN} more" if len(sites) > _SHOWN else ""
+    said = Diagnostic(
+        "FC0616",
+        f"the code of `{label}` begins at {len(sites)} addresses",
+        notes=(
+            f"they are {listed}{more}",
+            "each makes an event of its own: one pass through the line may be several",
+        ),
+        help="probe one of them: `--at 0x...`",
+    )
+    return (said,)
+
+
+def _no_code(point: Point, what: str, lines: Iterable[int]) -> CompileError:
+    assert point.line is not None
+    known = sorted(lines)
+    at = bisect_left(known, point.line)
+    near = known[max(0, at - _NEAR) : at + _NEAR]
+    notes = [f"lines near it that have: {', '.join(map(str, near))}"] if near else []
+    if known and point.line < known[0]:
+        notes.append("lines are counted from the start of the file, not of the function")
+    following = known[at] if at < len(known) else None
+    spelled = f"{point.file or point.function or ''}:{following}"
+    return reject(
+        "FC0206",
+        f"line {point.line} has no code in {what}",
+        point.span,
+        "no statement begins there",
+        notes=tuple(notes),
+        help=None if following is None else f"the next line that has is {following}: `{spelled}`",
+    )
+
+
+def sites_at(program: Program, addresses: Iterable[Address], label: str) -> list[Site]:
+    """The sites of statements, each by the function whose code it is.
+
+    The event of ``main.c:17`` is called ``main_c_17``.
+    """
+    event = "".join([one if one.isalnum() else "_" for one in label])
+    found = [_site(program, address, event) for address in addresses]
+    # The line that declares a Go function also has the code, at its end, that grows the stack
+    # and starts the function anew.
+    entered = {one.function for one in found if one.entry and one.language.stack_check}
+    return [one for one in found if one.entry or one.function not in entered]
+
+
+def _site(program: Program, address: Address, label: str) -> Site:
+    machine = architecture(program.architecture)
+    function = program.function_at(address)
+    rules = language(function.language if function is not None else "c")
+    begins = function is not None and function.address == address
+    entry = begins and function is not None and not is_fragment(function)
+    if entry and rules.stack_check:
+        # The first instruction of a Go function runs again each time the stack grows.
+        from fetchc.driver.points.sites import behind_stack_check
+        from fetchc.units import Address
+
+        assert function is not None
+        address = Address(address + behind_stack_check(program, function))
+    return Site(program, machine, rules, function, address, entry, False, label=label)

@@ -1,0 +1,174 @@
+"""Why a function's name leads to no function, or to several. Off the hot path: refusals only."""
+
+from __future__ import annotations
+
+from fetchc.diag.errors import reject
+from fetchc.program.demangle import demangled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.errors import CompileError
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
+
+__all__ = ["ambiguous", "indirect", "several_called", "unknown"]
+
+_SHOWN = 12  # functions that a message lists
+
+
+def ambiguous(program: Program, name: str, symbols: list[str]) -> CompileError:
+    """The refusal of a name that may stand for each of the ``symbols``."""
+    found = []
+    for symbol in symbols:
+        found += [one for one in program.functions_named(symbol) if one.symbol == symbol]
+    if len(found) != len(symbols) or any(demangled(symbol) for symbol in symbols):
+        return several_called(program, name, found)
+    more = [f"and {len(symbols) - _SHOWN} more"] if len(symbols) > _SHOWN else []
+    return reject(
+        "FC0203",
+        f"{len(symbols)} functions can be meant by `{name}`",
+        notes=(*[f"`{one}`" for one in symbols[:_SHOWN]], *more),
+        help=f"name one of them whole: `{symbols[0]}`",
+    )
+
+
+def several_called(program: Program, name: str, found: list[Function]) -> CompileError:
+    """The refusal of a name that several functions have, with where each of them is."""
+    found = list({function.address: function for function in reversed(found)}.values())[::-1]
+    names = [_called(function) for function in found]
+    listed = []
+    for function, called in list(zip(found, names, strict=True))[:_SHOWN]:
+        source = program.source_line(function) if function.die is not None else None
+        at = f"{function.address:#x}" + (f", {source}" if source else "")
+        # Kinds of a constructor or destructor have one name.
+        symbol = ""
+        if names.count(called) > 1 and called != function.symbol:
+            symbol = f" ({function.symbol}{_kind(function.symbol, called)})"
+        listed.append(f"`{called}`{symbol} at {at}")
+    if len(found) > _SHOWN:
+        listed.append(f"and {len(found) - _SHOWN} more")
+    return reject(
+        "FC0203",
+        f"{len(found)} functions are called `{name}`",
+        notes=tuple(listed),
+        help=_picking(found),
+    )
+
+
+def _called(function: Function) -> str:
+    """A function with its parameters, where its symbol has them."""
+    shown = demangled(function.symbol)
+    if shown is None:
+        return function.symbol
+    from fetchc.lang.cpp_functions import shortened
+
+    return shortened(shown)
+
+
+def _kind(symbol: str, called: str) -> str:
+    # Source: Itanium C++ ABI, 5.1.4.3. A deleting one calls the other or has a copy of it.
+    if "::~" in called:
+        for mark, what in (
+            ("D0E", "of `delete`"),
+            ("D1E", "of whole objects"),
+            ("D2E", "of a base"),
+        ):
+            if mark in symbol:
+                return f", {what}"
+    return ""
+
+
+def _picking(found: list[Function]) -> str:
+    called = [_called(one) for one in found]
+    plain = [one for one, name in zip(found, called, strict=True) if not _kind(one.symbol, name)]
+    whole = [one for one in found if "D0E" not in one.symbol]
+    first = (plain or whole or found)[0]
+    name = _called(first)
+    told = "@" in name or name.startswith(f"{first.name}(")  # a version, or parameters
+    if told or demangled(first.symbol) is not None:
+        if called.count(name) == 1:
+            return f"name one of them whole: `{name}`"
+        return f"pick one by its symbol: `{first.symbol}`"
+    return f"pick one by its address: `--at {first.address:#x}`"
+
+
+def indirect(function: Function) -> CompileError:
+    """The refusal of an IFUNC: what is at its symbol chooses the function."""
+    return reject(
+        "FC0206",
+        f"`{function.symbol}` is chosen when the program starts (IFUNC)",
+        notes=("the code at its symbol chooses a variant and is called once",),
+        help=f"probe the variants: `fetchc functions '*{function.symbol.partition('@')[0]}*'`",
+    )
+
+
+def unknown(program: Program, name: str) -> CompileError:
+    """The refusal of a name that no function with code has, with names like it."""
+    from fetchc.driver.points.alike import alike, alike_demangled
+
+    if program.is_only_inlined(name):
+        return reject(
+            "FC0202",
+            f"`{name}` has no code of its own in `{program.path}`",
+            notes=("the compiler put its body into every function that calls it",),
+            help="probe its copies without `--return`, or one of its callers",
+        )
+    overloads = _overloads(program, name)
+    if overloads is not None:
+        return overloads
+    assemblies = program.assemblies()
+    if assemblies:
+        shown = [f"`{one}`" for one in assemblies[:_SHOWN]]
+        more = [f"{len(assemblies) - _SHOWN} more"] if len(assemblies) > _SHOWN else []
+        return reject(
+            "FC0202",
+            f"no function `{name}` has code in `{program.path}` itself",
+            notes=(f"it is a program of .NET in one file, of {', '.join(shown + more)}",),
+            help=f"name the assembly that has it: `-x {program.path}:ASSEMBLY`",
+        )
+    close = alike(name, program.function_names())
+    close = close or alike_demangled(name, program.function_names())
+    if not close and next(iter(program.function_names()), None) is None:
+        notes, help = program.debug_info_advice()
+        return reject(
+            "FC0202",
+            f"no function `{name}` is known: `{program.path}` was stripped of its symbols",
+            notes=("neither the file nor a debug file of it names any function", *notes),
+            help=f"{help}; or probe an address: `--at 0x401000`",
+        )
+    listed = ", ".join(f"`{other}`" for other in close)
+    help = f"did you mean `{close[0]}`?" if close else "list them: `fetchc functions -x BINARY`"
+    if name.isdecimal():
+        help = f"a line is written `:{name}`, a distance in bytes `+{name}`"
+    return reject(
+        "FC0202",
+        f"no function `{name}` has code in `{program.path}`",
+        notes=(f"names like it: {listed}",) if close else (),
+        help=help,
+    )
+
+
+def _overloads(program: Program, name: str) -> CompileError | None:
+    # Functions of that name take other parameters.
+    if not name.endswith(")"):
+        return None
+    from fetchc.lang.cpp_functions import meant, parts
+
+    plain, parameters, _ = parts(name)
+    symbols = [] if parameters is None else meant(plain, program.function_names())
+    if not symbols:
+        return None
+    called = dict.fromkeys(
+        _called(one)
+        for symbol in symbols
+        for one in program.functions_named(symbol)
+        if one.symbol == symbol
+    )
+    listed = [f"`{one}`" for one in called]
+    more = [f"and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
+    return reject(
+        "FC0202",
+        f"no function `{plain}` takes ({parameters})",
+        notes=(*listed[:_SHOWN], *more),
+        help=f"did you mean {listed[0]}?",
+    )

@@ -1,0 +1,195 @@
+"""Where a hand-written line probes the kernel itself: a function, a tracepoint or an event.
+
+Source: trace_kprobe_create_internal, kernel/trace/trace_kprobe.c, and its like in trace_fprobe.c
+and trace_eprobe.c. Whether what is named is there, only the kernel knows.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.driver.written.stores import problem_at
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.syntax.fetcharg import Piece, kernel_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.model import Diagnostic
+
+__all__ = ["KernelPlace", "read_kernel_place"]
+
+_SYMBOL = re.compile(r"(?:[A-Za-z0-9_-]+:)?[A-Za-z_.$][A-Za-z0-9_.$]*\Z")
+_TRACEPOINT = re.compile(r"[A-Za-z0-9_]*")
+_EVENT = re.compile(r"([A-Za-z_-][A-Za-z0-9_-]*)[./]([A-Za-z_][A-Za-z0-9_]*)\Z")
+_RESULT = re.compile(r"\$retval(?![A-Za-z0-9_])")
+_OFFSETS = 1 << 32
+_BUILT = "whether the kernel is built with CONFIG_FPROBE_EVENTS"
+
+
+class KernelPlace(Record):
+    """What the first two words say; ``kind`` is one of ``targets/kernel`` (kprobe, eprobe, ...).
+
+    ``arguments`` are the words that are fetch-args, ``used`` features with what they are called
+    and where, ``unknown`` what only the kernel can tell. ``active`` is the number behind ``r`` or
+    ``f``, None where there is none.
+    """
+
+    kind: str
+    problems: tuple[Diagnostic, ...]
+    used: tuple[tuple[str, str, Span], ...]
+    unknown: tuple[str, ...]
+    arguments: tuple[Piece, ...]
+    active: tuple[int, Span] | None
+
+
+class _Reading:
+    def __init__(self, letter: Piece, word: Piece, arguments: tuple[Piece, ...]) -> None:
+        self.letter, self.word, self.arguments = letter, word, arguments
+        self.problems: list[Diagnostic] = []
+        self.used: list[tuple[str, str, Span]] = []
+        self.unknown: list[str] = []
+        self.active: tuple[int, Span] | None = None
+
+    def reject(self, code: str, what: str, span: Span, label: str, note: str = "") -> None:
+        self.problems.append(problem_at(code, what, span, label, note))
+
+    def number(self, kinds: str) -> None:
+        """The digits behind the letter: how many calls are watched at a time."""
+        digits = self.letter.text[1:]
+        if not digits:
+            return
+        span = Span(self.letter.span.start + 1, self.letter.span.end)
+        if self.letter.text[0] not in kinds:
+            what = f"`{self.letter.text[0]}` takes no number"
+            self.reject("FC0101", what, span, "for return probes", "it bounds calls under way")
+            return
+        active = kernel_number(digits, sign=False)
+        if active is None or active == 0:
+            self.reject("FC0101", f"`{digits}` is no number of calls", span, "not a number")
+        else:
+            self.active = active, span
+
+    def symbol(self, text: str, offset: bool) -> int:
+        """The offset of ``SYMBOL+OFFSET``, 0 where it has none; told where it is wrong."""
+        signs = [at for at in (text.find("+"), text.find("-")) if at >= 0]
+        # A module's name may hold a dash; its colon ends it.
+        signs = [at for at in signs if at > text.find(":")]
+        at = min(signs) if signs else len(text)
+        name, behind = text[:at], text[at:]
+        number = kernel_number(behind) if behind else 0
+        if number is None or not 0 <= number < _OFFSETS or (behind and not offset):
+            what = f"`{behind}` cannot stand behind a function's name"
+            note = "an offset is `+N`, in bytes" if offset else "the probe is at the entry"
+            self.reject("FC0206", what, self.word.span, "not a place", note)
+        elif not _SYMBOL.match(name):
+            self.reject("FC0206", f"`{name}` is no symbol", self.word.span, "not a symbol")
+        else:
+            self.unknown.append(f"whether `{name}` is a function that can be probed")
+            return number
+        return 0
+
+    def suffix(self, text: str) -> tuple[str, bool]:
+        """The text before ``%return``, and whether that is there."""
+        front, sign, behind = text.partition("%")
+        if not sign:
+            return text, False
+        at = self.word.span.start + len(front)
+        span = Span(at, self.word.span.end)
+        if behind != "return":
+            self.reject("FC0206", f"`%{behind}` cannot stand here", span, "only `%return` can")
+            return front, False
+        self.used.append(("percent_return", "`%return`", span))
+        return front, True
+
+
+def read_kernel_place(letter: Piece, word: Piece, arguments: tuple[Piece, ...]) -> KernelPlace:
+    """A line's letter and second word; ``arguments`` are the words behind."""
+    reading = _Reading(letter, word, arguments)
+    match letter.text[0]:
+        case "f":
+            kind = _function(reading)
+        case "t":
+            kind = _tracepoint(reading)
+        case "e":
+            kind = _event(reading)
+        case _:
+            kind = _address(reading)
+    return KernelPlace(
+        kind,
+        tuple(reading.problems),
+        tuple(reading.used),
+        tuple(reading.unknown),
+        reading.arguments,
+        reading.active,
+    )
+
+
+def _address(reading: _Reading) -> str:
+    returns = reading.letter.text[0] == "r"
+    reading.number("r")
+    if reading.active is not None:
+        reading.used.append(("maxactive", "a number behind `r`", reading.active[1]))
+    if kernel_number(reading.word.text, sign=False) is not None:
+        reading.unknown.append(f"whether {reading.word.text} can be probed")
+        return "kretprobe" if returns else "kprobe_inside"
+    text, suffixed = reading.suffix(reading.word.text)
+    inside = reading.symbol(text, offset=True)
+    if inside and (returns or suffixed):
+        what = "a return probe is at the entry of a function"
+        reading.reject("FC0206", what, reading.word.span, "inside of one")
+    if returns or suffixed:
+        return "kretprobe"
+    return "kprobe_inside" if inside else "kprobe"
+
+
+def _function(reading: _Reading) -> str:
+    reading.number("f")
+    reading.used.append(("function_probe", "function probes", reading.letter.span))
+    reading.unknown.append(_BUILT)
+    text, returns = reading.suffix(reading.word.text)
+    reading.symbol(text, offset=False)
+    returns = returns or any(_RESULT.search(piece.text) for piece in reading.arguments)
+    if reading.active is not None:
+        span = reading.active[1]
+        reading.used.append(("function_probe_maxactive", "a number behind `f`", span))
+        if not returns:
+            what = "`f` takes a number at a function's exit only"
+            reading.reject("FC0101", what, span, "not an exit", "it bounds calls under way")
+    return "fexit" if returns else "fprobe"
+
+
+def _tracepoint(reading: _Reading) -> str:
+    reading.number("")
+    reading.used.append(("function_probe", "tracepoint probes", reading.letter.span))
+    reading.unknown.append(_BUILT)
+    name = reading.word.text
+    good = _TRACEPOINT.match(name)
+    if good is not None and good.end() < len(name):
+        at = reading.word.span.start + good.end()
+        what = f"`{name}` is no tracepoint"
+        note = "it is written without its group"
+        reading.reject("FC0206", what, Span(at, at + 1), "not in a name", note)
+    reading.unknown.append(f"whether there is a tracepoint `{name}`")
+    return "tprobe"
+
+
+def _event(reading: _Reading) -> str:
+    reading.number("")
+    reading.used.append(("event_probe", "event probes", reading.letter.span))
+    if not _EVENT.match(reading.word.text):
+        what = f"`{reading.word.text}` is no event"
+        reading.reject("FC0206", what, reading.word.span, "not an event", "write `GROUP.EVENT`")
+    reading.unknown.append(f"whether there is an event `{reading.word.text}`")
+    words = [piece.text for piece in reading.arguments]
+    if "if" in words:
+        at = words.index("if")
+        piece, rest = reading.arguments[at], reading.arguments[at + 1 :]
+        reading.used.append(("event_filter", "`if`", piece.span))
+        if rest:
+            reading.unknown.append("what the filter behind `if` is")
+        else:
+            end = Span(piece.span.end, piece.span.end)
+            reading.reject("FC0101", "the filter behind `if` is missing", end, "nothing here")
+        reading.arguments = reading.arguments[:at]
+    return "eprobe"

@@ -1,0 +1,306 @@
+"""The definition of a probe that somebody wrote: what is wrong with it, and where.
+
+Reads as ``__trace_uprobe_create`` does (kernel/trace/trace_uprobe.c); probes of the kernel itself
+as :mod:`fetchc.driver.written.kernel_places` says. Stricter than that: digits behind the letter,
+for which the kernel drops the names, and ``#``, from which on it drops the line.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.diag.errors import CompileError
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.driver.written.fetching import ReadFetch
+from fetchc.driver.written.kernel_places import read_kernel_place
+from fetchc.driver.written.stores import problem_at
+from fetchc.emit.definition import (
+    argument_problem,
+    event_problem,
+    group_problem,
+    line_problem,
+    number_problem,
+    size_problem,
+)
+from fetchc.ir.nodes import KernelValue
+from fetchc.source import Span
+from fetchc.syntax.definition import read_definition
+from fetchc.syntax.fetcharg import kernel_number, read_fetch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from fetchc.ir.nodes import Fetch
+    from fetchc.syntax.definition import PlaceText
+    from fetchc.syntax.fetcharg import Piece
+    from fetchc.target.kernel import Kernel
+
+__all__ = ["ReadLine"]
+
+_ADDRESSES = 1 << 64  # an offset is read as an unsigned long
+
+
+class ReadLine:
+    """A line as read; raises CompileError where it is none.
+
+    ``kind`` is that of ``targets/kernel``: uprobe, uretprobe, kprobe and so on. ``problems``
+    are those of the text alone, ``unknown`` what only the kernel can tell. ``path`` and
+    ``offset`` are None where the line does not say them; ``path_place`` and ``place`` are where.
+    """
+
+    __slots__ = (
+        "_active",
+        "_arguments",
+        "_text",
+        "_tree",
+        "_used",
+        "kind",
+        "offset",
+        "path",
+        "path_place",
+        "place",
+        "problems",
+        "unknown",
+    )
+
+    def __init__(self, text: str) -> None:
+        written, sign, _ = text.partition("#")
+        comment = Span(len(written), len(text)) if sign else None
+        tree = self._tree = read_definition(written)
+        self._text = text
+        self.problems: list[Diagnostic] = []
+        self.path: str | None = None
+        self.offset: int | None = None
+        self.place = self.path_place = Span(len(text.rstrip()), len(text.rstrip()))
+        self.kind = "uretprobe" if tree.letter.text[:1] == "r" else "uprobe"
+        self.unknown: list[str] = []
+        self._arguments: list[tuple[Piece, ReadFetch]] = []
+        self._used: list[tuple[str, str, Span]] = []
+        self._active: tuple[int, Span] | None = None
+        if comment is not None:
+            what = "the kernel ignores the line from `#` on"
+            self._reject("FC0101", what, comment, "a comment")
+        if self._letter():
+            self._names()
+            if self._of_kernel():
+                self._kernel_place()
+            else:
+                self._place(tree.place)
+                for piece in tree.arguments:
+                    self._argument(piece, "program")
+
+    def _reject(self, code: str, what: str, span: Span, label: str, note: str = "") -> None:
+        notes = (note,) if note else ()
+        self.problems.append(Diagnostic(code, what, Label(span, label), notes=notes))
+
+    def _letter(self) -> bool:
+        letter = self._tree.letter
+        first, digits = letter.text[:1], letter.text[1:]
+        if first == "-":
+            what = "this line removes a probe: there is nothing to check"
+            self._reject("FC0101", what, letter.span, "removes")
+            return False
+        number = first == "r" and digits[:1].isdecimal() and self._of_kernel()
+        if first not in "prfte" or (digits.strip("0123456789") and not number):
+            what = f"a definition begins with `p`, `r`, `f`, `t` or `e`, not `{letter.text}`"
+            self._reject("FC0101", what, letter.span, "none of them")
+            return False
+        if digits and not self._of_kernel():
+            note = "the kernel ignores the name behind it: the event would have another"
+            span = Span(letter.span.start + 1, letter.span.end)
+            self._reject("FC0101", "a uprobe takes no number here", span, "for kernel probes", note)
+        return True
+
+    def _of_kernel(self) -> bool:
+        # As the kernel tells them apart: a path has a slash, and an offset behind a colon.
+        tree = self._tree
+        if tree.letter.text[:1] in "fte":
+            return True
+        if tree.word is None or tree.place is None or "/" in tree.word.text:
+            return False
+        offset = tree.place.offset
+        return offset is None or not offset.text[:1].isdecimal()
+
+    def _kernel_place(self) -> None:
+        tree = self._tree
+        if tree.word is None:
+            what = "the line does not say what to probe"
+            self._reject("FC0206", what, self.place, "nothing here")
+            return
+        read = read_kernel_place(tree.letter, tree.word, tree.arguments)
+        self.kind, self.place = read.kind, tree.word.span
+        self.problems += read.problems
+        self.unknown += read.unknown
+        self._used += read.used
+        self._active = read.active
+        for piece in read.arguments:
+            self._argument(piece, "event" if read.kind == "eprobe" else "function")
+        whole = [piece for piece in read.arguments if piece.text == "$arg*"]
+        for piece in whole[1:]:
+            self._reject("FC0507", "`$arg*` stands there already", piece.span, "one too many")
+
+    def _names(self) -> None:
+        tree = self._tree
+        if tree.names is None:
+            return  # the kernel makes a name of the path and the offset
+        if tree.group is not None and not tree.group.text:
+            span = tree.group.span
+            self._reject("FC0503", "the group's name is missing", span, "a name is missing")
+        if tree.event is not None and not tree.event.text and tree.group is None:
+            span = tree.event.span
+            self._reject("FC0503", "the event's name is missing", span, "a name is missing")
+
+    def _place(self, place: PlaceText | None) -> None:
+        if place is None:
+            self._reject("FC0206", "the line has no `PATH:OFFSET`", self.place, "nothing here")
+            return
+        start = self.place = self.path_place = place.path.span
+        offset = place.offset
+        digit = offset is not None and offset.text[:1].isascii() and offset.text[:1].isdecimal()
+        if offset is None or not digit:
+            where = start if offset is None else offset.span
+            what = "the offset in the file is missing"
+            note = "`fetchc functions --long -x PATH` shows addresses by name"
+            self._reject("FC0206", what, where, "`PATH:OFFSET` is needed", note)
+            return
+        self.place = offset.span
+        number = kernel_number(offset.text, sign=False)
+        if number is None or number >= _ADDRESSES:
+            what = f"`{offset.text}` is not an offset in a file"
+            self._reject("FC0206", what, offset.span, "not a number of 64 bits")
+        elif place.path.text:
+            self.path, self.offset = place.path.text, number
+        else:
+            self._reject("FC0206", "the path is missing", start, "nothing here")
+        self._behind_offset(place)
+
+    def _behind_offset(self, place: PlaceText) -> None:
+        if place.suffix is not None:
+            if place.suffix.text == "%return":
+                self.kind = "uretprobe"
+            else:
+                what = f"`{place.suffix.text}` cannot stand behind an offset"
+                self._reject("FC0206", what, place.suffix.span, "only `%return` can")
+        if place.reference is None:
+            return
+        if place.unclosed:
+            end = Span(place.reference.span.end, place.reference.span.end)
+            self._reject("FC0206", "unclosed `(`", end, "`)` is missing")
+        elif place.behind is not None:
+            what = f"`{place.behind.text}` cannot stand behind the semaphore"
+            self._reject("FC0206", what, place.behind.span, "one too many")
+        else:
+            number = kernel_number(place.reference.text, sign=False)
+            if number is None or number >= _ADDRESSES:
+                what = f"`{place.reference.text}` is not an offset in a file"
+                self._reject("FC0206", what, place.reference.span, "not a number of 64 bits")
+
+    def _argument(self, piece: Piece, family: str) -> None:
+        try:
+            read = ReadFetch(read_fetch(piece.text, piece.span.start), family)
+            self._arguments.append((piece, read))
+            self.unknown += read.unknown
+        except CompileError as refused:
+            self.problems += refused.diagnostics
+
+    def problems_for(self, kernel: Kernel, registers: Container[str]) -> list[Diagnostic]:
+        """All that ``kernel`` refuses, or mangles, each with its place in the line."""
+        problems = self._features(kernel)
+        problems = self.problems + problems + self._event(kernel)
+        count = number_problem(len(self._arguments), kernel)
+        problems += [_at(each, self._first_argument(), "too many") for each in count]
+        seen: set[str] = set()
+        fetches: list[Fetch] = []
+        for position, (piece, read) in enumerate(self._arguments, 1):
+            name = _default(read, position, kernel) if read.name is None else read.name.text
+            found = argument_problem(name, position, seen, kernel)
+            if found is not None:
+                span = piece.span if read.name is None else read.name.span
+                problems.append(_at(found, span, "not a name it takes"))
+            seen.add(name)
+            problems += read.problems_for(kernel, self.kind, registers)
+            if read.fetch is not None:
+                before = size_problem(fetches, kernel, self.kind)
+                fetches.append(read.fetch)
+                # Once, at the argument that makes it too big.
+                if not before:
+                    big = size_problem(fetches, kernel, self.kind)
+                    problems += [_at(each, read.body, "one too many") for each in big]
+        length = len(os.fsencode(self._text))
+        whole = Span(0, len(self._text))
+        problems += [_at(each, whole, "too long") for each in line_problem(length, kernel)]
+        return problems
+
+    def followed_fields(self) -> list[str]:
+        """The fields of an event that arguments take for pointers: ``$filename``."""
+        bases = [read.base for _, read in self._arguments if read.loads]
+        return [
+            base.text
+            for base in bases
+            if isinstance(base, KernelValue) and base.rule.startswith("event_field")
+        ]
+
+    def _first_argument(self) -> Span:
+        return self._arguments[0][0].span
+
+    def _event(self, kernel: Kernel) -> list[Diagnostic]:
+        tree = self._tree
+        if tree.names is None:
+            return []
+        group, event = tree.group, tree.event
+        if tree.separator == "." and not kernel.has("dot_in_name"):
+            group, event = None, tree.names  # a dot like any other
+        problems = []
+        if group is not None and group.text:
+            found = group_problem(group.text, kernel)
+            if found is not None:
+                problems.append(_at(found, group.span, "not a name it takes"))
+        if event is not None and event.text:
+            found = event_problem(event.text, kernel)
+            if found is not None:
+                problems.append(_at(found, event.span, "not a name it takes"))
+        return problems
+
+    def _features(self, kernel: Kernel) -> list[Diagnostic]:
+        # What the line makes use of and an older kernel does not know.
+        tree, used = self._tree, list(self._used)
+        if tree.group is not None and tree.event is not None and not tree.event.text:
+            used.append(("group_alone", "a group without an event", tree.group.span))
+        place = tree.place
+        if place is not None and not self._of_kernel():
+            if place.suffix is not None:
+                used.append(("percent_return", "`%return`", place.suffix.span))
+            if place.reference is not None:
+                used.append(("semaphore", "a semaphore behind the offset", place.reference.span))
+            if ":" in place.path.text:
+                used.append(("colon_in_path", "`:` in a path", place.path.span))
+        problems = []
+        if self._active is not None and self._active[0] > kernel.returns_at_once:
+            what = f"{self._active[0]} calls are more than the kernel watches"
+            note = f"it takes numbers up to {kernel.returns_at_once}"
+            problems.append(problem_at("FC0504", what, self._active[1], "too many", note))
+        for feature, what, span in used:
+            if not kernel.has(feature):
+                note = f"Linux {kernel.first(feature)} was the first"
+                last = kernel.last(feature)
+                note += f", {last} the last" if last else ""
+                said = f"Linux {kernel.name} does not know {what}"
+                label = Label(span, "not known")
+                problems.append(Diagnostic("FC0506", said, label, notes=(note,)))
+        return problems
+
+
+def _default(read: ReadFetch, position: int, kernel: Kernel) -> str:
+    # What the kernel calls an argument that has no name.
+    base = read.base
+    first = kernel.base("name").first
+    if isinstance(base, KernelValue) and base.rule == "name" and not read.loads:
+        return base.text if kernel.version >= first else f"arg{position}"
+    return f"arg{position}"
+
+
+def _at(found: Diagnostic, span: Span, label: str) -> Diagnostic:
+    return Diagnostic(
+        found.code, found.message, Label(span, label), (), found.notes, found.help, found.origin
+    )

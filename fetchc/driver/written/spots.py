@@ -1,0 +1,98 @@
+"""What the file says of the offset that a hand-written definition probes.
+
+The kernel does not look: it puts a breakpoint wherever it is told to. One inside an
+instruction changes what the program does, one outside of the code is never met.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.program import DwarfProgram
+from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.units import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.source import Span
+
+    Found = tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]
+
+__all__ = ["look"]
+
+_EXECUTABLE = 1  # PF_X of a segment
+_LONGEST = 16  # bytes, at least one instruction of every machine
+
+
+def look(path: str, offset: int, named: Span, place: Span) -> Found:
+    """Problems (FC0206) and warnings (FC0606) about ``offset`` of the file at ``path``.
+
+    ``named`` and ``place`` are where the path and the offset are written.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        what = f"`{path}` is not a regular file"
+        return (Diagnostic("FC0206", what, Label(named, "no regular file")),), ()
+    try:
+        address = _address(Elf(path), offset)
+        if address is None:
+            what = f"no code of `{path}` is at offset {offset:#x}"
+            note = "an offset counts from the start of the file; it is not an address"
+            return (Diagnostic("FC0206", what, Label(place, "no code"), notes=(note,)),), ()
+        program = DwarfProgram(path)
+        function = program.function_at(address)
+        if function is None:
+            return (), (_unknown(f"no function is known at offset {offset:#x}", place),)
+        code = program.code(function.address, address - function.address + _LONGEST)
+        before = _before(code, function.address, address, program.architecture)
+    except DebugInfoError as unreadable:
+        return (), (_unknown(str(unreadable), place),)
+    except CompileError as refused:
+        return (), (_unknown(refused.diagnostics[0].message, place),)
+    if before == address:
+        return (), ()
+    inside = address - function.address
+    what = f"no instruction starts at offset {offset:#x}: it is inside one of `{function.name}`"
+    start = offset - (address - before)
+    return (
+        Diagnostic(
+            "FC0206",
+            what,
+            Label(place, "inside an instruction"),
+            notes=(f"`{function.name}` begins {inside} bytes before",),
+            help=f"the instruction around it starts at {start:#x}",
+        ),
+    ), ()
+
+
+def _address(elf: Elf, offset: int) -> Address | None:
+    for segment in elf.segments:
+        start = segment.offset
+        if segment.flags & _EXECUTABLE and start <= offset < start + segment.file_size:
+            return Address(segment.address + offset - start)
+    return None
+
+
+def _before(code: bytes, base: Address, address: Address, architecture: str) -> Address:
+    # The last instruction that starts at the address or before it.
+    from fetchc.code.instructions import instruction_starts
+
+    before = base
+    for start in instruction_starts(code, base, architecture):
+        if start > address:
+            break
+        before = start
+        if start == address:
+            break
+    return before
+
+
+def _unknown(why: str, place: Span) -> Diagnostic:
+    return Diagnostic(
+        "FC0606",
+        "whether an instruction starts at the offset is not known",
+        Label(place, "not checked"),
+        notes=(why, "a breakpoint inside an instruction changes what the program does"),
+        help="make sure of it with a disassembler: `objdump -d`",
+    )

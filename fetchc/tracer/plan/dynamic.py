@@ -1,0 +1,81 @@
+"""Values whose type is told by the object: Go's interfaces, type assertions, .NET's casts."""
+
+from __future__ import annotations
+
+from fetchc.check.assertions import dynamic_type, first_type
+from fetchc.check.members import part
+from fetchc.check.references import described
+from fetchc.check.typed import Described
+from fetchc.lower.lower import lower
+from fetchc.program.types import InterfaceType
+from fetchc.tracer.plan.leaves import Leaves
+from fetchc.tracer.shape import Asserted, Identity, Members, OfType, TypeName
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.typed import Typed
+    from fetchc.tracer.plan.extents import Limits
+    from fetchc.tracer.shape import Shape
+
+__all__ = ["Dynamic"]
+
+
+class Dynamic(Leaves):
+    """Shapes that compare or name a dynamic type."""
+
+    def within(self, shape: Shape) -> Shape:
+        """``shape`` behind all that the argument's type assertions take for granted."""
+        types = self._checker.program.runtime_types()
+        for one in reversed(self._checker.assertions):
+            if isinstance(one, Described):
+                shape = self._of_type(one, shape)
+                continue
+            assert types is not None
+            # The first word of an interface with methods is NULL where it holds nothing.
+            word = self._leaf(self._word(one.word), empty=not one.empty)
+            start = self._leaf(self._word(one.start))
+            shape = Asserted(TypeName(word, start, types), one.wanted.offset, shape)
+        return shape
+
+    def _of_type(self, one: Described, inner: Shape) -> OfType:
+        checker = self._checker
+        types = checker.program.object_types()
+        assert types is not None
+        told = described(checker, one, types)
+        reference = self._leaf(self._word(one.reference))
+        element = None
+        if told.element_row is not None and told.element_assembly is not None:
+            element = self._identity(told.element_row, told.element_assembly)
+        own, rank = self._identity(told.row, told.assembly), self._leaf(self._word(told.rank))
+        return OfType(reference, own, element, rank, types, one.wanted, inner)
+
+    def _identity(self, row: Typed, assembly: Typed) -> Identity:
+        (name,) = lower(self._checker, assembly, None, whole=False)
+        return Identity(self._leaf(self._word(row)), self._leaf(name))
+
+    def _interface(self, node: Typed, made: InterfaceType, limits: Limits) -> Shape:
+        self._fetch_bytes(node, limits)
+        _, data = made.members
+        words = [("data", self.shape(part(node, data, node.span), None, limits))]
+        dynamic = self._dynamic_type(node, made)
+        if dynamic is None:
+            first = part(node, made.members[0], node.span)
+            words.insert(0, (made.members[0].name.lstrip("_"), self.shape(first, None, limits)))
+        else:
+            words.insert(0, ("type", dynamic))
+        plain = Members(tuple(words), self._guards_of(node))
+        if dynamic is None:
+            return plain
+        from fetchc.tracer.plan.known import Wording
+
+        wording = Wording(self._checker, self._fields, limits, self.shape, self._dynamic_type)
+        return wording.of(node, made, plain)
+
+    def _dynamic_type(self, node: Typed, made: InterfaceType) -> TypeName | None:
+        types = self._checker.program.runtime_types()
+        word = dynamic_type(self._checker, node, made, node.span)
+        start = first_type(self._checker, node.span)
+        if types is None or word is None or start is None:
+            return None
+        table = self._leaf(self._word(word), empty=not made.empty)
+        return TypeName(table, self._leaf(self._word(start)), types)

@@ -1,0 +1,220 @@
+"""The fields of one event: each fetch once, objects in one piece, the pointers on the way."""
+
+from __future__ import annotations
+
+from fetchc.driver.compile import accepted, for_kernel
+from fetchc.ir.nodes import (
+    Absolute,
+    Array,
+    Comm,
+    Deref,
+    Fetch,
+    Image,
+    Immediate,
+    KernelValue,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Text,
+    Word,
+    is_address,
+)
+from fetchc.ir.verify import fixed_bytes
+from fetchc.record import Record
+from fetchc.tracer.shape import Guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from fetchc.driver.points.sites import Found
+    from fetchc.ir.nodes import Value
+    from fetchc.source import Span
+    from fetchc.target.kernel import Kernel
+
+__all__ = ["COMM", "Fields"]
+
+COMM = "fetchc_comm"
+"""The field that has the task's name.
+
+It is the last text of an event, so that each text has one behind it that never faults:
+``values`` needs that to know which were read.
+"""
+
+_CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20
+
+
+class _Block(Record):
+    """``size`` bytes of memory, from ``offset`` on ``base``, that ``field`` begins with.
+
+    ``user``: of the program that a probe of the kernel finds running.
+    """
+
+    base: Value
+    offset: int
+    size: int
+    field: str
+    user: bool
+
+    def has(self, offset: int, size: int) -> bool:
+        """Whether ``size`` bytes from ``offset`` on are all in it."""
+        return self.offset <= offset and offset + size <= self.offset + self.size
+
+
+class Fields:
+    """Collects what one probed address fetches, and gives each fetch its field's name.
+
+    The first field made for an argument bears its name (:attr:`stem`); others are called
+    ``fetchc_N``, or as ``taken`` leaves free. ``span`` is the argument's, for diagnostics.
+    """
+
+    def __init__(self, found: Found, kernel: Kernel, taken: Collection[str]) -> None:
+        self.stem: str | None = None
+        self.span: Span | None = None
+        self._found = found
+        self._kernel = kernel
+        self._taken = taken
+        self._listed: list[tuple[str, Fetch]] = []
+        self._made: dict[Fetch, str] = {}  # the first field of each fetch that is no chunk
+        self._blocks: list[_Block] = []
+        self._number = 0
+
+    @property
+    def listed(self) -> tuple[tuple[str, Fetch], ...]:
+        """Every field with its fetch, in the order of the record."""
+        return tuple(self._listed)
+
+    def mark(self) -> tuple[int, int]:
+        """What was collected so far, for :meth:`forget`."""
+        return len(self._listed), len(self._blocks)
+
+    def forget(self, mark: tuple[int, int]) -> None:
+        """Drop what was collected since ``mark``: a member that cannot be fetched after all."""
+        listed, blocks = mark
+        for name, fetch in self._listed[listed:]:
+            if self._made.get(fetch) == name:
+                del self._made[fetch]
+        del self._listed[listed:]
+        del self._blocks[blocks:]
+
+    def add(self, fetch: Fetch) -> str:
+        """The field of ``fetch``. Raises CompileError where the kernel would not take it."""
+        fitting = for_kernel(fetch, self._kernel)
+        made = self._made.get(fitting)
+        if made is None:
+            made = self._made[fitting] = self._new(fitting)
+        return made
+
+    def _new(self, fetch: Fetch) -> str:
+        assert self.span is not None
+        accepted(self._found, fetch, self._kernel, self.span)
+        name = self._name()
+        self._listed.append((name, fetch))
+        return name
+
+    def spot(self, fetch: Fetch) -> tuple[str, int, int] | None:
+        """Field, offset and bytes of a number that lies in a block; None where none has it."""
+        if not isinstance(fetch.value, Deref) or isinstance(fetch.store, Text | Array):
+            return None
+        base, offset = _place(fetch.value)
+        size = fixed_bytes(fetch.store)
+        for block in self._blocks:
+            if block.base == base and block.has(offset, size) and block.user == fetch.value.user:
+                return block.field, offset - block.offset, size
+        return None
+
+    def block(self, value: Deref, size: int) -> tuple[str, int]:
+        """Fetch the ``size`` bytes that ``value`` is the first word of; their field and offset.
+
+        Words first, as many as an argument holds, then single bytes: an object is not read
+        past its end. The arguments lie side by side in the record.
+        """
+        base, offset = _place(value)
+        for block in self._blocks:
+            if block.base == base and block.has(offset, size) and block.user == value.user:
+                return block.field, offset - block.offset
+        first = ""
+        for low, store in _chunks(size):
+            # Never a field that is there already: that would tear the row apart.
+            name = self._new(for_kernel(Fetch(_moved(value, low), store), self._kernel))
+            first = first or name
+        self._blocks.append(_Block(base, offset, size, first, value.user))
+        return first, 0
+
+    def guards(self, value: Value) -> tuple[Guard, ...]:
+        """The pointers that a load of ``value`` goes through, outermost first."""
+        loads: list[Deref] = []
+        while isinstance(value, Deref):
+            loads.append(value)
+            value = value.base
+        guards = []
+        kernel = self._found.site.program.in_kernel
+        for load in reversed(loads):
+            pointer = load.base
+            if is_address(pointer) or isinstance(pointer, Immediate | StackPointer | Comm):
+                continue
+            if isinstance(pointer, Register) and pointer.name == self._stack_register():
+                continue
+            field, start = self._pointer(pointer)
+            guards.append(Guard(field, start, load.offset, kernel=kernel and not load.user))
+        return tuple(guards)
+
+    def _pointer(self, pointer: Value) -> tuple[str, int]:
+        assert isinstance(pointer, Deref | Register | StackEntry | ReturnValue | KernelValue)
+        word = Fetch(pointer, Word())
+        if (found := self.spot(word)) is not None:
+            return found[:2]
+        for store in (Scalar("x", 64), Scalar("u", 64)):
+            same = self._made.get(Fetch(pointer, store))
+            if same is not None:
+                return same, 0
+        return self.add(word), 0
+
+    def _stack_register(self) -> str | None:
+        machine = self._found.site.architecture
+        return machine.registers.get(machine.stack_pointer)
+
+    def _name(self) -> str:
+        if self.stem is not None:
+            name, self.stem = self.stem, None
+            return name
+        while True:
+            self._number += 1
+            name = f"fetchc_{self._number}"
+            if name not in self._taken:
+                return name
+
+
+def _place(value: Deref) -> tuple[Value, int]:
+    # An address of the file has its constant inside.
+    match value.base:
+        case Image(offset=start):
+            return Image(0), start + value.offset
+        case Absolute(address=start):
+            return Absolute(0), start + value.offset
+        case base:
+            return base, value.offset
+
+
+def _moved(value: Deref, by: int) -> Deref:
+    match value.base:
+        case Image(offset=start):
+            return Deref(Image(start + by), value.offset)
+        case Absolute(address=start):
+            return Deref(Absolute(start + by), value.offset)
+        case base:
+            return Deref(base, value.offset + by, value.user)
+
+
+def _chunks(size: int) -> list[tuple[int, Array]]:
+    chunks = []
+    low = 0
+    while size - low >= 8:
+        words = min((size - low) // 8, _CHUNK)
+        chunks.append((low, Array(Scalar("x", 64), words)))
+        low += 8 * words
+    if size > low:
+        chunks.append((low, Array(Scalar("x", 8), size - low)))
+    return chunks

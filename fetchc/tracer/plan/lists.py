@@ -1,0 +1,165 @@
+"""Texts, arrays, slices and sequences: how many elements a reader gets, and where they are."""
+
+from __future__ import annotations
+
+from fetchc.check import indices
+from fetchc.check.members import part, through
+from fetchc.check.typed import Described, Follow
+from fetchc.ir.nodes import Deref
+from fetchc.lower import wholes
+from fetchc.lower.store import is_character, plain
+from fetchc.lower.where import Memory, load_word, pointed, where
+from fetchc.program.types import ArrayType, PointerType, SequenceType, SliceType, StringType
+from fetchc.tracer.plan.dynamic import Dynamic
+from fetchc.tracer.shape import Between, Bytes, Grid, Items, Leaf, OfType, Row, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.typed import Typed
+    from fetchc.lower.store import Plain
+    from fetchc.lower.where import Where
+    from fetchc.program.types import Member
+    from fetchc.tracer.plan.extents import Limits
+    from fetchc.tracer.shape import Shape
+
+__all__ = ["Lists"]
+
+
+class Lists(Dynamic):
+    """Shapes of several elements."""
+
+    def _string(self, node: Typed, made: StringType, limits: Limits) -> Bytes:
+        found = pointed(self._checker.site, indices.data_pointer(self._checker, node, made))
+        return self._counted(node, found, "text", made.members[1], limits)
+
+    def _units(self, node: Typed, made: SequenceType, limits: Limits) -> Bytes:
+        unit = indices.element(self._checker, node, 0, node.span, node.span)
+        found = where(self._checker.site, unit)
+        assert isinstance(found, Memory)
+        return self._counted(node, found, "utf-16", made.length, limits)
+
+    def _counted(
+        self, node: Typed, found: Memory, encoding: str, count: Member, limits: Limits
+    ) -> Bytes:
+        # A text whose units begin at ``found`` and are as many as a member of it says.
+        start = load_word(self._checker.site, found, node.span)
+        assert isinstance(start, Deref)
+        field, at = self._fields.block(start, limits.text)
+        length = self._length(node, count, limits)
+        return Bytes(field, limits.text, encoding, at, length, None, self._fields.guards(start))
+
+    def _length(self, node: Typed, count: Member, limits: Limits) -> Leaf:
+        length = self.shape(part(node, count, node.span), None, limits)
+        assert isinstance(length, Leaf)
+        return length
+
+    def _sequence(self, node: Typed, made: SequenceType, limits: Limits) -> Sequence:
+        one = indices.element(self._checker, node, 0, node.span, node.span)
+        elements = self._elements(node, one, where(self._checker.site, one), limits)
+        return Sequence(self._length(node, made.length, limits), elements)
+
+    def _elements(self, node: Typed, one: Typed, found: Where, limits: Limits) -> Row | Items:
+        # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
+        simple = plain(self._checker, one.type)
+        text = wholes.units(self._checker, one) is not None
+        if simple is not None and isinstance(found, Memory) and not text:
+            return self._row(found, simple, min(limits.row // simple.size, 64), node)
+        self._fetch_bytes(one, limits.inner(), limits.items)
+        return self._items(node, limits.items, limits.inner())
+
+    def _window(self, node: Typed, made: SequenceType, whole: Sequence) -> Sequence | OfType:
+        # Some elements of an array, of which ``whole`` has as many from the first one on.
+        window, span = made.window, node.span
+        assert window is not None
+        start = self._leaf(self._word(part(node, window.start, span)))
+        array, around = part(node, made.elements, span), None
+        kind = self._checker.resolved(array.type)
+        assert isinstance(kind, PointerType)
+        if window.around:
+            inner = self._checker.resolved(kind.target)
+            assert isinstance(inner, SequenceType)
+            length = part(Follow(array, kind.target, span), inner.length, span)
+            around = self._leaf(self._word(length))
+        found = Sequence(whole.length, whole.elements, start, around)
+        if window.of_any:
+            return self._of_type(Described(array, kind.target, span), found)
+        return found
+
+    def _grid(
+        self, node: Typed, made: SequenceType, limits: Limits, indices: tuple[int, ...] = ()
+    ) -> Grid:
+        dimensions = made.dimensions or ((made.length,),)
+        ways = [through(self._checker, node, way, node.span) for way in dimensions]
+        lengths = tuple([self._leaf(self._word(length)) for length in ways])
+        flat: Sequence | OfType = self._sequence(node, made, limits)
+        if made.window is not None:
+            assert isinstance(flat, Sequence)
+            flat = self._window(node, made, flat)
+        return Grid(lengths, flat, indices)
+
+    def _elements_between(self, first: Typed, end: Typed, limits: Limits) -> Sequence:
+        # Of a vector: the pointers to its first element and behind its last one.
+        one = indices.element(self._checker, first, 0, first.span, first.span)
+        each = self._checker.size(one.type)
+        assert each
+        elements = self._elements(first, one, pointed(self._checker.site, first), limits)
+        words = [self._leaf(self._word(word)) for word in (first, end)]
+        return Sequence(Between(words[0], words[1], each), elements)
+
+    def _slice(self, node: Typed, made: SliceType, limits: Limits) -> Sequence:
+        start = pointed(self._checker.site, indices.data_pointer(self._checker, node, made))
+        one = indices.element(self._checker, node, 0, node.span, node.span)
+        elements = self._elements(node, one, start, limits)
+        return Sequence(self._length(node, made.members[1], limits), elements)
+
+    def _array(self, node: Typed, made: ArrayType, limits: Limits) -> Shape:
+        checker = self._checker
+        element = checker.resolved(made.element)
+        if made.count is None or made.count == 0:
+            # A text up to its NUL, or a refusal that says why.
+            return self._leaf(wholes.array(checker, node, made, whole=True)[0])
+        found = where(checker.site, node)
+        if is_character(element):
+            return self._characters(node, found, made.count, limits)
+        simple = plain(checker, made.element)
+        if wholes.is_text_pointer(checker, element):
+            count = min(made.count, 64)
+            cut = ArrayType("", made.element, count, None)
+            lowered = wholes.array(checker, node, cut, whole=True)[0]
+            leaf = self._leaf(lowered)
+            start = lowered.fetch.value
+            assert isinstance(start, Deref)
+            pointers, at = self._fields.block(start, count * checker.program.word_bytes)
+            return Leaf(leaf.field, leaf.decode, at, 0, 0, leaf.guards, made.count, pointers)
+        if isinstance(found, Memory) and simple is not None:
+            count = min(made.count, max(1, limits.row // simple.size))
+            return self._row(found, simple, count, node, made.count)
+        self._fetch_bytes(node, limits)
+        each = checker.size(made.element) or 1
+        rows = simple is not None or isinstance(element, ArrayType)
+        most = max(1, limits.row // each) if rows else limits.items
+        items = self._items(node, min(made.count, most), limits if rows else limits.inner())
+        return Items(items.items, self._guards_of(node), made.count)
+
+    def _characters(self, node: Typed, found: Where, count: int, limits: Limits) -> Shape:
+        if not isinstance(found, Memory):
+            return Items(self._items(node, count, limits).items, (), count, text=True)
+        size = min(count, limits.row)
+        start = load_word(self._checker.site, found, node.span)
+        assert isinstance(start, Deref)
+        field, at = self._fields.block(start, size)
+        return Bytes(field, size, "text", at, None, count, self._fields.guards(start))
+
+    def _row(self, found: Memory, simple: Plain, count: int, node: Typed, total: int = 0) -> Row:
+        start = load_word(self._checker.site, found, node.span)
+        assert isinstance(start, Deref)
+        field, at = self._fields.block(start, count * simple.size)
+        guards = self._fields.guards(start)
+        return Row(field, simple.decode, count, simple.size, at, guards, total or count)
+
+    def _items(self, node: Typed, count: int, limits: Limits) -> Items:
+        shapes = []
+        for index in range(count):
+            one = indices.element(self._checker, node, index, node.span, node.span)
+            shapes.append(self.shape(one, None, limits))
+        return Items(tuple(shapes))

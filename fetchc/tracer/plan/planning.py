@@ -1,0 +1,201 @@
+"""From expressions at a probe to one event of the kernel and the values it gives."""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.check.check import check
+from fetchc.check.site import Checker
+from fetchc.diag.errors import CompileError, reject
+from fetchc.driver.defining import defined
+from fetchc.emit.names import argument_name, event_name
+from fetchc.ir.nodes import Comm, Fetch, KernelValue, Text
+from fetchc.record import Record
+from fetchc.tracer.model import Plan, Wanted
+from fetchc.tracer.plan.extents import FULL, Limits
+from fetchc.tracer.plan.fields import COMM, Fields
+from fetchc.tracer.plan.shaping import Shaper
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.diag.model import Diagnostic
+    from fetchc.driver.points.sites import Found
+    from fetchc.program.protocol import Program
+    from fetchc.syntax.tree import Argument
+    from fetchc.target.kernel import Kernel
+    from fetchc.tracer.shape import Shape
+
+__all__ = ["Asked", "asked", "plan"]
+
+
+class Asked(Record):
+    """An argument that a reader wants the value of: ``text`` is the user's.
+
+    ``label`` is what its value is called: the name, or the expression as it was given.
+    """
+
+    text: str
+    label: str
+    argument: Argument
+    warnings: tuple[Diagnostic, ...]
+
+
+class _Layout(Record):
+    """What one address fetches, and the values that come of it."""
+
+    fields: tuple[tuple[str, Fetch], ...]
+    values: tuple[Wanted, ...]
+
+
+def asked(argument: Argument, text: str, found: Found, kernel: Kernel) -> Asked:
+    """Hold one argument against the probe; raises CompileError where it cannot be had."""
+    span = argument.expression.span
+    label = argument.name or text[span.start : span.end]
+    if argument.format is not None and argument.name is None:
+        label = text[span.start : argument.format.span.end]
+    warnings: list[Diagnostic] = []
+    for each in found.each():
+        checker = Checker(each.site)
+        fields = Fields(each, kernel, ())
+        fields.span, fields.stem = span, "value"
+        _shape(checker, fields, argument, FULL)
+        warnings = checker.warnings
+    return Asked(text, label, argument, tuple(warnings))
+
+
+def plan(
+    program: Program,
+    found: Found,
+    kernel: Kernel,
+    wanted: Sequence[Asked],
+    group: str,
+    event: str | None = None,
+) -> Plan:
+    """The event that gives ``wanted`` at every address of ``found``.
+
+    Objects are cut shorter, step by step, until the event fits the kernel's limits; what is
+    cut is marked so when it is read. Raises CompileError where nothing helps.
+    """
+    site = found.site
+    function = _called(found)
+    if site.static is not None:
+        function = site.static.whole_name
+    event = event or event_name(site.named_after)
+    named = _named(wanted, kernel)
+    refusal: CompileError | None = None
+    for limits in _steps():
+        try:
+            layouts = [_layout(each, kernel, named, limits) for each in found.each()]
+            lines = tuple(
+                [
+                    defined(each.site, layout.fields, kernel, group, event)
+                    for each, layout in zip(found.each(), layouts, strict=True)
+                ]
+            )
+        except CompileError as error:
+            refusal = error
+            if not any(one.code in _TOO_MUCH for one in error.diagnostics):
+                raise
+        else:
+            break
+    else:
+        assert refusal is not None
+        raise refusal
+    _same(layouts, event)
+    return Plan(
+        group,
+        event,
+        program.path if program.in_kernel else os.path.abspath(program.path),
+        function,
+        found.kind,
+        site.address,
+        lines,
+        layouts[0].values,
+    )
+
+
+def _called(found: Found) -> str | None:
+    """The function that all addresses are of, a copy being one of what was copied."""
+    names = set()
+    for one in found.each():
+        site = one.site
+        function = None if site.function is None else site.function.name
+        names.add(function if site.instance is None else site.instance.name)
+    return names.pop() if len(names) == 1 else found.site.label or None
+
+
+_TOO_MUCH = ("FC0504", "FC0508", "FC0509")  # arguments, their bytes, the line's
+
+
+def _steps() -> list[Limits]:
+    steps = [FULL]
+    for by in (2, 4, 8):
+        steps.append(Limits(FULL.text // by, FULL.row // by, max(1, FULL.items // by), FULL.depth))
+    return steps
+
+
+def _named(wanted: Sequence[Asked], kernel: Kernel) -> list[tuple[Asked, str]]:
+    """Each argument once, with the name of its first field."""
+    taken = {one.argument.name for one in wanted if one.argument.name} | {COMM}
+    listed: dict[str, Asked] = {}
+    for one in wanted:
+        other = listed.setdefault(one.label, one)
+        if _expression(other) != _expression(one):
+            raise reject(
+                "FC0207",
+                f"two arguments have the name `{one.label}`",
+                one.argument.expression.span,
+                "the second of them",
+                help="give one of them another name",
+            )
+    result = []
+    for label, one in listed.items():
+        name = one.argument.name or argument_name(label, kernel, taken)
+        taken.add(name)
+        result.append((one, name))
+    return result
+
+
+def _expression(one: Asked) -> str:
+    argument = one.argument
+    span = argument.expression.span
+    end = span.end if argument.format is None else argument.format.span.end
+    return one.text[span.start : end]
+
+
+def _layout(
+    found: Found, kernel: Kernel, named: list[tuple[Asked, str]], limits: Limits
+) -> _Layout:
+    names = {name for _, name in named}
+    fields = Fields(found, kernel, names)
+    values = []
+    for one, name in named:
+        fields.span, fields.stem = one.argument.expression.span, name
+        shape = _shape(Checker(found.site), fields, one.argument, limits)
+        values.append(Wanted(one.label, shape))
+    # Of an event `$comm` would be a field of that name.
+    of_event = found.site.probe_kind == "eprobe"
+    comm = Fetch(KernelValue("comm", "$COMM") if of_event else Comm(), Text())
+    return _Layout((*fields.listed, (COMM, comm)), tuple(values))
+
+
+def _shape(checker: Checker, fields: Fields, argument: Argument, limits: Limits) -> Shape:
+    node = check(checker, argument.expression)
+    return Shaper(checker, fields).value(node, argument.format, limits)
+
+
+def _same(layouts: list[_Layout], event: str) -> None:
+    """Refuse addresses whose records would differ: the kernel takes one layout an event."""
+    first = layouts[0]
+    for other in layouts[1:]:
+        same = [(name, fetch.store) for name, fetch in first.fields] == [
+            (name, fetch.store) for name, fetch in other.fields
+        ]
+        if not same or first.values != other.values:
+            raise reject(
+                "FC0404",
+                f"the addresses of `{event}` keep these values in places of different kinds",
+                help="probe one address at a time: `--at`",
+            )

@@ -1,0 +1,219 @@
+"""From a typed tree to the shape of its value: what is fetched for a reader, and how it is read.
+
+Where a definition for people names each member (``lower``), a reader takes whole objects: a
+structure or an array is fetched as its bytes, in one piece, and taken apart later.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.halves import halves
+from fetchc.check.library import ends, reader_value
+from fetchc.check.members import part, through
+from fetchc.check.typed import Address, Convert, Follow, Part, Special
+from fetchc.diag.errors import CompileError
+from fetchc.ir.decode import Decode
+from fetchc.ir.nodes import Array, Fetch, Scalar, Text, is_address
+from fetchc.ir.verify import fixed_bytes
+from fetchc.lower import wholes
+from fetchc.lower.lower import entries, left_out, lower, named_members
+from fetchc.lower.model import Lowered
+from fetchc.lower.scalars import bit_field_of, scalar, special
+from fetchc.lower.store import plain
+from fetchc.lower.where import pointer
+from fetchc.program.types import (
+    ArrayType,
+    CellType,
+    ChannelType,
+    ChoiceType,
+    ComplexType,
+    DifferenceType,
+    InterfaceType,
+    IntType,
+    MapType,
+    PointerType,
+    SequenceType,
+    SliceType,
+    StringType,
+    StructType,
+)
+from fetchc.tracer.plan.lists import Lists
+from fetchc.tracer.shape import Between, Choice, Difference, Leaf, Members, Noted, Referred, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.typed import Typed
+    from fetchc.program.types import Type
+    from fetchc.syntax.tree import Format
+    from fetchc.tracer.plan.extents import Limits
+    from fetchc.tracer.shape import Shape
+
+__all__ = ["Shaper"]
+
+
+class Shaper(Lists):
+    """Makes the shapes of one argument, and has :class:`Fields` fetch what they need."""
+
+    def value(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
+        """The shape of what an argument asks for; raises CompileError as :meth:`shape` does."""
+        if isinstance(self._checker.resolved(node.type), ArrayType):
+            limits = limits.of_array()
+        return self.within(self.shape(node, format, limits))
+
+    def shape(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
+        """The shape of ``node``; raises CompileError where it cannot be fetched."""
+        checker = self._checker
+        made = checker.resolved(node.type)
+        if format is not None and not _natural(made, format):
+            (lowered,) = lower(checker, node, format, whole=False)
+            return self._formatted(lowered)
+        if isinstance(node, Special) and (given := special(checker, node)) is not None:
+            return self._leaf(given)
+        if isinstance(made, StructType) and made.is_library:
+            between = ends(checker, node)
+            if between is not None:
+                return self._elements_between(*between, limits)
+            node = reader_value(checker, node)
+            made = checker.resolved(node.type)
+        simple = plain(checker, node.type)
+        pointing = isinstance(made, PointerType | MapType | ChannelType)
+        if simple is not None and (not pointing or bit_field_of(node) is not None):
+            return self._leaf(scalar(checker, node, simple), self._counts(node))
+        match made:
+            case MapType() | ChannelType():
+                return self._leaf(entries(checker, node), empty=True)
+            case StringType():
+                return self._string(node, made, limits)
+            case ArrayType(vector=False):
+                return self._array(node, made, limits)
+            case SliceType():
+                return self._slice(node, made, limits)
+            case PointerType() | SequenceType() if text := wholes.units(checker, node):
+                return self._referred(node, made, self._units(*text, limits))
+            case PointerType() if isinstance(checker.resolved(made.target), SequenceType):
+                inner = self.shape(Follow(node, made.target, node.span), None, limits)
+                return self._referred(node, made, inner)
+            case SequenceType(dimensions=(), window=None):
+                return self._sequence(node, made, limits)
+            case SequenceType(dimensions=()):
+                return self._window(node, made, self._sequence(node, made, limits))
+            case SequenceType():
+                return self._grid(node, made, limits)
+            case CellType(array=array, indices=wanted):
+                assert isinstance(node, Part)
+                return self._grid(node.base, array, limits.of_array(), wanted)
+            case DifferenceType(minuend=first, subtrahend=second, each=each):
+                assert isinstance(node, Part | Convert)
+                words = [self._word(part(node.base, one, node.span)) for one in (first, second)]
+                both = [self._leaf(word) for word in words]
+                return Between(both[1], both[0], each) if each else Difference(both[0], both[1])
+            case ChoiceType():
+                return self._choice(node, made, limits)
+            case InterfaceType():
+                return self._interface(node, made, limits)
+            case StructType(notation="nullable", members=(present, value)):
+                self._fetch_bytes(node, limits)
+                inner = self.shape(part(node, value, node.span), None, limits)
+                return Referred(self._leaf(self._word(part(node, present, node.span))), inner)
+            case StructType() if made.notation:
+                self._fetch_bytes(node, limits)
+                return Noted(made.notation, self._numbers(node, made), self._guards_of(node))
+            case StructType() if limits.depth > 0:
+                return self._structure(node, made, limits)
+            case PointerType() if isinstance(node, Address) and (moved := self._moved(node, made)):
+                return moved
+            case ComplexType() | IntType() if two := halves(checker, made):
+                if two.notation:
+                    return Noted(two.notation, self._numbers(node, two), self._guards_of(node))
+                parts = [
+                    (one.name, self.shape(part(node, one, node.span), None, limits))
+                    for one in two.members
+                ]
+                return Members(tuple(parts), self._guards_of(node))
+            case _:
+                # A text behind a pointer, a pointer, or a refusal.
+                (lowered,) = lower(checker, node, None, whole=False)
+                return self._leaf(lowered)
+
+    def _moved(self, node: Address, made: PointerType) -> Difference | None:
+        # The kernel cannot add: it gives the address that the offset is added to here.
+        value, offset = pointer(self._checker.site, node)
+        if offset == 0 or is_address(value) or wholes.is_text_pointer(self._checker, made):
+            return None
+        bits = 8 * made.size
+        fetch = Fetch(value, Scalar("x", bits))
+        return Difference(
+            self._leaf(Lowered("", fetch, Decode("pointer", bits), node.type)), -offset
+        )
+
+    def _counts(self, node: Typed) -> bool:
+        # len(m), cap(c): the run-time's header behind a map or channel, which may be nil.
+        if not (isinstance(node, Part) and isinstance(node.base, Follow)):
+            return False
+        held = self._checker.resolved(node.base.base.type)
+        return isinstance(held, MapType | ChannelType)
+
+    def _formatted(self, lowered: Lowered) -> Leaf | Row:
+        store, decode, value = lowered.fetch.store, lowered.decode, lowered.fetch.value
+        if isinstance(store, Array) and not isinstance(store.element, Text):
+            each = store.element
+            if isinstance(each, Scalar) and each.kind == "x":
+                decode = Decode("address", each.bits)
+            field = self._fields.add(lowered.fetch)
+            guards = self._fields.guards(value)
+            return Row(field, decode, store.count, fixed_bytes(each), 0, guards)
+        leaf = self._leaf(lowered)
+        if isinstance(store, Scalar) and store.kind == "x" and decode.kind == "integer":
+            decode = Decode("address", decode.bits)
+            return Leaf(leaf.field, decode, leaf.offset, leaf.size, leaf.shift, leaf.guards)
+        return leaf
+
+    def _referred(self, node: Typed, made: Type, inner: Shape) -> Shape:
+        # What a reference leads to: nothing where it is null.
+        simple = plain(self._checker, node.type)
+        if not isinstance(made, PointerType) or simple is None:
+            return inner
+        return Referred(self._leaf(scalar(self._checker, node, simple)), inner)
+
+    def _choice(self, node: Typed, made: ChoiceType, limits: Limits) -> Choice:
+        tag = self._leaf(self._word(part(node, made.tag, node.span)))
+        found: list[tuple[int, Shape]] = []
+        left: list[str] = []
+        for value, member in made.cases:
+            mark = self._fields.mark()
+            try:
+                inner = self.shape(part(node, member, node.span), None, limits.deeper())
+                found.append((value, inner))
+            except CompileError:
+                self._fields.forget(mark)
+                left.append(member.name)
+        if left:
+            self._checker.warnings.append(left_out(self._checker, node, left))
+        return Choice(tag, tuple(found))
+
+    def _structure(self, node: Typed, made: StructType, limits: Limits) -> Members:
+        checker = self._checker
+        self._fetch_bytes(node, limits)
+        found: list[tuple[str, Shape]] = []
+        left: list[str] = []
+        refused: CompileError | None = None
+        for path, member in named_members(checker, made, ()):
+            mark = self._fields.mark()
+            try:
+                inner = through(checker, node, (*path, member), node.span)
+                found.append((member.name, self.shape(inner, None, limits.deeper())))
+            except CompileError as why:
+                self._fields.forget(mark)
+                left.append(member.name)
+                refused = refused or why
+        if not found:
+            raise refused or wholes.refuse_whole(checker, node, made)
+        if left:
+            checker.warnings.append(left_out(checker, node, left))
+        return Members(tuple(found), self._guards_of(node))
+
+
+def _natural(made: object, format: Format) -> bool:
+    # `:string` of what is a text with an end is what a reader shows anyway.
+    if format.base not in ("string", "ustring") or format.count is not None:
+        return False
+    return isinstance(made, StringType | ArrayType)

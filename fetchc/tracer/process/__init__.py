@@ -1,0 +1,1 @@
+"""The processes that are traced: started, watched, their memory, files and stacks."""

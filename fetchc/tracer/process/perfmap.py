@@ -1,0 +1,180 @@
+"""One perf map of all of a .NET process's code, and symbol files that perf reads.
+
+The runtime lists what it compiled while running; precompiled methods are in no map. perf asks the
+map for code without a file alone, and for a mapped file that file's symbols, of ELF. So both are
+written: the whole map for readers that go by address, and symbols for ``perf --symfs``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+
+from fetchc.debuginfo.perfmap import MapLine, parse_lines, written_line
+from fetchc.record import Record
+from fetchc.tracer.kernel.tracefs import refused
+from fetchc.tracer.process.mapped import DELETED
+from fetchc.tracer.process.symbolfile import MACHINES, symbol_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.errors import TracerError
+    from fetchc.tracer.process.mapped import Process
+
+__all__ = ["Merged", "merge", "own_lines"]
+
+FOLDER = "/tmp"  # where runtimes write maps, and perf looks for them
+DEBUG_FILES = "/usr/lib/debug"
+PRECOMPILED = "[ReadyToRun]"
+SETTING = (
+    "start it with `DOTNET_PerfMapEnabled=1`, before .NET 6 `COMPlus_PerfMapEnabled=1`, for names "
+    "of what it compiles"
+)
+
+
+class Merged(Record):
+    """What was written: the map and its lines by kind, the folder for ``--symfs``."""
+
+    path: str
+    compiled: int | None
+    precompiled: int
+    symbols: str
+
+
+def merge(process: Process, folder: str = FOLDER) -> Merged:
+    """Write the map and the symbols of a process; what was there of an earlier time is replaced.
+
+    ``compiled`` is None where the process writes no map. Raises TracerError FC0715.
+    """
+    path = os.path.join(folder, f"perf-{process.pid}.map")
+    own = own_lines(process, path)
+    if own is None and not process.images:
+        raise refused(
+            "FC0715",
+            f"process {process.pid} has no code of .NET, and writes no perf map",
+            help=f"if it is one of .NET, {SETTING}",
+        )
+    lines = list(own or ())
+    precompiled = 0
+    for image in process.images:
+        for method in image.methods.methods:
+            address = image.address(method.offset)
+            if address is not None:
+                lines.append(MapLine(address, method.size, method.shown))
+                precompiled += 1
+    lines.sort(key=lambda line: line.start)
+    try:
+        _replace(path, "".join(map(written_line, lines)))
+        tree = os.path.join(folder, f"perf-{process.pid}.symbols")
+        _replace_tree(tree, _symbols(process, own or []))
+    except OSError as error:
+        raise refused("FC0715", f"{error.filename or path} cannot be written: {error}") from None
+    return Merged(path, None if own is None else len(own), precompiled, tree)
+
+
+def _symbols(process: Process, own: list[MapLine]) -> dict[str, bytes | None]:
+    # For each mapped file that is no ELF file of its own its symbols, None for others.
+    named: dict[str, list[tuple[int, int, str]]] = {}
+    architecture = ""
+    for image in process.images:
+        architecture = image.program.architecture
+        named.setdefault(image.path, []).extend(
+            [(method.offset, method.size, method.shown) for method in image.methods.methods]
+        )
+    # Where memory is never writable and executable at once, compiled code is in a file in memory.
+    for one in process.mappings:
+        if one.path.startswith("/memfd:"):
+            inside = [line for line in own if one.start <= line.start < one.end]
+            shift = one.offset - one.start
+            named.setdefault(one.path, []).extend(
+                [(line.start + shift, line.size, line.symbol) for line in inside]
+            )
+    found: dict[str, bytes | None] = {}
+    for one in process.mappings:
+        if one.path in named and architecture in MACHINES:
+            found[one.path] = symbol_file(architecture, named[one.path])
+        elif one.path.startswith("/") and not one.path.endswith(DELETED):
+            found[one.path] = None
+    if os.path.isdir(DEBUG_FILES) and not any(one.startswith(DEBUG_FILES) for one in found):
+        found[DEBUG_FILES] = None  # perf looks for these below --symfs as well
+    return found
+
+
+def own_lines(process: Process, path: str) -> list[MapLine] | None:
+    """What the process itself wrote so far; None where it writes no map.
+
+    It is read from the file that the process has open: the one under that name may be a merged
+    one, which the process does not write to, or left over from an earlier process.
+    """
+    folder = f"/proc/{process.pid}/fd"
+    for each in os.listdir(folder):
+        opened = os.path.join(folder, each)
+        try:
+            target = os.readlink(opened).removesuffix(" (deleted)")
+            if target == path and stat.S_ISREG(os.stat(opened).st_mode):
+                with open(opened, "rb") as file:
+                    return parse_lines(path, file.read())
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # closed meanwhile
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode) or found.st_uid not in (os.getuid(), 0):
+        raise _foreign(path)
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        left = parse_lines(path, file.read())
+    if any(not line.symbol.endswith(PRECOMPILED) for line in left):
+        raise _foreign(path)
+    return None
+
+
+def _foreign(path: str) -> TracerError:
+    return refused(
+        "FC0715",
+        f"{path} is not a map that this process writes",
+        notes=("an earlier process of the same number, or another user, left it",),
+        help="look at it, and remove it",
+    )
+
+
+def _replace(path: str, content: str) -> None:
+    # At once, and without following a link: what is under the name is replaced, never written to.
+    handle, partial = tempfile.mkstemp(prefix=os.path.basename(path), dir=os.path.dirname(path))
+    try:
+        with open(handle, "wb") as file:
+            os.fchmod(handle, 0o644)
+            file.write(content.encode("utf-8", "surrogateescape"))
+        os.rename(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise
+
+
+def _replace_tree(path: str, files: dict[str, bytes | None]) -> None:
+    # As --symfs wants it: a file for each mapped one, a link to itself where there is no other.
+    try:
+        found = os.lstat(path)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise _foreign(path)
+    except FileNotFoundError:
+        pass
+    partial = tempfile.mkdtemp(prefix=os.path.basename(path), dir=os.path.dirname(path))
+    try:
+        os.chmod(partial, 0o755)
+        for name, content in files.items():
+            made = partial + name
+            os.makedirs(os.path.dirname(made), exist_ok=True)
+            if content is None:
+                os.symlink(name, made)
+            else:
+                with open(made, "wb") as file:
+                    file.write(content)
+        if os.path.lexists(path):
+            shutil.rmtree(path)
+        os.rename(partial, path)
+    except BaseException:
+        shutil.rmtree(partial)
+        raise

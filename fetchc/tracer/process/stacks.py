@@ -1,0 +1,246 @@
+"""Stacks of return addresses to functions, by the memory maps of the running process.
+
+The maps are read while the process lives, at its first event; they are read again where they do
+not explain the address of a hit (the process became another program) or of a frame (it loaded a
+library). Of a process that ended before that, the probed file's place is still known: the hit
+itself says where it was mapped.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_right
+
+from fetchc.record import Record
+from fetchc.tracer.process.symbols import FileSymbols, ImageSymbols, open_symbols
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fetchc.tracer.model import Event
+
+__all__ = ["Frame", "Stacks", "parse_maps", "read_maps"]
+
+_KEPT = 1 << 16  # frames remembered, of all processes
+_PROCESSES = 1024
+_FRESH = 1.0  # seconds that the maps of a process are believed without a hit that confirms them
+_RENEWALS = 16  # of a process's maps, for addresses that they do not have
+_EXECUTABLE = 1  # PF_X
+_UPROBES = "[uprobes]"  # where the kernel lets a function return to that has a return probe
+
+
+class Mapping(Record):
+    """A part of a process's memory: its range, the file's byte at its start, the file."""
+
+    start: int
+    end: int
+    offset: int
+    path: str
+    inode: int
+
+
+class Frame(Record):
+    """One address of a stack; ``function`` is None where no symbol holds it."""
+
+    address: int
+    function: str | None
+    offset: int
+    file: str | None
+
+    def __str__(self) -> str:
+        """``handle+0x12 (server)``, or ``[unknown] 0x7f31c0 (libx.so)``."""
+        where = "" if self.file is None else f" ({os.path.basename(self.file)})"
+        if self.function is None:
+            return f"[unknown] {self.address:#x}{where}"
+        return f"{self.function}+{self.offset:#x}{where}"
+
+
+class Stacks:
+    """Frames for the stacks of events."""
+
+    def __init__(self, proc: str = "/proc") -> None:
+        self._proc = proc
+        self._maps: dict[int, _Maps] = {}
+        self._files: dict[tuple[str, int], FileSymbols | ImageSymbols | None] = {}
+        self._frames: dict[tuple[int, int], Frame] = {}
+        self._paths: dict[str, str] = {}
+
+    def frames(self, event: Event, addresses: Iterable[int]) -> list[Frame]:
+        """What the addresses are in the process of ``event``, which has just hit its probe."""
+        maps = self._maps_of(event)
+        frames = []
+        for address in addresses:
+            frame = self._frames.get((event.pid, address))
+            if frame is None:
+                frame = self._frame(maps, event.pid, address)
+            frames.append(frame)
+        return frames
+
+    def learn(self, pid: int) -> None:
+        """Read the maps of a process now."""
+        self._keep(pid, _Maps(self._read(pid)))
+
+    def name(self, thread: int, address: int) -> str | None:
+        """The function at an address of a thread's program; with the distance, where inside.
+
+        For values, which are made before their event: nothing says that the maps still hold, so
+        those of a process that lives are read anew after a while.
+        """
+        maps = self._maps.get(thread)
+        if maps is None or time.monotonic() - maps.read_at > _FRESH:
+            fresh = self._read(thread)
+            if maps is None or fresh:
+                maps = _Maps(fresh)
+                self._keep(thread, maps)
+        frame = self._frames.get((thread, address)) or self._frame(maps, thread, address)
+        if frame.function is None:
+            return None
+        return f"{frame.function}+{frame.offset:#x}" if frame.offset else frame.function
+
+    def _maps_of(self, event: Event) -> _Maps:
+        maps = self._maps.get(event.pid)
+        if maps is None or not maps.explains(event, self._real(event.plan.path)):
+            maps = _Maps(self._read(event.pid))
+            if not maps.explains(event, self._real(event.plan.path)):
+                maps = _Maps(self._by_hit(event))
+            self._keep(event.pid, maps)
+        return maps
+
+    def _keep(self, pid: int, maps: _Maps) -> None:
+        self._forget(pid)
+        if len(self._maps) >= _PROCESSES:
+            self._forget(next(iter(self._maps)))
+        self._maps[pid] = maps
+
+    def _real(self, path: str) -> str:
+        if path not in self._paths:
+            self._paths[path] = os.path.basename(os.path.realpath(path))
+        return self._paths[path]
+
+    def _forget(self, pid: int) -> None:
+        if self._maps.pop(pid, None) is not None:
+            self._frames = {key: frame for key, frame in self._frames.items() if key[0] != pid}
+
+    def _read(self, pid: int) -> list[Mapping]:
+        try:
+            return read_maps(pid, self._proc)
+        except OSError:  # it has ended
+            return []
+
+    def _by_hit(self, event: Event) -> list[Mapping]:
+        symbols = self._symbols(event.plan.path, 0)
+        if symbols is None:
+            return []
+        shift = event.address - event.plan.address
+        return [
+            Mapping(
+                segment.address + shift,
+                segment.address + shift + segment.memory_size,
+                segment.offset,
+                event.plan.path,
+                0,
+            )
+            for segment in symbols.segments
+            if segment.flags & _EXECUTABLE
+        ]
+
+    def _frame(self, maps: _Maps, pid: int, address: int) -> Frame:
+        mapping = maps.find(address)
+        if mapping is None and maps.renewals < _RENEWALS:
+            # A library that was loaded since. Not without end: what follows a broken chain of
+            # frames is no code at all.
+            fresh = self._read(pid)
+            if fresh:
+                maps.renew(fresh)
+                mapping = maps.find(address)
+        frame = self._in_mapping(mapping, pid, address)
+        if len(self._frames) >= _KEPT:
+            self._frames.clear()
+        self._frames[pid, address] = frame
+        return frame
+
+    def _in_mapping(self, mapping: Mapping | None, pid: int, address: int) -> Frame:
+        if mapping is None:
+            return Frame(address, None, 0, None)
+        if mapping.path == _UPROBES:
+            return Frame(address, "[return probe]", address - mapping.start, None)
+        if not mapping.path.startswith("/"):
+            return Frame(address, None, 0, mapping.path or None)
+        symbols = self._symbols(mapping.path, mapping.inode, pid)
+        found = None
+        if symbols is not None:
+            stated = symbols.address_at(address - mapping.start + mapping.offset)
+            found = None if stated is None else symbols.find(stated)
+        if found is None:
+            return Frame(address, None, 0, mapping.path)
+        return Frame(address, found[0], found[1], mapping.path)
+
+    def _symbols(
+        self, path: str, inode: int, pid: int | None = None
+    ) -> FileSymbols | ImageSymbols | None:
+        key = (path, inode)
+        if key not in self._files:
+            plain = path.removesuffix(" (deleted)")
+            # In a container the path is one of its own root.
+            seen = None if pid is None else open_symbols(f"{self._proc}/{pid}/root{plain}")
+            self._files[key] = seen or open_symbols(plain)
+        return self._files[key]
+
+
+class _Maps:
+    """The mappings of a process, in order."""
+
+    __slots__ = ("_mappings", "_starts", "read_at", "renewals")
+
+    def __init__(self, mappings: list[Mapping]) -> None:
+        self._mappings = mappings
+        self._starts = [mapping.start for mapping in mappings]
+        self.read_at = time.monotonic()
+        self.renewals = 0
+
+    def renew(self, mappings: list[Mapping]) -> None:
+        self._mappings = mappings
+        self._starts = [mapping.start for mapping in mappings]
+        self.renewals += 1
+
+    def find(self, address: int) -> Mapping | None:
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._mappings[at].end:
+            return None
+        return self._mappings[at]
+
+    def explains(self, event: Event, name: str) -> bool:
+        """Whether the probed file, of that name, is mapped where the hit was."""
+        mapping = self.find(event.address)
+        if mapping is None:
+            return False
+        path = mapping.path.removesuffix(" (deleted)")
+        return mapping.inode == 0 or os.path.basename(path) == name
+
+
+def read_maps(pid: int, proc: str = "/proc") -> list[Mapping]:
+    """What process ``pid`` has mapped now; OSError where it has ended, or is another user's."""
+    with open(f"{proc}/{pid}/maps", "rb") as file:
+        return parse_maps(file.read().decode("utf-8", "surrogateescape"))
+
+
+def parse_maps(text: str) -> list[Mapping]:
+    """The lines of ``/proc/PID/maps`` that can hold code (proc(5))."""
+    mappings = []
+    for line in text.split("\n"):
+        words = line.split(None, 5)
+        if len(words) < 5 or "x" not in words[1]:
+            continue
+        start, _, end = words[0].partition("-")
+        mappings.append(
+            Mapping(
+                int(start, 16),
+                int(end, 16),
+                int(words[2], 16),
+                words[5] if len(words) > 5 else "",
+                int(words[4]),
+            )
+        )
+    return mappings

@@ -1,0 +1,1 @@
+"""Fields of a record become values."""

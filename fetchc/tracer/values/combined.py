@@ -1,0 +1,110 @@
+"""Values that are made of other values of the record."""
+
+from __future__ import annotations
+
+from fetchc.tracer.values.kinds import SymbolName
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fetchc.tracer.model import Value
+
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
+
+__all__ = [
+    "chosen",
+    "counted_between",
+    "difference",
+    "members",
+    "not_below_none",
+    "noted",
+    "referred",
+]
+
+
+def counted_between(ends: Sequence[Make], count: Callable[[bytes], int]) -> Make:
+    """``count`` of the record, where both ends could be read."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        if any(one(data, faults) is None for one in ends):
+            return None
+        return count(data)
+
+    return make
+
+
+def not_below_none(number: Make, path: str) -> Make:
+    """A number of elements; less than 0 is a fault."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        found = number(data, faults)
+        if isinstance(found, int) and found < 0:
+            faults.append(path)
+            return None
+        return found
+
+    return make
+
+
+def chosen(tag: Make, cases: Mapping[int, Make]) -> Make:
+    """The one of several values that a number says is there; None where it names none."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        number = tag(data, faults)
+        one = cases.get(number) if isinstance(number, int) else None
+        return None if one is None else one(data, faults)
+
+    return make
+
+
+def members(makers: Sequence[tuple[str, Make]], path: str) -> Make:
+    """An object by the names of its members; one fault where none could be read."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        values = {name: one(data, faults) for name, one in makers}
+        if len(faults) > before and all(value is None for value in values.values()):
+            faults[before:] = [path]
+            return None
+        return values
+
+    return make
+
+
+def difference(first: Make, less: Make | int, path: str) -> Make:
+    """A number less another one, as the kind of number that the first is."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        both = first(data, faults), less if isinstance(less, int) else less(data, faults)
+        if isinstance(both[0], int) and isinstance(both[1], int):
+            return type(both[0])(both[0] - both[1])
+        faults[before:] = [path]
+        return None
+
+    return make
+
+
+def noted(parts: Make, written: Callable[[dict[str, int]], str | None]) -> Make:
+    """An object as people write it; the object itself where it is none that can be written."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        found = parts(data, faults)
+        if not isinstance(found, dict):
+            return None
+        numbers = {name: one for name, one in found.items() if isinstance(one, int)}
+        text = written(numbers) if len(numbers) == len(found) else None
+        return found if text is None else SymbolName(text)
+
+    return make
+
+
+def referred(reference: Make, inner: Make) -> Make:
+    """What a reference leads to; None where it leads nowhere."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        return inner(data, faults) if reference(data, faults) else None
+
+    return make

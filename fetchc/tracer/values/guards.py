@@ -1,0 +1,179 @@
+"""What a guard tells: whether a pointer can lead anywhere, and whether memory is where it leads.
+
+What the kernel does when a load fails depends on which one it is (process_fetch_insn of
+kernel/trace/trace_probe_tmpl.h). After the last load of a chain the number is 0. After an inner
+one nothing is stored, and the record holds what an earlier event left in the buffer. So each
+pointer on the way is fetched as a value of its own: it is a last load, and can be believed if the
+one before it led somewhere. Where all of them did, only a number that is 0 is left in doubt, and
+the program is asked whether it has memory there.
+
+What cannot be known: the program is asked some time after the event, when it may have mapped or
+unmapped the page, or have ended. Then a 0 stands.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import time
+
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fetchc.tracer.model import Value
+
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
+    Mapped = Callable[[int, int], bool | None]
+
+__all__ = [
+    "HIGHEST",
+    "LOWEST",
+    "OF_KERNEL",
+    "OF_PROGRAM",
+    "PID",
+    "THREAD",
+    "Doubt",
+    "Remembered",
+    "by_length",
+    "guarded",
+]
+
+THREAD = struct.Struct("=i").unpack_from
+PID = 4
+"""Offset of common_pid in every record: include/linux/trace_events.h, struct trace_entry."""
+
+_WORD = struct.Struct("=Q").unpack_from
+_MASK = (1 << 64) - 1
+# No program has memory in the first page (vm.mmap_min_addr; the privileged may lower it), nor
+# behind the user half, which has 56 bits of addresses with five levels of pages.
+LOWEST = 0x1000
+HIGHEST = 1 << (56 if sys.maxsize > 1 << 32 else 32)
+OF_PROGRAM = ((LOWEST, HIGHEST),)
+"""From which address on, and up to which, a program can have memory."""
+# The kernel's half. The last page is of error numbers as pointers (include/linux/err.h); s390 has
+# an address space of its own for the kernel, 32-bit machines differ in where they divide theirs.
+_WORD_BITS = sys.maxsize.bit_length() + 1
+_DIVIDED = _WORD_BITS == 64 and os.uname().machine != "s390x"
+_LAST = (1 << _WORD_BITS) - 0x1000
+OF_KERNEL = (*OF_PROGRAM, (1 << 63, _LAST)) if _DIVIDED else ((LOWEST, _LAST),)
+"""What a load of the kernel's own memory can be of: where the address tells whose it is, the
+kernel reads the program's memory by it (``CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE``)."""
+_PAGE = 12  # bits of an address inside of the smallest page
+_FRESH = 1.0  # seconds
+_MOST = 100_000
+
+
+class Doubt(Record):
+    """A number that is 0 where it could not be loaded: the bytes of the record it is in.
+
+    It was loaded from ``moved`` bytes behind where the word at ``pointer`` leads.
+    """
+
+    low: int
+    high: int
+    pointer: int
+    moved: int
+    mapped: Mapped
+
+
+def guarded(
+    make: Make,
+    checks: Sequence[tuple[int, int, bool, tuple[tuple[int, int], ...]]],
+    doubt: Doubt | None,
+    path: str,
+    none: Value = 0,
+) -> Make:
+    """``make`` where the pointers on the way lead somewhere; else ``path`` is a fault.
+
+    Each of ``checks``, outermost first, is the offset of a pointer in the record, how far from
+    where it leads the next load is, whether NULL stands for a thing without entries, which is
+    ``none`` then, and the bounds of where it can lead.
+    """
+    if not checks and doubt is None:
+        return make
+    low, high = (doubt.low, doubt.high) if doubt else (0, 0)
+    mapped = doubt.mapped if doubt else None
+    last, behind = (doubt.pointer, doubt.moved) if doubt else (0, 0)
+    nothing = bytes(high - low)
+
+    def careful(data: bytes, faults: Faults) -> Value:
+        for start, moved, empty, bounds in checks:
+            pointer = _WORD(data, start)[0]
+            address = pointer + moved & _MASK
+            for lowest, highest in bounds:
+                if lowest <= address < highest and pointer >= lowest:
+                    break
+            else:
+                if empty and pointer == 0:
+                    return none
+                faults.append(path)
+                return None
+        if mapped is not None and data[low:high] == nothing:
+            address = _WORD(data, last)[0] + behind & _MASK
+            if mapped(THREAD(data, PID)[0], address) is False:
+                faults.append(path)
+                return None
+        return make(data, faults)
+
+    return careful
+
+
+def by_length(length: Make, make: Make, empty: Callable[[], Value], path: str) -> Make:
+    """``make`` where there is anything to be made: by ``length``, and nothing else, at 0.
+
+    A length that no program could have made is a fault: it is of memory that is something else.
+    """
+
+    def counted(data: bytes, faults: Faults) -> Value:
+        count = length(data, faults)
+        if count is None:
+            return None
+        assert isinstance(count, int)
+        if count == 0:
+            return empty()
+        if 0 < count < HIGHEST:
+            return make(data, faults)
+        faults.append(path)
+        return None
+
+    return counted
+
+
+class Remembered:
+    """``mapped(thread, address)`` with the pages that were there remembered for a second.
+
+    Zeros are frequent, and asking costs some microseconds. That a page is not there is not
+    remembered: programs map new ones all the time. That a thread cannot be asked is: of a program
+    that ended early, all events may still be to be read.
+    """
+
+    def __init__(self, mapped: Mapped, clock: Callable[[], float] = time.monotonic) -> None:
+        self._mapped = mapped
+        self._clock = clock
+        self._there: set[tuple[int, int]] = set()
+        self._silent: set[int] = set()
+        self._until = 0.0
+
+    def __call__(self, thread: int, address: int) -> bool | None:
+        """Whether the program of ``thread`` has memory at ``address``, None if unknown."""
+        page = thread, address >> _PAGE
+        now = self._clock()
+        if now >= self._until or len(self._there) >= _MOST:
+            self._there.clear()
+            self._silent.clear()
+            self._until = now + _FRESH
+        elif page in self._there:
+            return True
+        elif thread in self._silent:
+            return None
+        found = self._mapped(thread, address)
+        if found:
+            self._there.add(page)
+        elif found is None:
+            self._silent.add(thread)
+        return found

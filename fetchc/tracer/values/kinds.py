@@ -1,0 +1,69 @@
+"""Values that are shown in a way of their own: each is a plain value to a program, and to JSON."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.tracer.model import Value
+
+__all__ = [
+    "CodeAddress",
+    "CutList",
+    "CutText",
+    "Enumerator",
+    "Hexadecimal",
+    "Single",
+    "SymbolName",
+]
+
+
+class Hexadecimal(int):
+    """A number that people read in hexadecimal: an address."""
+
+    __slots__ = ()
+
+
+class CodeAddress(Hexadecimal):
+    """The address of a function whose name is not known (yet)."""
+
+    __slots__ = ()
+
+
+class Single(float):
+    """A number of 32 bits, which people read in as few digits as tell it from its neighbours."""
+
+    __slots__ = ()
+
+
+class SymbolName(str):
+    """The name of what stands at an address, shown without quotes."""
+
+    __slots__ = ()
+
+
+class Enumerator(dict[str, "Value"]):
+    """``{"name": ..., "value": ...}`` of an enumeration; the name is None for other numbers."""
+
+    __slots__ = ()
+
+
+class CutText(str):
+    """The beginning of a text; ``length`` is that of all of it in bytes, None if unknown."""
+
+    length: int | None
+
+    def __new__(cls, text: str, length: int | None) -> CutText:
+        """The text that is left, and the length of the whole one."""
+        made = super().__new__(cls, text)
+        made.length = length
+        return made
+
+
+class CutList(list["Value"]):
+    """The first elements of a list; ``length`` is the number of all."""
+
+    length: int
+
+    def __init__(self, values: list[Value], length: int) -> None:
+        super().__init__(values)
+        self.length = length

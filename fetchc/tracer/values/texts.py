@@ -1,0 +1,161 @@
+"""Texts of a record: which ones the kernel could read, and their characters."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+
+from fetchc.tracer.values.kinds import CutList, CutText
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fetchc.tracer.model import Field, Format, Value
+
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
+
+__all__ = ["Texts", "bounded", "counted", "decoded", "joined"]
+
+_MOST_CONTINUED = 3  # bytes behind the first of a character of UTF-8
+
+
+class Texts:
+    """The texts that the kernel fetched up to their NUL.
+
+    A text is a word of the record: where its bytes are (low half), how many they are with the NUL
+    (high half). Before it fetches the kernel writes there the room that is left and where it
+    begins, and when a pointer on the way to the text cannot be read, that stays: the text seems
+    to be what the next one is (``store_trace_args`` of kernel/trace/trace_probe_tmpl.h). When the
+    text itself cannot be read its length is 0. So a text was read if the one behind it begins
+    where it ends; the last of every event is one that never faults.
+    """
+
+    def __init__(self, format: Format) -> None:
+        texts = sorted((field for field in format.fields if field.text), key=lambda f: f.offset)
+        self._next = {one.name: two.offset for one, two in pairwise(texts)}
+
+    def one(self, field: Field, limit: int | None, path: str) -> Make:
+        """What makes the value of a text, of which ``limit`` bytes are the object's."""
+        return _single(field.offset, self._next.get(field.name), limit, path)
+
+    def several(
+        self, field: Field, count: int, pointers: int | None, total: int, path: str
+    ) -> Make:
+        """What makes a list of texts; ``pointers`` is where in the record their pointers are.
+
+        A text whose pointer is NULL is none, and no fault.
+        """
+        following = self._next.get(field.name)
+        return _several(field.offset, following, count, pointers, total, path)
+
+
+def _single(start: int, following: int | None, limit: int | None, path: str) -> Make:
+    word = struct.Struct("=I").unpack_from
+
+    def make(data: bytes, faults: Faults) -> Value:
+        (place,) = word(data, start)
+        low, size = place & 0xFFFF, place >> 16
+        if size == 0 or (following is not None and word(data, following)[0] & 0xFFFF != low + size):
+            faults.append(path)
+            return None
+        text = data[low : low + size - 1]
+        return decoded(text if limit is None else text[:limit])
+
+    return make
+
+
+def _several(
+    start: int, following: int | None, count: int, pointers: int | None, total: int, path: str
+) -> Make:
+    words = struct.Struct(f"={count}I").unpack_from
+    word = struct.Struct("=I").unpack_from
+    addresses = struct.Struct(f"={count}Q").unpack_from
+
+    def make(data: bytes, faults: Faults) -> Value:
+        places = words(data, start)
+        low = places[0] & 0xFFFF
+        for place in places:
+            if place & 0xFFFF != low:
+                break
+            low += place >> 16
+        else:
+            if following is None or word(data, following)[0] & 0xFFFF == low:
+                values: list[Value] = []
+                for index, place in enumerate(places):
+                    if not place >> 16:
+                        if pointers is None or addresses(data, pointers)[index]:
+                            faults.append(f"{path}[{index}]")
+                        values.append(None)
+                        continue
+                    begin = place & 0xFFFF
+                    values.append(decoded(data[begin : begin + (place >> 16) - 1]))
+                return CutList(values, total) if total > count else values
+        faults.append(path)
+        return None
+
+    return make
+
+
+def bounded(start: int, end: int, kind: str, whole: bool) -> Make:
+    """A text up to the first NUL of these bytes, which are all of its object (``whole``) or not."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        stop = data.find(b"\0", start, end)
+        if stop >= 0 or whole:
+            return decoded(data[start : end if stop < 0 else stop], kind)
+        return CutText(decoded(data[start:end], kind, cut=True), None)
+
+    return make
+
+
+def counted(start: int, size: int, kind: str, length: Callable[[bytes], int]) -> Make:
+    """A text of as many bytes (units of utf-16) as ``length`` says; ``size`` bytes are there."""
+    width = 2 if kind == "utf-16" else 1
+
+    def make(data: bytes, faults: Faults) -> Value:
+        count = length(data)
+        if width * count <= size:
+            return decoded(data[start : start + width * count], kind)
+        return CutText(decoded(data[start : start + size], kind, cut=True), count)
+
+    return make
+
+
+def joined(characters: Sequence[Make]) -> Make:
+    """The text of characters in registers, each a value of its own, up to the first NUL."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        text = "".join([str(one(data, faults)) for one in characters])
+        return decoded(text.partition("\0")[0].encode("utf-8", "surrogateescape"))
+
+    return make
+
+
+def decoded(text: bytes, kind: str = "text", cut: bool = False) -> str:
+    """The characters of ``text``; what is none is kept as a surrogate.
+
+    ``cut``: more bytes followed, of which the last character may lack some; it is left out.
+    ``kind``: text (UTF-8, a byte that is no part of it is U+DC80 to U+DCFF) or utf-16 (of the
+    machine's byte order, with any surrogate that is alone as it is).
+    """
+    if kind == "utf-16":
+        return text[: len(text) & ~1].decode(_UTF_16, "surrogatepass")
+    if cut:
+        text = text[: _complete(text)]
+    return text.decode("utf-8", "surrogateescape")
+
+
+_UTF_16 = "utf-16-le" if struct.pack("=H", 1)[0] else "utf-16-be"
+
+
+def _complete(text: bytes) -> int:
+    for back in range(1, min(_MOST_CONTINUED, len(text)) + 1):
+        byte = text[-back]
+        if byte >= 0xC0:  # the first of a character of several bytes
+            whole = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return len(text) if whole <= back else len(text) - back
+        if byte < 0x80:
+            break
+    return len(text)
