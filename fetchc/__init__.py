@@ -9,7 +9,10 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.answers.bulk import bulk
-    from fetchc.api import Argument, Probe, Program, Tracing, open, tracing
+    from fetchc.api.argument import Argument
+    from fetchc.api.probe import Probe
+    from fetchc.api.program import Program, open
+    from fetchc.api.tracing import Tracing, tracing
     from fetchc.diag.errors import CompileError, DebugInfoError, Error, TracerError
 
 __version__ = "0.1.0"
@@ -29,20 +32,23 @@ __all__ = [
     "tracing",
 ]
 
-_ERRORS = {"CompileError", "DebugInfoError", "Error", "TracerError"}
+_HOMES = {
+    "Argument": "fetchc.api.argument",
+    "CompileError": "fetchc.diag.errors",
+    "DebugInfoError": "fetchc.diag.errors",
+    "Error": "fetchc.diag.errors",
+    "Probe": "fetchc.api.probe",
+    "Program": "fetchc.api.program",
+    "TracerError": "fetchc.diag.errors",
+    "Tracing": "fetchc.api.tracing",
+    "bulk": "fetchc.answers.bulk",
+    "open": "fetchc.api.program",
+    "tracing": "fetchc.api.tracing",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in _ERRORS:
-        from fetchc.diag import errors
-
-        return getattr(errors, name)
-    if name == "bulk":
-        from fetchc.answers.bulk import bulk
-
-        return bulk
-    if name in __all__:
-        from fetchc import api
-
-        return getattr(api, name)
-    raise AttributeError(f"module 'fetchc' has no attribute {name!r}")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'fetchc' has no attribute {name!r}")
+    return getattr(__import__(home, fromlist=[name]), name)

@@ -9,35 +9,74 @@ from fetchc.cli.options import COMMANDS, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    from fetchc.cli.options import Options
+    from fetchc.cli.output import Output
+
+    Result = TypeVar("Result")
 
 __all__ = ["main"]
+
+_BUG = "error: this is a bug in fetchc; please report it with the lines above"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status of docs/interface.md."""
     gc.disable()  # a command ends soon, and collecting what it imports costs 2 ms
     try:
-        status = _run(argv)
-        _save()
-        return status
+        return _run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        return 130
     finally:
         if argv is None:
             gc.freeze()  # nor does the interpreter have to look at it all before it ends
 
 
-def _run(argv: Sequence[str] | None) -> int:
-    options = parse(sys.argv[1:] if argv is None else argv)
+def _run(words: Sequence[str]) -> int:
+    from fetchc.cli.output import Output
+
+    options = _edge(lambda: parse(words), Output("never"))
     if isinstance(options, int):
         return options
-    from fetchc.cli.output import Output, Unwritable, exit_status
-    from fetchc.diag.errors import CompileError, DebugInfoError, TracerError
-
     output = Output(options.color)
     if "uncached" in COMMANDS[options.command].options:
-        from fetchc.debuginfo.image import Image
+        from fetchc.debuginfo.elf.image import Image
 
         Image.cache_folder = "" if options.uncached else cache_folder()
+        Image.say = output.say
+        if output.terminal:
+            Image.progress = _progress
+    status = _edge(lambda: _answered(options, output), output)
+    _save(output, options.verbose)
+    return status
+
+
+def _edge(work: Callable[[], Result], output: Output) -> Result | int:
+    # The outermost edge: what is left for an exception to be, once commands have had their say.
+    from fetchc.cli.output import Unwritable, discard
+
+    try:
+        return work()
+    except BrokenPipeError:
+        discard(sys.stdout)
+        return 0
+    except Unwritable as failed:
+        output.say(f"error: standard output cannot be written: {failed}")
+        discard(sys.stdout)
+        return 3
+    except Exception:  # noqa: BLE001 - anything else is a bug of ours
+        import traceback
+
+        output.say(traceback.format_exc() + _BUG)
+        return 70
+
+
+def _answered(options: Options, output: Output) -> int:
+    from fetchc.cli.output import exit_status
+    from fetchc.diag.errors import CompileError, DebugInfoError, TracerError
+
     try:
         run = __import__(f"fetchc.cli.{COMMANDS[options.command].module}", fromlist=["run"]).run
         status: int = run(options, output)
@@ -52,20 +91,6 @@ def _run(argv: Sequence[str] | None) -> int:
     except TracerError as refused:
         output.diagnostics(refused.diagnostics, refused.text)
         return 4
-    except BrokenPipeError:
-        return _quiet_end()
-    except Unwritable as failed:
-        output.say(f"error: standard output cannot be written: {failed}")
-        _quiet_end()
-        return 3
-    except KeyboardInterrupt:
-        return 130
-    except Exception:  # noqa: BLE001 - the outermost edge: anything else is a bug of ours
-        import traceback
-
-        traceback.print_exc()
-        output.say("error: this is a bug in fetchc; please report it with the lines above")
-        return 70
 
 
 def cache_folder() -> str:
@@ -82,19 +107,20 @@ def cache_folder() -> str:
     return base and f"{base}/fetchc"
 
 
-def _save() -> None:
+def _progress(done: int, total: int) -> None:
+    from fetchc.cli.progress import Progress
+    from fetchc.debuginfo.elf.image import Image
+
+    if not isinstance(Image.progress, Progress):
+        Image.progress = Progress()  # whoever calls here holds this function
+    Image.progress(done, total)
+
+
+def _save(output: Output, verbose: bool) -> None:
     # What is not loaded has nothing to save.
-    cache = sys.modules.get("fetchc.debuginfo.cache")
-    if cache is not None:
-        cache.save()
-
-
-def _quiet_end() -> int:
-    # Nobody takes our output. What is left in the buffer must not be tried
-    # again when the interpreter closes standard output.
-    import os
-
-    if sys.stdout is None:
-        return 0
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    kept = sys.modules.get("fetchc.debuginfo.kept.files")
+    if kept is None:
+        return
+    kept.save()
+    for note in dict.fromkeys(kept.notes) if verbose else ():
+        output.say(f"note: {note}")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 
-from fetchc.api import Program
 from fetchc.cli.definitions import document
 from fetchc.diag.errors import CompileError
-from fetchc.tracer.install import head
-from fetchc.tracer.leftovers import leftovers, told
-from fetchc.tracer.persistent import add
-from fetchc.tracer.state import Kept, State, state_file
-from fetchc.tracer.tracefs import find_tracefs
+from fetchc.tracer.kernel.install import head
+from fetchc.tracer.kernel.leftovers import leftovers, told
+from fetchc.tracer.kernel.persistent import add
+from fetchc.tracer.kernel.state import Kept, State, state_file
+from fetchc.tracer.kernel.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api import Argument, Probe
+    from fetchc.api.argument import Argument
+    from fetchc.api.probe import Probe
+    from fetchc.api.program import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
 
@@ -25,10 +26,10 @@ __all__ = ["run"]
 def run(options: Options, output: Output) -> int:
     """Install one event for the running kernel; it is off unless ``--enable`` is given."""
     texts = [*options.operands, *options.expr]
-    program = Program(options.binary, options.references)
+    program = options.opened()
     probe = None
     if options.function is not None or options.at is not None or not texts:
-        probe = program.probe(options.function, options.at, options.returns)
+        probe = program.probe(options.function, options.at, options.returns, active=options.active)
     arguments = _compiled(program, probe, options.returns, texts, output)
     if len(arguments) < len(texts):
         return 1

@@ -55,8 +55,9 @@ def answers(options: Options, output: Output) -> int:
 
 def _more_than_a_batch(options: Options) -> bool:
     given = options.operands, options.expr, options.binary, options.references, options.function
+    files = options.debug_file, options.debug_dirs
     wanted = options.at, options.returns, options.format not in ("text", "json")
-    return any(given) or any(wanted)
+    return any(given) or any(files) or any(wanted)
 
 
 def _input(path: str) -> AbstractContextManager[BinaryIO]:

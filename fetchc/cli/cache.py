@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from fetchc.cli import cache_folder
-from fetchc.debuginfo.cache import entries, own_folder
+from fetchc.debuginfo.finding.store import downloads
+from fetchc.debuginfo.kept.files import entries, own_folder
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ def run(options: Options, output: Output) -> int:
         raise DebugInfoError("FC0901", folder, what)
     try:
         kept = entries(folder) if os.path.lexists(folder) else []
+        kept += downloads(folder)
         if action == "clear":
             for _, _, name in kept:
                 os.unlink(os.path.join(folder, name))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from fetchc.driver.checking import check_definition
+from fetchc.driver.written.checking import check_definition
 from fetchc.target.kernel import kernel, running_version
+from fetchc.target.load import architecture_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.checking import Checked
+    from fetchc.driver.written.checking import Checked
 
 __all__ = ["run"]
 
@@ -25,7 +26,8 @@ def run(options: Options, output: Output) -> int:
         output.say("error: no definition is given\n\nusage: fetchc check DEFINITION...")
         return 2
     rules = kernel(running_version() if options.kernel == "running" else options.kernel)
-    checked = [check_definition(text, rules) for text in _definitions(texts)]
+    machine = "x86_64" if options.arch is None else architecture_key(options.arch)
+    checked = [check_definition(text, rules, machine) for text in _definitions(texts)]
     if options.format == "json":
         import json
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from fetchc.answers.outcome import by_probe, outcome
-from fetchc.api import Program
 from fetchc.cli.output import exit_status
 from fetchc.target.kernel import running_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.answers.outcome import Outcome
-    from fetchc.api import Argument, Probe
+    from fetchc.api.argument import Argument
+    from fetchc.api.probe import Probe
+    from fetchc.api.program import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
 
@@ -30,10 +31,12 @@ def run(options: Options, output: Output) -> int:
         output.say("error: no expression is given\n\nusage: fetchc compile EXPR... -x BINARY")
         return 2
     kernel = running_version() if options.kernel == "running" else options.kernel
-    program = Program(options.binary, options.references)
+    program = options.opened()
     shared = None
     if options.function is not None or options.at is not None:
-        shared = program.probe(options.function, options.at, options.returns, kernel)
+        shared = program.probe(
+            options.function, options.at, options.returns, kernel, options.active
+        )
     whole = options.format in ("probe", "json", *_TOOLS)
     outcomes = []
     for text in texts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import tempfile
 from pathlib import Path
 
@@ -12,11 +11,10 @@ from fetchc.conformance.errors import ConformanceError
 from fetchc.conformance.suite import PARTS, Job, jobs
 from fetchc.conformance.suite import run as run_job
 from fetchc.conformance.toolchains import c_toolchain, go_toolchain, here
+from fetchc.tracer.signals import terminable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
-
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.conformance.results import Reproducer
@@ -29,19 +27,12 @@ def run(options: Options, output: Output) -> int:
     if not options.compilers and not options.gos:
         output.say("error: no toolchain is given\n\nusage: fetchc conformance --cc CC | --go GO")
         return 2
-    before = signal.signal(signal.SIGTERM, _end)  # that way out leaves no files, too
     try:
-        with tempfile.TemporaryDirectory(prefix="fetchc-") as folder:
+        with terminable(), tempfile.TemporaryDirectory(prefix="fetchc-") as folder:
             return _run(options, output, Path(folder))
     except ConformanceError as error:
         output.diagnostics((error.diagnostic,), "")
         return 4 if error.diagnostic.code == "FC0806" else 3
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _end(number: int, _frame: object) -> NoReturn:
-    raise SystemExit(128 + number)
 
 
 def _run(options: Options, output: Output, folder: Path) -> int:

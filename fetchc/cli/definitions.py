@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.diag.model import Diagnostic
-    from fetchc.tracer.persistent import Listed
+    from fetchc.tracer.kernel.persistent import Listed
 
 __all__ = ["document", "lines"]
 

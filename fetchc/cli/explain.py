@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.explaining import Explained, Road
+    from fetchc.driver.explained.explaining import Explained, Road
 
 __all__ = ["run"]
 
@@ -51,12 +51,11 @@ def _code(code: str, options: Options, output: Output) -> int:
 
 
 def _fetch(text: str, options: Options, output: Output) -> int:
-    from fetchc.api import Program
     from fetchc.diag.errors import CompileError
     from fetchc.target.kernel import running_version
 
     kernel = running_version() if options.kernel == "running" else options.kernel
-    program = Program(options.binary, options.references)
+    program = options.opened()
     try:
         if options.function is None and options.at is None:
             probe, _ = program.point(text, options.returns, kernel)
@@ -89,7 +88,8 @@ def _where(explained: Explained) -> str:
     if site.function is None:
         return f"{site.address:#x}"
     where = kinds.get(explained.found.kind, "an instruction of")
-    return f"{where} {site.function.name}, {site.address:#x}"
+    address = "" if site.program.in_kernel else f", {site.address:#x}"
+    return f"{where} {site.function.name}{address}"
 
 
 def _print(output: Output, road: Road) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fetchc.api import Program
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.cli.options import Options
@@ -13,8 +11,8 @@ __all__ = ["run"]
 
 
 def run(options: Options, output: Output) -> int:
-    """List function names; ``--long`` adds address, signature and source line."""
-    program = Program(options.binary, options.references)
+    """List function names; ``--long`` adds address, signature, line, and what has no code."""
+    program = options.opened()
     glob = options.operands[0] if options.operands else "*"
     names = program.functions(glob)
     found = False
@@ -23,6 +21,7 @@ def run(options: Options, output: Output) -> int:
         for name in names:
             for function in program.described(name):
                 rows.append(function)
+        rows += program.without_code(glob)
         found = bool(rows)
         _long(options, output, rows)
     elif options.format == "json":
@@ -49,4 +48,7 @@ def _long(options: Options, output: Output, rows: list[dict[str, object]]) -> No
     for row in rows:
         source = f"  {row['source']}" if row["source"] else ""
         address = "" if row["address"] is None else f"{row['address']:#018x}  "
-        output.line(f"{address}{row['signature']}{source}")
+        why = f"  -- {row['why']}" if "why" in row else ""
+        if row.get("inlined"):
+            why = "  -- callers may have it inlined"
+        output.line(f"{address}{row['signature']}{source}{why}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-
 from fetchc.cli.definitions import document, lines
-from fetchc.tracer.leftovers import leftovers, told
-from fetchc.tracer.persistent import definitions, known
-from fetchc.tracer.state import State, state_file
-from fetchc.tracer.tracefs import find_tracefs
+from fetchc.syntax.globs import glob_pattern
+from fetchc.tracer.kernel.leftovers import leftovers, told
+from fetchc.tracer.kernel.persistent import definitions, known
+from fetchc.tracer.kernel.state import State, state_file
+from fetchc.tracer.kernel.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ def run(options: Options, output: Output) -> int:
     order = ("added", "session", "stale", "other")
     listed = sorted(definitions(tracefs, kept), key=lambda one: order.index(one.owner))
     if options.operands:
-        glob = options.operands[0]
-        listed = [one for one in listed if fnmatchcase(one.name, glob)]
+        match = glob_pattern(options.operands[0]).fullmatch
+        listed = [one for one in listed if match(one.name)]
     if options.format == "json":
         import json
 

@@ -17,7 +17,7 @@ __all__ = ["run"]
 
 def run(options: Options, output: Output) -> int:
     """Print the table: of each field the offsets, with the binaries that have them."""
-    table = compare(options.operands, options.binaries, options.references)
+    table = compare(options.operands, options.binaries, options.references, options.debug_dirs)
     if options.format == "json":
         import json
 

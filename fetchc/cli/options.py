@@ -7,13 +7,13 @@ Not argparse: importing it, and what it imports in turn, costs a sixth of a whol
 
 from __future__ import annotations
 
-import sys
-
 from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from fetchc.api.program import Program
 
 __all__ = ["COMMANDS", "OPTIONS", "Options", "parse"]
 
@@ -60,15 +60,21 @@ class Options:
         self.expr: list[str] = []
         self.binary = ""
         self.references: list[str] = []
+        self.debug_file: str | None = None
+        self.debug_dirs: list[str] = []
         self.function: str | None = None
         self.at: str | None = None
         self.returns = False
+        self.unsafe_return = False
+        self.arch: str | None = None
+        self.active: int | None = None
         self.kernel = "running"
         self.format = "text"
         self.long = False
         self.batch: str | None = None
         self.color = "auto"
         self.uncached = False
+        self.verbose = False
         self.binaries: list[str] = []  # of `offsets`
         # Of `add` and `remove`.
         self.group: str | None = None
@@ -84,6 +90,7 @@ class Options:
         self.latency = False
         self.since: str | None = None
         self.histogram: str | None = None
+        self.sums: list[str] = []
         self.by: str | None = None
         self.summary = False
         self.stack = False
@@ -96,51 +103,63 @@ class Options:
         self.seed = "1"
         self.only: str | None = None
 
+    def opened(self) -> Program:
+        """The program that the command is about, with its debug files."""
+        from fetchc.api.program import Program
+
+        return Program(
+            self.binary, self.references, self.debug_file, self.debug_dirs, self.unsafe_return,
+            self.arch,
+        )  # fmt: skip
+
+
+_BINARY = ("binary", "reference", "debug_file", "debug_dir", "arch")
+_RETURN = ("return", "unsafe_return")
 
 COMMANDS = {
     "compile": Command(
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
         (
-            "binary", "reference", "function", "at", "return", "kernel", "compiled", "expr",
-            "batch", "uncached", "color",
+            *_BINARY, "function", "at", *_RETURN, "active", "kernel", "compiled", "expr",
+            "batch", "uncached", "verbose", "color",
         ),
     ),
     "functions": Command(
         "functions", "list what can be probed", ("operands", "GLOB"), 0, 1,
-        ("binary", "reference", "long", "listed", "uncached", "color"),
+        (*_BINARY, "long", "listed", "uncached", "verbose", "color"),
     ),
     "variables": Command(
         "variables", "list every name visible at a probe point", ("operands", "FUNCTION"), 1, 1,
-        ("binary", "reference", "at", "return", "kernel", "listed", "uncached", "color"),
+        (*_BINARY, "at", *_RETURN, "kernel", "listed", "uncached", "verbose", "color"),
     ),
     "types": Command(
         "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
-        ("binary", "reference", "listed", "uncached", "color"),
+        (*_BINARY, "listed", "uncached", "verbose", "color"),
     ),
     "offsets": Command(
         "offsets", "compare where members are, over many binaries",
         ("operands", "TYPE[.FIELD]"), 1, None,
-        ("binaries", "reference", "listed", "uncached", "color"),
+        ("binaries", "reference", "debug_dir", "listed", "uncached", "verbose", "color"),
     ),
     "check": Command(
         "check", "hold definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
-        ("kernel", "listed", "expr", "color"),
+        ("arch", "kernel", "listed", "expr", "color"),
     ),
     "trace": Command(
         "trace", "show calls and values of running programs", ("operands", "EXPR"), 0, None,
         (
-            "binary", "reference",
-            "functions", "at", "return", "expr", "pid", "filter", "count", "timeout",
-            "latency", "since", "histogram", "by", "summary", "stack", "traced",
-            "uncached", "color",
+            *_BINARY,
+            "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
+            "latency", "since", "histogram", "sum", "by", "summary", "stack", "traced",
+            "uncached", "verbose", "color",
         ), True,
     ),
     "add": Command(
         "add", "install a definition that stays", ("operands", "EXPR"), 0, None,
         (
-            "binary", "reference",
-            "function", "at", "return", "expr", "group", "event", "enable", "listed",
-            "uncached", "color",
+            *_BINARY,
+            "function", "at", *_RETURN, "active", "expr", "group", "event", "enable", "listed",
+            "uncached", "verbose", "color",
         ),
     ),
     "list": Command(
@@ -158,10 +177,18 @@ COMMANDS = {
         "cache", "show or clear what is kept of compressed debug information",
         ("operands", "show|clear"), 1, 1, ("listed", "color"),
     ),
+    "perfmap": Command(
+        "perfmap", "names of .NET code for perf: find lines of maps, merge a process's map",
+        ("operands", "find|merge WHAT"), 1, None,
+        ("image", "reference", "pid", "listed", "color"),
+    ),
     "explain": Command(
         "explain", "explain an expression, a fetch-arg or a diagnostic code",
         ("operands", "EXPR|CODE"), 0, 1,
-        ("file", "function", "at", "return", "kernel", "listed", "expr", "uncached", "color"),
+        (
+            "file", *_BINARY[2:], "function", "at", *_RETURN, "kernel", "listed", "expr",
+            "uncached", "verbose", "color",
+        ),
     ),
 }  # fmt: skip
 
@@ -176,10 +203,26 @@ OPTIONS = {
     "reference": Option(
         "references", ("--reference",), "DIR", "where assemblies are that it refers to", many=True
     ),
+    "debug_file": Option(
+        "debug_file", ("--debug-file",), "FILE", "the separate debug file of the binary"
+    ),
+    "debug_dir": Option(
+        "debug_dirs", ("--debug-dir",), "DIR", "look for debug files here first; may be repeated",
+        many=True,
+    ),
+    "arch": Option("arch", ("--arch",), "A", "the machine of BTF or definitions: arm64, s390x"),
+    "active": Option(
+        "active", ("--maxactive",), "N", "a return probe of the kernel: room for N calls at once",
+        number=int,
+    ),
     "file": Option("binary", ("-x", "--binary"), "BINARY", "the ELF file of an expression"),
+    "image": Option("binary", ("-x", "--binary"), "IMAGE", "the image that a map is of"),
     "function": Option("function", ("-f", "--function"), "FUNCTION", "the function to probe"),
     "at": Option("at", ("--at",), "POINT", "+OFFSET into the function, or an address"),
     "return": Option("returns", ("--return",), None, "probe where the function returns"),
+    "unsafe_return": Option(
+        "unsafe_return", ("--unsafe-return",), None, "even where that can end the program (.NET)"
+    ),
     "kernel": Option("kernel", ("--kernel",), "V", "compile for Linux V: 5.10; default: running"),
     "compiled": Option(
         "format", ("--format",), "F", "fetcharg (one an expression), probe, perf, bpftrace or json",
@@ -212,7 +255,10 @@ OPTIONS = {
     "histogram": Option(
         "histogram", ("--histogram",), "EXPR", "a histogram at the end; also of $latency"
     ),
-    "by": Option("by", ("--by",), "EXPR", "a histogram for each value of EXPR, such as $comm"),
+    "sum": Option(
+        "sums", ("--sum",), "EXPR", "count, sum and mean at the end; may be repeated", many=True
+    ),
+    "by": Option("by", ("--by",), "EXPR", "each of them by the value of EXPR, such as $comm"),
     "summary": Option("summary", ("--summary",), None, "the hits of each function at the end"),
     "stack": Option("stack", ("--stack",), None, "the callers of each hit"),
     "traced": Option("format", ("--format",), "F", "text or jsonl", ("text", "jsonl")),
@@ -232,6 +278,9 @@ OPTIONS = {
     ),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
     "uncached": Option("uncached", ("--no-cache",), None, "keep nothing for the next run"),
+    "verbose": Option(
+        "verbose", ("-v", "--verbose"), None, "say why something that is kept is not used"
+    ),
     "color": Option(
         "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",
         ("auto", "always", "never"),
@@ -246,17 +295,16 @@ class _Usage(Exception):
 def parse(words: Sequence[str]) -> Options | int:
     """The options of a command line; an exit status where there is nothing to run."""
     name = words[0] if words else ""
-    if name not in COMMANDS:
-        return _no_command(words)
     own = words[: words.index("--")] if "--" in words else words
-    if "-h" in own or "--help" in own:
-        print(_usage(name, details=True))
-        return 0
-    try:
-        return _read(name, words[1:])
-    except _Usage as wrong:
-        print(f"error: {wrong}\n{_usage(name)}", file=sys.stderr)
-        return 2
+    wrong = ""
+    if name in COMMANDS and "-h" not in own and "--help" not in own:
+        try:
+            return _read(name, words[1:])
+        except _Usage as reason:
+            wrong = str(reason)
+    from fetchc.cli.usage import explained
+
+    return explained(name, words, wrong)
 
 
 def _read(name: str, words: Sequence[str]) -> Options:
@@ -336,39 +384,3 @@ def _count(command: Command, operands: list[str]) -> None:
     if command.most is not None and len(operands) > command.most:
         enough = f"one {what} is enough" if command.most else "no operand is taken"
         raise _Usage(f"{enough}: what is `{operands[command.most]}`?")
-
-
-def _usage(name: str, details: bool = False) -> str:
-    command = COMMANDS[name]
-    what = command.operand[1]
-    shown = what if command.least else f"[{what}{'' if command.most else '...'}]"
-    if command.most == 0:
-        shown = ""
-    needed = [OPTIONS[key] for key in command.options if OPTIONS[key].required]
-    words = [f"usage: fetchc {name} {shown}".rstrip()]
-    words += [f"{option.flags[0]} {option.metavar}" for option in needed]
-    words += ["[OPTION...]"] + ["[-- COMMAND ARG...]"] * command.starts
-    lines = [" ".join(words)]
-    if details:
-        lines += ["", command.help, ""]
-        for option in [OPTIONS[key] for key in command.options]:
-            flags = ", ".join(option.flags) + (f" {option.metavar}" if option.metavar else "")
-            lines.append(f"  {flags:<26} {option.help}")
-    return "\n".join(lines)
-
-
-def _no_command(words: Sequence[str]) -> int:
-    if "--version" in words:
-        from fetchc import __version__
-
-        print(f"fetchc {__version__}")
-        return 0
-    lines = ["usage: fetchc COMMAND ...", "", "commands:"]
-    lines += [f"  {name:<10} {known.help}" for name, known in COMMANDS.items()]
-    lines += ["", "`fetchc COMMAND --help` shows what a command takes"]
-    if "-h" in words or "--help" in words:
-        print("\n".join(lines))
-        return 0
-    what = f"there is no command `{words[0]}`" if words else "no command is given"
-    print("\n".join([f"error: {what}", *lines]), file=sys.stderr)
-    return 2

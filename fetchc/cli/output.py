@@ -8,10 +8,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
     from fetchc.diag.model import Diagnostic
 
-__all__ = ["Output", "Unwritable", "exit_status"]
+__all__ = ["Output", "Unwritable", "discard", "exit_status"]
 
 
 class Unwritable(Exception):
@@ -28,19 +29,38 @@ def exit_status(refused: Sequence[Diagnostic]) -> int:
     return int(bool(refused))
 
 
-class Output:
-    """Where a command's words go. ``color`` is ``auto``, ``always`` or ``never``."""
+def discard(stream: TextIO | None) -> None:
+    """Let all that is written to a stream which takes nothing get lost from now on.
 
-    __slots__ = ("_color",)
+    What is left in its buffer would be tried again, and fail, when the interpreter ends.
+    """
+    if stream is None:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+class Output:
+    """Where a command's words go. ``color`` is ``auto``, ``always`` or ``never``.
+
+    ``terminal`` says whether somebody looks at standard error.
+    """
+
+    __slots__ = ("_color", "_shown", "terminal")
 
     def __init__(self, color: str) -> None:
-        shown = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        self._color = color == "always" or (color == "auto" and shown)
+        self.terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._shown = sys.stdout is not None and sys.stdout.isatty()
+        painted = self.terminal and not os.environ.get("NO_COLOR")
+        self._color = color == "always" or (color == "auto" and painted)
 
     def line(self, text: str) -> None:
         """One line of a result; raises Unwritable, or BrokenPipeError where nobody reads on."""
         if sys.stdout is None:
             raise Unwritable("it is closed")
+        if self._shown:
+            text = _harmless(text)
         try:
             sys.stdout.write(text + "\n")
         except BrokenPipeError:
@@ -64,8 +84,8 @@ class Output:
             raise Unwritable(error.strerror) from error
 
     def say(self, text: str) -> None:
-        """One line beside the results."""
-        print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
+        """Lines beside the results."""
+        self._beside(_harmless(text))
 
     def diagnostics(self, diagnostics: Sequence[Diagnostic], text: str) -> None:
         """Diagnostics about the argument ``text`` (empty: about none)."""
@@ -74,4 +94,21 @@ class Output:
         from fetchc.diag.render import render
 
         for diagnostic in diagnostics:
-            self.say(render(diagnostic, text, color=self._color))
+            self._beside(render(diagnostic, text, color=self._color))
+
+    def _beside(self, text: str) -> None:
+        if sys.stderr is None:
+            return
+        try:
+            print(text, file=sys.stderr)
+        except OSError:  # nobody can be told: the exit status says what it can
+            discard(sys.stderr)
+
+
+def _harmless(text: str) -> str:
+    # A name of a file or of debug information must not move the cursor or change colours.
+    if text.isprintable():
+        return text
+    from fetchc.diag.render import printable
+
+    return "\n".join([printable(line) for line in text.split("\n")])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fetchc.tracer.leftovers import remove_leftovers
-from fetchc.tracer.persistent import remove
-from fetchc.tracer.state import State, state_file
-from fetchc.tracer.tracefs import find_tracefs
+from fetchc.tracer.kernel.leftovers import remove_leftovers
+from fetchc.tracer.kernel.persistent import remove
+from fetchc.tracer.kernel.state import State, state_file
+from fetchc.tracer.kernel.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

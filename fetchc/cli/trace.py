@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gc
 
-from fetchc.api import Program
 from fetchc.cli.output import exit_status
 from fetchc.cli.tracing.request import Refused, Usage, request
 from fetchc.cli.tracing.show import Show
 from fetchc.cli.tracing.targets import collect
 from fetchc.cli.tracing.watch import Ending, watch
 from fetchc.diag.codes import TITLES
-from fetchc.tracer.command import WAITING, Command
 from fetchc.tracer.kernelfilter import kernel_filter
+from fetchc.tracer.process.command import WAITING, Command
 from fetchc.tracer.session import Session
 from fetchc.tracer.signals import terminable
 
@@ -38,7 +37,7 @@ def run(options: Options, output: Output) -> int:
     except Refused as refused:
         output.diagnostics(refused.diagnostics, refused.text)
         return 1
-    program = Program(options.binary, options.references)
+    program = options.opened()
     command = Command(options.program) if options.program else None
     session = Session()
     targets = collect(program, options, wanted, session.group)
@@ -108,6 +107,8 @@ def _started(
             if not command.close():
                 output.say(f"`{command.words[0]}` goes on as process {command.pid}")
     show.end()
+    if not show.seen and not options.filters:
+        output.say(f"note: nothing was hit: does `{command.words[0]}` run `{options.binary}`?")
     return status
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fetchc.api import Program
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from fetchc.api.program import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.driver.layout import Layout, Row
@@ -17,7 +16,7 @@ __all__ = ["run"]
 
 def run(options: Options, output: Output) -> int:
     """Show the types that match; a bare ``*`` lists their names."""
-    program = Program(options.binary, options.references)
+    program = options.opened()
     glob = options.operands[0] if options.operands else "*"
     if glob == "*":
         names = list(program.types())

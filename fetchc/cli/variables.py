@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fetchc.api import Program
 from fetchc.target.kernel import running_version
 
 TYPE_CHECKING = False
@@ -15,11 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+NOWHERE = "nowhere"
+
 
 def run(options: Options, output: Output) -> int:
     """One line a name: name, type, place, its fetch-args or the reason why there are none."""
     kernel = running_version() if options.kernel == "running" else options.kernel
-    program = Program(options.binary, options.references)
+    program = options.opened()
     probe = program.probe(options.operands[0], options.at, options.returns, kernel)
     output.diagnostics(probe.warnings, "")
     shown = probe.variables()
@@ -32,11 +33,12 @@ def run(options: Options, output: Output) -> int:
         output.say("no name is visible here")
     width = max((len(each.name) for each in shown), default=0)
     types = max((min(len(each.type), 40) for each in shown), default=0)
-    places = max((len(each.where) for each in shown if each.reason is None), default=0)
+    places = max((len(each.where) for each in shown if each.where != NOWHERE), default=0)
     for each in shown:
         head = f"{each.name:<{width}}  {each.type:<{types}}"
         if each.reason is not None:
-            output.line(f"{head}  -- {each.reason}")
+            where = "" if each.where == NOWHERE else f"  {each.where:<{places}}"
+            output.line(f"{head}{where}  -- {each.reason}")
             continue
         texts = [f"{suffix}={body}" if suffix else body for suffix, body in each.fetchargs]
         output.line(f"{head}  {each.where:<{places}}  {' '.join(texts)}")

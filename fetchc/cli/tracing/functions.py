@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fetchc.api import Program
+    from fetchc.api.program import Program
 
 __all__ = ["MOST", "Name", "named"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from json.encoder import encode_basestring_ascii as quoted
 
-from fetchc.tracer.kinds import CutList, CutText
+from fetchc.tracer.values.kinds import CutList, CutText
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fetchc.cli.tracing.calls import Hit
     from fetchc.cli.tracing.targets import Target
     from fetchc.tracer.model import Value
-    from fetchc.tracer.stacks import Frame
+    from fetchc.tracer.process.stacks import Frame
 
 __all__ = ["JsonLines"]
 

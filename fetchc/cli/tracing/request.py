@@ -73,13 +73,17 @@ def request(options: Options) -> Request:
     shown = tuple(dict.fromkeys([*options.operands, *options.expr]))
     conditions = tuple([each for text in options.filters for each in _conditions(text)])
     wanted = [each.expression for each in conditions]
-    wanted += [each for each in (options.histogram, options.by) if each is not None]
+    wanted += [each for each in (options.histogram, *options.sums, options.by) if each is not None]
     for text in wanted:
         if text == "$latency" and not (options.latency or options.since):
             raise Usage("$latency is known with --latency or --since FUNCTION")
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
-    lines = bool(shown) or not (options.summary or options.histogram)
+    lines = bool(shown) or not _counts(options)
     return Request(shown, tuple(further), conditions, lines)
+
+
+def _counts(options: Options) -> bool:
+    return bool(options.summary or options.histogram or options.sums)
 
 
 def _conditions(text: str) -> tuple[Condition, ...]:
@@ -98,12 +102,12 @@ def _together(options: Options) -> None:
         raise Usage("--latency and --since exclude each other")
     if options.since and options.returns:
         raise Usage("--since and --return exclude each other")
-    if options.by and not options.histogram:
-        raise Usage("--by needs --histogram EXPR")
+    if options.by and not (options.histogram or options.sums):
+        raise Usage("--by needs --histogram EXPR or --sum EXPR")
     if options.at and (options.latency or options.returns):
         raise Usage("--at is a place of its own: not with --return or --latency")
     if options.at and len(options.functions) > 1:
         raise Usage("--at takes one function")
-    silent = (options.summary or options.histogram) and not (options.operands or options.expr)
+    silent = _counts(options) and not (options.operands or options.expr)
     if options.stack and silent:
         raise Usage("--stack is shown with single events: name an EXPR")

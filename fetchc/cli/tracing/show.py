@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.calls import Hits
 from fetchc.cli.tracing.targets import CALLER
-from fetchc.tracer.kinds import Hexadecimal, SymbolName
-from fetchc.tracer.shape import Leaf
-from fetchc.tracer.stacks import Stacks
+from fetchc.tracer import shape as shapes
+from fetchc.tracer.process.stacks import Stacks
+from fetchc.tracer.values.kinds import CodeAddress, SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from fetchc.cli.output import Output
     from fetchc.cli.tracing.calls import Hit
     from fetchc.cli.tracing.jsonl import JsonLines
+    from fetchc.cli.tracing.sums import Sums
     from fetchc.cli.tracing.tally import HistogramTally, Summary
     from fetchc.cli.tracing.targets import Target
     from fetchc.cli.tracing.text import TextLines
-    from fetchc.tracer.model import Event
-    from fetchc.tracer.shape import Shape
-    from fetchc.tracer.stacks import Frame
+    from fetchc.tracer.model import Event, Value
+    from fetchc.tracer.process.stacks import Frame
 
 __all__ = ["Show"]
 
@@ -44,25 +44,29 @@ class Show:
         self._output = output
         self._waiting = waiting
         self._left = options.count
+        self.seen = False
+        """Whether there was any event of the traced program."""
         self._json = options.format == "jsonl"
         timed = options.latency or options.since is not None
         self._lines = _lines(targets, timed, self._json) if lines else None
         self._stacks = Stacks()
         self._with_stack = options.stack
         self._pointers = {
-            each.plan.event: [one.label for one in each.plan.values if _is_function(one.shape)]
+            each.plan.event: [one.label for one in each.plan.values if _has_function(one.shape)]
             for each in targets
         }
-        self._tallies: list[HistogramTally | Summary] = []
-        self._histogram: HistogramTally | None = None
+        self._tallies: list[HistogramTally | Summary | Sums] = []
         if options.summary or options.histogram is not None:
             from fetchc.cli.tracing.tally import HistogramTally, Summary
 
             if options.histogram is not None:
-                self._histogram = HistogramTally(options.histogram, options.by)
-                self._tallies.append(self._histogram)
+                self._tallies.append(HistogramTally(options.histogram, options.by))
             if options.summary:
                 self._tallies.append(Summary())
+        if options.sums:
+            from fetchc.cli.tracing.sums import Sums
+
+            self._tallies.append(Sums(options.sums, options.by))
 
     def take(self, events: Iterable[Event]) -> bool:
         """Show the events; True when the number wanted was reached."""
@@ -71,8 +75,9 @@ class Show:
             for event in events:
                 if event.comm == self._waiting:
                     continue
+                self.seen = True
                 for label in self._pointers[event.plan.event]:
-                    self._name_pointer(event, label)
+                    event.args[label] = self._named(event, event.args[label])
                 hit = self._hits.hit(event)
                 if hit is None:
                     continue
@@ -100,13 +105,20 @@ class Show:
         """What a function pointer of a thread's program leads to."""
         return self._stacks.name(thread, address)
 
-    def _name_pointer(self, event: Event, label: str) -> None:
+    def _named(self, event: Event, value: Value) -> Value:
         # Of a process that ended before it was looked at, the hit tells where its code was.
-        value = event.args.get(label)
-        if isinstance(value, Hexadecimal) and value:
-            (frame,) = self._stacks.frames(event, (value,))
-            if frame.function is not None and not frame.offset:
-                event.args[label] = SymbolName(frame.function)
+        match value:
+            case CodeAddress():
+                (frame,) = self._stacks.frames(event, (value,))
+                if frame.function is not None and not frame.offset:
+                    return SymbolName(frame.function)
+            case list():
+                value[:] = [self._named(event, one) for one in value]
+            case dict():
+                value.update({name: self._named(event, one) for name, one in value.items()})
+            case _:
+                pass
+        return value
 
     def _frames(self, hit: Hit) -> list[Frame]:
         event = hit.event
@@ -122,15 +134,27 @@ class Show:
             for line in tally.json() if self._json else tally.text():
                 self._output.line(line)
         self._output.flush()
-        if self._histogram is not None:
-            for remark in self._histogram.remarks():
+        for tally in self._tallies:
+            for remark in tally.remarks():
                 self._output.say(f"note: {remark}")
         if self._hits.forgotten:
             self._output.say(f"note: {self._hits.forgotten} calls did not return in time to count")
 
 
-def _is_function(shape: Shape) -> bool:
-    return isinstance(shape, Leaf) and shape.decode.kind == "symbol"
+def _has_function(shape: shapes.Shape) -> bool:
+    match shape:
+        case shapes.Leaf(decode=decode) | shapes.Row(decode=decode):
+            return decode.kind == "symbol"
+        case shapes.Members(members=members):
+            return any(_has_function(inner) for _, inner in members)
+        case shapes.Items(items=items):
+            return any(_has_function(inner) for inner in items)
+        case shapes.Sequence(elements=inner) | shapes.Referred(inner=inner):
+            return _has_function(inner)
+        case shapes.Choice(cases=cases):
+            return any(_has_function(inner) for _, inner in cases)
+        case _:
+            return False
 
 
 def _lines(targets: Sequence[Target], timed: bool, json: bool) -> TextLines | JsonLines:

@@ -7,7 +7,7 @@ import json
 from fetchc.cli.tracing.calls import value_of
 from fetchc.diag.render import printable
 from fetchc.tracer.histogram import Histograms, bucket_label, number
-from fetchc.tracer.printing import printed
+from fetchc.tracer.values.printing import printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     ValueOf = Callable[[Hit], Value]
 
-__all__ = ["HistogramTally", "Summary"]
+__all__ = ["HistogramTally", "Summary", "key_of", "key_shown", "key_value"]
 
 _BAR = 52  # columns
 _encode = json.JSONEncoder(allow_nan=False).encode
@@ -47,7 +47,7 @@ class HistogramTally:
         if value is None:
             self._without += 1
             return
-        self._histograms.add(None if self._by is None else _key(sources[1](hit)), value)
+        self._histograms.add(None if self._by is None else key_of(sources[1](hit)), value)
 
     def text(self) -> Iterator[str]:
         """The histograms as bpftrace draws them; the one with most values last."""
@@ -58,7 +58,7 @@ class HistogramTally:
 
     def _title(self, key: object) -> str:
         unit = " (us)" if self._measure == "$latency" else ""
-        where = "" if self._by is None else f", {printable(self._by)} = {_printed(key)}"
+        where = "" if self._by is None else f", {printable(self._by)} = {key_shown(key)}"
         return f"{printable(self._measure)}{unit}{where}:"
 
     def json(self) -> Iterator[str]:
@@ -68,7 +68,7 @@ class HistogramTally:
                 {
                     "histogram": self._measure,
                     "by": self._by,
-                    "key": _value(key),
+                    "key": key_value(key),
                     "count": histogram.total,
                     "smallest": histogram.smallest,
                     "largest": histogram.largest,
@@ -92,8 +92,8 @@ def _bars(histogram: Histogram) -> Iterator[str]:
         yield f"{bucket_label(low, high):<16} {count:>9} |{bar:<{_BAR}}|"
 
 
-def _key(value: Value) -> object:
-    # Lists and structures are keys by what they hold.
+def key_of(value: Value) -> object:
+    """A value as a key of a table: lists and structures by what they hold."""
     return value if isinstance(value, str | int | float | None) else _Composed(value)
 
 
@@ -113,12 +113,14 @@ class _Composed:
         return hash(self._text)
 
 
-def _value(key: object) -> Value:
+def key_value(key: object) -> Value:
+    """The value that became a key."""
     return key.value if isinstance(key, _Composed) else key  # type: ignore[return-value]
 
 
-def _printed(key: object) -> str:
-    return "(fault)" if key is None else printed(_value(key))
+def key_shown(key: object) -> str:
+    """A key as text."""
+    return "(fault)" if key is None else printed(key_value(key))
 
 
 class Summary:
@@ -155,6 +157,10 @@ class Summary:
             if timed:
                 times = f"{total / known:>12.3f}  {longest:>12.3f}  " if known else f"{'':28}"
             yield f"{count:>10}  {times}{printable(name)}"
+
+    def remarks(self) -> Iterator[str]:
+        """Nothing is left out."""
+        yield from ()
 
     def json(self) -> Iterator[str]:
         """An object for each function."""

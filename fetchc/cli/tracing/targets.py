@@ -9,17 +9,18 @@ from fetchc.diag.model import Diagnostic
 from fetchc.emit.names import event_name
 from fetchc.record import Record
 from fetchc.tracer.filters import unfit
-from fetchc.tracer.shape import Leaf
+from fetchc.tracer.shape import Between, Choice, Difference, Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api import Probe, Program
+    from fetchc.api.probe import Probe
+    from fetchc.api.program import Program
     from fetchc.cli.options import Options
     from fetchc.cli.tracing.functions import Name
     from fetchc.cli.tracing.request import Request
     from fetchc.tracer.filters import Condition
     from fetchc.tracer.model import Plan
-    from fetchc.tracer.planning import Asked
+    from fetchc.tracer.plan.planning import Asked
     from fetchc.tracer.shape import Shape
 
 __all__ = ["CALLER", "FRAME", "GOROUTINE", "LeftOut", "Target", "Targets", "collect"]
@@ -31,22 +32,23 @@ GOROUTINE = "$goid"
 CALLER = "*(unsigned long *)%sp"
 """Where a function returns to: at its entry the walk of frame pointers leaves that out."""
 
-_NUMBERS = ("integer", "bool", "enum", "float", "pointer")
+_NUMBERS = ("integer", "bool", "enum", "float", "pointer", "reference")
 
 
 class Target(Record):
-    """A plan and its part: ``hit`` is shown, ``enter`` waits for its ``leave``, which is
-        shown with both's values, ``start`` begins the time of ``--since``.
+    """A plan and its part: ``hit`` is shown, ``enter`` waits for its ``leave``, which is shown with
+    both's values, ``start`` begins the time of ``--since``.
 
-        ``labels`` are the values to show, of an ``enter`` and its ``leave`` together. ``key`` is
-        the label of the argument that pairs them, ``pushed`` the bytes by which it is more at the
-    XX"""
+    ``labels`` are the values to show, of an ``enter`` and its ``leave`` together. ``key`` is the
+    label of the argument that pairs them, ``pushed`` the bytes by which it is more at the return.
+    """
 
     role: str
     plan: Plan
     labels: tuple[str, ...]
     conditions: tuple[tuple[str, Condition], ...] = ()
     measure: str = ""
+    sums: tuple[str, ...] = ()
     by: str = ""
     key: str = ""
     pushed: int = 0
@@ -141,12 +143,14 @@ class _Collecting:
 
     def _probed(self, name: str | None, at: str | None) -> None:
         latency = self._options.latency
-        probe = self._program.probe(name, at, self._options.returns and not latency)
+        active = self._options.active
+        returns = self._options.returns and not latency
+        probe = self._program.probe(name, at, returns, active=None if latency else active)
         if probe.key in self._taken:
             return  # another name of the same code
         self._taken.add(probe.key)
         if latency:
-            self._calls(probe, self._program.probe(name, at, True))
+            self._calls(probe, self._program.probe(name, at, True, active=active))
         else:
             self._hits(probe, self._request.shown)
 
@@ -180,7 +184,7 @@ class _Collecting:
                 if text not in known:
                     placed.append(_placed(first, second, text))
             key = _key(leave)
-            both = [(probe, _asked(probe, key)) for probe in (entry, leave)]
+            both = [(probe, _pairing(probe, key)) for probe in (entry, leave)]
             plans = [
                 self._plan(probe, [one for at, one in [*placed, *both] if at is probe])
                 for probe in (entry, leave)
@@ -220,8 +224,8 @@ class _Collecting:
 
     def _reading(
         self, wanted: list[Asked], plans: tuple[Plan, ...]
-    ) -> tuple[tuple[tuple[str, Condition], ...], str, str]:
-        """The filter's conditions with their labels; labels of the histogram's value and key."""
+    ) -> tuple[tuple[tuple[str, Condition], ...], str, tuple[str, ...], str]:
+        """The filter's conditions with their labels; labels of what is counted and of the key."""
         shapes = {each.label: each.shape for plan in plans for each in plan.values}
         labels = {one.text: one.label for one in wanted} | {one.label: one.label for one in wanted}
         made = []
@@ -233,11 +237,11 @@ class _Collecting:
             made.append((label, condition))
         measure, by = self._options.histogram or "", self._options.by or ""
         measure, by = labels.get(measure, measure), labels.get(by, by)
-        if measure:
-            shape = _shape(measure, shapes)
-            if not isinstance(shape, Leaf) or shape.decode.kind not in _NUMBERS:
-                raise Refused("", (_no_number(measure),))
-        return tuple(made), measure, by
+        sums = tuple([labels.get(one, one) for one in dict.fromkeys(self._options.sums)])
+        for one, what in ((measure, "histogram"), *[(one, "sum") for one in sums]):
+            if one and not _is_number(_shape(one, shapes)):
+                raise Refused("", (_no_number(one, what),))
+        return tuple(made), measure, sums, by
 
     def _leave_out(self, probe: Probe, refused: Refused) -> None:
         name = "" if probe.function is None else probe.function.name
@@ -274,6 +278,19 @@ def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, Asked]:
             raise (again if only_later else refused) from None
 
 
+def _pairing(probe: Probe, key: str) -> Asked:
+    try:
+        return _asked(probe, key)
+    except Refused as refused:
+        if not probe.in_kernel:
+            raise
+        what = f"`{probe.named_after}` has no stack pointer here that tells its calls apart"
+        note = "`--latency` pairs an entry with its return by that"
+        help = "leave `fprobe:` out: `-f " + probe.named_after + "`"
+        told = Diagnostic(refused.diagnostics[0].code, what, notes=(note,), help=help)
+        raise Refused("", (told,)) from None
+
+
 def _key(leave: Probe) -> str:
     return GOROUTINE if leave.kind == "return-site" else FRAME
 
@@ -283,9 +300,19 @@ def _shape(label: str, shapes: dict[str, Shape]) -> Shape:
     return shapes[label] if built_in is None else built_in.shape
 
 
-def _no_number(text: str) -> Diagnostic:
+def _is_number(shape: Shape) -> bool:
+    match shape:
+        case Leaf(decode=decode):
+            return decode.kind in _NUMBERS
+        case Choice(cases=cases):
+            return any(_is_number(one) for _, one in cases)
+        case _:
+            return isinstance(shape, Between | Difference)
+
+
+def _no_number(text: str, what: str) -> Diagnostic:
     return Diagnostic(
         "FC0756",
-        f"no histogram can be made of `{text}`: it is not a number",
+        f"no {what} can be made of `{text}`: it is not a number",
         help=f"take a number of it, or use it as the key: `--by '{text}'`",
     )

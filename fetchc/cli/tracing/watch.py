@@ -8,13 +8,15 @@ import signal
 import sys
 import time
 
+from fetchc.tracer.kernel.owner import started
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import FrameType, TracebackType
 
-    from fetchc.tracer.command import Command
     from fetchc.tracer.model import Event
+    from fetchc.tracer.process.command import Command
     from fetchc.tracer.session import Session
 
     # Takes a batch of events; True: that was the last one wanted.
@@ -83,7 +85,7 @@ def watch(
     while not enough:
         # Looked at first: what the program did before its end is then in the buffers.
         over = ending.asked or (command is not None and command.ended()) or reader.left()
-        gone += [pid for pid in waiting if not _lives(pid)]
+        gone += [pid for pid in waiting if started(pid) is None]
         waiting = [pid for pid in waiting if pid not in gone]
         if over or (gone and not waiting):
             break
@@ -104,16 +106,6 @@ def watch(
             if sink(batch):
                 break
     return gone
-
-
-def _lives(pid: int) -> bool:
-    # A zombie runs no more.
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            text = file.read()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return text[text.rindex(b")") + 2 :][:1] not in (b"Z", b"X")
 
 
 class _Reader:

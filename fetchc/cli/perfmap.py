@@ -1,0 +1,109 @@
+"""``fetchc perfmap find`` and ``fetchc perfmap merge``: lines of perf maps and bytes of images."""
+
+from __future__ import annotations
+
+import sys
+
+from fetchc.debuginfo.dotnet.mapped import MappedMethods
+from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.open import open_binary
+from fetchc.debuginfo.perfmap import written_line
+from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.tracer.process.mapped import Process, in_image
+from fetchc.tracer.process.perfmap import SETTING, merge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fetchc.cli.options import Options
+    from fetchc.cli.output import Output
+    from fetchc.tracer.process.mapped import MappedPlace
+
+__all__ = ["run"]
+
+
+def run(options: Options, output: Output) -> int:
+    """Find what lines, numbers or names stand for, or merge the map of a process."""
+    action, *asked = options.operands
+    if action == "merge" and len(asked) == 1 and asked[0].isdecimal() and not options.pids:
+        return _merge(options, output, int(asked[0]))
+    one_of = bool(options.binary) + len(options.pids) == 1
+    if action == "find" and asked and one_of:
+        return _find(options, output, asked)
+    output.say(
+        "usage: fetchc perfmap find LINE|NUMBER|NAME... -x IMAGE|-p PID\n"
+        "       fetchc perfmap merge PID"
+    )
+    return 2
+
+
+def _merge(options: Options, output: Output, pid: int) -> int:
+    process = Process(pid)
+    merged = merge(process)
+    for path, why in process.skipped:
+        output.say(f"left out: {path}: {why}")
+    if merged.compiled is None:
+        output.say(f"process {pid} writes no perf map: {SETTING}")
+    command = f"perf script --symfs {merged.symbols} --kallsyms /proc/kallsyms"
+    if options.format == "json":
+        import json
+
+        shown = {
+            "map": merged.path, "compiled": merged.compiled, "precompiled": merged.precompiled,
+            "symbols": merged.symbols, "command": command,
+        }  # fmt: skip
+        output.line(json.dumps(shown, indent=2))
+        return 0
+    output.line(
+        f"{merged.path}: {merged.compiled or 0} lines of the process, {merged.precompiled} of "
+        "precompiled methods"
+    )
+    output.line(f"{merged.symbols}: the same as symbols")
+    output.line(f"read a recording with them: {command}")
+    return 0
+
+
+def _find(options: Options, output: Output, asked: list[str]) -> int:
+    look = Process(options.pids[0]).find if options.pids else _in_image(options)
+    found: list[MappedPlace] = []
+    status = 0
+    for text in _texts(asked):
+        try:
+            found += look(text)
+        except CompileError as refusal:
+            output.diagnostics(refusal.diagnostics, "")
+            status = 1
+    if options.format == "json":
+        import json
+
+        output.line(json.dumps([_document(one) for one in found], indent=2))
+        return status
+    for one in found:
+        far = f"+{one.inside:#x}" if one.inside else ""
+        output.line(f"{one.path}:{one.offset:#x}  {written_line(one.line).rstrip()}{far}")
+    return status
+
+
+def _in_image(options: Options) -> Callable[[str], list[MappedPlace]]:
+    program = open_binary(options.binary, tuple(options.references))
+    if not isinstance(program, DotnetProgram):
+        what = "it is no image of .NET, and maps of .NET say nothing of it"
+        raise DebugInfoError("FC0902", options.binary, what)
+    methods = MappedMethods(program)
+    return lambda text: in_image(program, methods, text)
+
+
+def _document(one: MappedPlace) -> dict[str, object]:
+    return {
+        "image": one.path, "offset": one.offset, "start": one.start, "size": one.method.size,
+        "name": one.method.symbol, "inside": one.inside,
+    }  # fmt: skip
+
+
+def _texts(asked: list[str]) -> Iterator[str]:
+    for text in asked:
+        if text != "-":
+            yield text
+            continue
+        yield from (line.rstrip("\n") for line in sys.stdin if line.strip())

@@ -1,0 +1,36 @@
+"""How far a long reading is: one line on a terminal, which goes away at the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+__all__ = ["Progress"]
+
+SILENT_SECONDS = 0.5  # what takes no longer says nothing
+ERASE = "\r\x1b[K"
+WIDTH = 30  # of the bar
+
+
+class Progress:
+    """To be called with bytes read and bytes in all; prints to standard error."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        """Draw the line, or take it away when all is done."""
+        if done >= total:
+            if self._shown:
+                self._write(ERASE)
+            return
+        if time.monotonic() - self._begin < SILENT_SECONDS:
+            return
+        bar = "#" * (WIDTH * done // total)
+        self._write(f"{ERASE}reading types [{bar:<{WIDTH}}] {100 * done // total} %")
+        self._shown = True
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
