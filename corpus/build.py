@@ -108,7 +108,16 @@ def machine_fixtures() -> Iterator[Fixture]:
         yield Fixture("c/machines", f"zig-{name}", ("zig",), flags)
 
 
-FIXTURES = (*go_fixtures(), *c_fixtures(), *cpp_fixtures(), *machine_fixtures())
+def rust_fixtures() -> Iterator[Fixture]:
+    """Debian's compiler with and without optimisation."""
+    for level in ("0", "3"):
+        flags = ("-C", f"opt-level={level}")
+        yield Fixture("rust/requests", f"rustc-O{level}", ("rustc",), flags)
+
+
+FIXTURES = (
+    *go_fixtures(), *c_fixtures(), *cpp_fixtures(), *machine_fixtures(), *rust_fixtures(),
+)  # fmt: skip
 
 
 def run(command: list[str], directory: Path, environment: dict[str, str]) -> None:
@@ -160,6 +169,22 @@ def build_cpp(fixture: Fixture, target: Path, scratch: Path) -> None:
     run([*command, *fixture.flags, *maps, "main.cc", "-o", str(target)], sources, environment)
 
 
+def build_rust(fixture: Fixture, target: Path, scratch: Path) -> None:
+    # The library's own code stays outside; paths of it and of the directory are mapped away.
+    sources = scratch / "requests"
+    shutil.copytree(CORPUS / fixture.program, sources, ignore=shutil.ignore_patterns("bin"))
+    command = ["/usr/bin/rustc", "--crate-name", "requests", "-g", "-C", "prefer-dynamic"]
+    command += [
+        *fixture.flags,
+        "-C",
+        "codegen-units=1",
+        "-C",
+        "link-arg=-Wl,--compress-debug-sections=zlib",
+        f"--remap-path-prefix={sources}=/requests",
+    ]
+    run([*command, "main.rs", "-o", str(target)], sources, {**os.environ, "LC_ALL": "C"})
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Rebuild the fixtures of the corpus.")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="fixtures (default: all)")
@@ -182,6 +207,7 @@ def main() -> int:
             target = fixture.path(options.into.resolve())
             target.parent.mkdir(parents=True, exist_ok=True)
             builders = {"go": build_go, "c": build_c, "cpp": build_cpp, "c/machines": build_machine}
+            builders["rust"] = build_rust
             language = fixture.program.split("/")[0]
             build = builders.get(fixture.program) or builders[language]
             with tempfile.TemporaryDirectory(prefix="fetchc-corpus-") as scratch:

@@ -8,6 +8,7 @@ public enum Colour { Red = 1, Green = -2 }
 public struct Point { public int X, Y; }
 public struct Wide { public long A; public byte B; public int C; }
 public struct Real { public double D; public int I; }
+public struct Half { public double D; }
 public struct Big { public long A, B, C; }
 
 public class Base {
@@ -47,6 +48,18 @@ public class Server {
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static Big Plain(int first, Big big, int last) { return big; }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Parts(ArraySegment<int> some, ArraySegment<string> words, Queue<int> waiting,
+                            Queue<string> named) {
+        return some.Count + words.Count + waiting.Count + named.Count;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static Point Corner(int x) { return new Point { X = x, Y = -x }; }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static Half Halved(int x) { return new Half { D = x + 0.5 }; }
 }
 
 public class Program {
@@ -79,6 +92,28 @@ public class Program {
             server.Spread(new Real { D = 0.5, I = 5 + i }, 1, 2, wide, i);
             Told("Plain", i + ", " + (3 + i) + ", " + (i + 1));
             Server.Plain(i, new Big { A = 1, B = 2, C = 3 + i }, i + 1);
+            // Of a queue of four, some behind the end of its array.
+            var waiting = new Queue<int>(4);
+            var named = new Queue<string>(4);
+            for (int j = 0; j < 4 + i; j++) {
+                if (j > 1) {
+                    waiting.Dequeue();
+                    named.Dequeue();
+                }
+                waiting.Enqueue(10 * i + j);
+                named.Enqueue(j == 3 ? null : "q" + j);
+            }
+            string last = i == 0 ? "null" : "\"q" + (3 + i) + "\"";
+            string first = i == 1 ? "null" : "\"q" + (2 + i) + "\"";
+            Told("Parts", "[" + (i + 1) + ", " + (i + 2) + "], " + (i + 2) + ", [\"b\", null]"
+                + ", [" + (11 * i + 2) + ", " + (11 * i + 3) + "], " + (11 * i + 3)
+                + ", [" + first + ", " + last + "], 2");
+            Server.Parts(new ArraySegment<int>(new[] { 0, 1, 2, 3, 4, 5 }, i + 1, 2),
+                new ArraySegment<string>(new[] { "a", "b", null, "d" }, 1, 2), waiting, named);
+            Told("Corner", "{\"X\": " + i + ", \"Y\": " + -i + "}");
+            Server.Corner(i);
+            Told("Halved", "{\"D\": " + i + ".5}");
+            Server.Halved(i);
         }
         return 0;
     }

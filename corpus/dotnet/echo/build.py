@@ -19,6 +19,7 @@ from tests.support.pewriter import Column, image, metadata, native_number  # noq
 
 OUTPUT = Path(__file__).parent / "bin"
 CORE = "System.Private.CoreLib"
+LINUX_X86_64 = 0x8664 ^ 0x7B79
 PUBLIC, SEALED_SEQUENTIAL, ABSTRACT_METHOD, STATIC = 1, 0x109, 0x400, 0x10
 # Signature codes: ECMA-335, II.23.1.16.
 VOID, BOOL, BYTE, INT, LONG, STRING = b"\x01", b"\x02", b"\x05", b"\x08", b"\x0a", b"\x0e"
@@ -93,11 +94,11 @@ class Tables:
             self.functions.append((start, start + size))
             self.entries[row - 1] = native_number((len(self.functions) - 1) << 1)
 
-    def image(self) -> bytes:
-        return image(metadata(self.rows), self.code, self.functions, self.entries)
+    def image(self, machine: int) -> bytes:
+        return image(metadata(self.rows), self.code, self.functions, self.entries, b"", machine)
 
 
-def core() -> bytes:
+def core(machine: int) -> bytes:
     """The types of a core library that the program needs."""
     made = Tables(CORE)
     made.type(PUBLIC, "System.Object", ("TypeDef", 0))
@@ -115,10 +116,10 @@ def core() -> bytes:
     made.field("hasValue", BOOL)
     made.field("value", FIRST_ARGUMENT)
     made.add("GenericParam", 0, 0, ("TypeDef", 8), "T")
-    return made.image()
+    return made.image(machine)
 
 
-def sample() -> bytes:
+def sample(machine: int) -> bytes:
     """The program of the write-up, and a request of every kind of member."""
     made = Tables("sample")
     reference = made.add("AssemblyRef", 4, 0, 0, 0, 0, b"", CORE, "", b"")
@@ -170,13 +171,13 @@ def sample() -> bytes:
     made.method("Receive", method(True, VOID, a_class("TypeDef", 4), b"\x1c"), "message box")
     made.method("Stop", method(True, VOID), flags=ABSTRACT_METHOD, size=0)
     made.method("Late", method(True, VOID), size=0)
-    return made.image()
+    return made.image(machine)
 
 
-def images() -> dict[str, bytes]:
+def images(machine: int = LINUX_X86_64) -> dict[str, bytes]:
     """The bytes of every image, by file name."""
-    program = sample()
-    return {f"{CORE}.dll": core(), "sample.dll": program, "alone/sample.dll": program}
+    program = sample(machine)
+    return {f"{CORE}.dll": core(machine), "sample.dll": program, "alone/sample.dll": program}
 
 
 if __name__ == "__main__":

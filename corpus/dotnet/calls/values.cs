@@ -1,0 +1,149 @@
+// Calls methods of the class library with values of many kinds, and prints for each call what a trace
+// of it has to show: the method, and by expression the values, as JSON. Through delegates and
+// reflection, so that no compiler puts a method into its caller.
+using System;
+using System.Collections.Generic;
+using System.Globalization;
+using System.IO;
+using System.Linq;
+using System.Reflection;
+using System.Threading;
+using System.Threading.Tasks;
+
+public class Own { }
+
+public class Values {
+    static string T(string text) { return text == null ? "null" : "\"" + text + "\""; }
+    static string D(decimal value) { return T(value.ToString(CultureInfo.InvariantCulture)); }
+    static string When(DateTime value) {
+        string text = value.ToString("s", CultureInfo.InvariantCulture);
+        long rest = value.Ticks % TimeSpan.TicksPerSecond;
+        string fraction = rest == 0 ? "" : "." + rest.ToString("0000000");
+        return T(text + fraction + (value.Kind == DateTimeKind.Utc ? "Z" : ""));
+    }
+    static string Zoned(DateTimeOffset value) {
+        return T(When(value.DateTime).Trim('"') + value.ToString("zzz", CultureInfo.InvariantCulture));
+    }
+    static string Span(TimeSpan value) { return T(value.ToString("c")); }
+    static string Other(string type) { return "{\"type\": \"" + type + "\"}"; }
+
+    static void Told(string method, params string[] pairs) {
+        var made = new List<string>();
+        for (int i = 0; i < pairs.Length; i += 2)
+            made.Add(T(pairs[i]) + ": " + pairs[i + 1]);
+        Console.WriteLine("EVENT {\"method\": \"" + method + "\", \"values\": {" + string.Join(", ", made) + "}}");
+    }
+
+    static void Numbers() {
+        Func<decimal, int, decimal> round = Decimal.Round;
+        foreach (decimal each in new[] { 12.50m, -0.0000000000000000000000000001m, decimal.MaxValue, 0m }) {
+            Told("Decimal.Round", "d", D(each), "decimals", "2");
+            round(each, 2);
+        }
+        Func<DateTime, DateTime, int> compare = DateTime.Compare;
+        Func<DateTimeOffset, DateTimeOffset, int> zoned = DateTimeOffset.Compare;
+        Func<TimeSpan, TimeSpan, int> span = TimeSpan.Compare;
+        for (int i = 0; i < 3; i++) {
+            var when = new DateTime(2024, 2, 29, 13, 14, 15, (DateTimeKind)i).AddTicks(i);
+            Told("DateTime.Compare", "t1", When(when), "t2", When(DateTime.MaxValue));
+            compare(when, DateTime.MaxValue);
+            var here = new DateTimeOffset(2020, 1, 1, 0, 30, 0, TimeSpan.FromMinutes(90 - 400 * i));
+            Told("DateTimeOffset.Compare", "first", Zoned(here), "second", Zoned(DateTimeOffset.MinValue));
+            zoned(here, DateTimeOffset.MinValue);
+            var took = new TimeSpan(-i, -4, -5, -6, -7);
+            Told("TimeSpan.Compare", "t1", Span(took), "t2", Span(TimeSpan.MaxValue));
+            span(took, TimeSpan.MaxValue);
+        }
+    }
+
+    static void Boxes() {
+        Func<object, bool> equals = Guid.Empty.Equals;
+        var boxes = new object[] { 7, "8", 9.50m, DayOfWeek.Friday, new DateTime(2001, 2, 3), null, new Own() };
+        var types = new[] { "int", "string", "System.Decimal", "System.DayOfWeek", "System.DateTime", null, "Own" };
+        for (int i = 0; i < boxes.Length; i++) {
+            object box = boxes[i];
+            string other = box == null ? "null" : Other(types[i]);
+            Told("Guid.Equals",
+                "(int)o", box is int ? "7" : box is DayOfWeek ? "5" : other,
+                "(string)o", box is string ? "\"8\"" : other,
+                "(decimal)o", box is decimal ? "\"9.50\"" : other,
+                "(System.DateTime)o", box is DateTime ? When((DateTime)box) : other,
+                "o as System.DayOfWeek", box is DayOfWeek ? "{\"name\": \"Friday\", \"value\": 5}" : other,
+                "((System.Exception)o).HResult", other);
+            equals(box);
+        }
+    }
+
+    static void Arrays() {
+        Action<Array> reverse = Array.Reverse;
+        var arrays = new Array[] {
+            new[] { 1, 2, 3 }, new int[,] { { 1, 2, 3 }, { 4, 5, 6 } }, new[] { "a", null }, new uint[2], new Own[1],
+        };
+        foreach (Array array in arrays) {
+            string other = Other("an array");
+            Told("Array.Reverse",
+                "(int[])array", array.GetType() == typeof(int[]) ? "[1, 2, 3]" : other,
+                "(int[,])array", array is int[,] ? "[[1, 2, 3], [4, 5, 6]]" : other,
+                "((int[,])array)[1,2]", array is int[,] ? "6" : other,
+                "((int[,])array).Length1", array is int[,] ? "3" : other,
+                "(string[])array", array is string[] ? "[\"a\", null]" : other,
+                "len((object[])array)", array is string[] ? "2" : array is Own[] ? "1" : other);
+            try {
+                reverse(array);
+            } catch (RankException) {
+            }
+        }
+    }
+
+    static void Collections() {
+        var map = new Dictionary<string, string> { { "a", "1" }, { "b", "2" }, { "c", "3" }, { "d", null } };
+        Func<string, bool> remove = map.Remove;
+        foreach (string key in new[] { "b", "no", "d", "a" }) {
+            Told("Dictionary.Remove", "this.Count", map.Count.ToString(), "(string)key", T(key));
+            remove(key);
+        }
+    }
+
+    static void Newer() {
+        Type day = Type.GetType("System.DateOnly"), time = Type.GetType("System.TimeOnly");
+        var numbers = new[] { 0, 738944, 3652058 };
+        for (int i = 0; i < 3; i++) {
+            object date = day.GetMethod("FromDayNumber").Invoke(null, new object[] { numbers[i] });
+            Told("DateOnly.ToLongDateString", "this", T(new DateTime(numbers[i] * TimeSpan.TicksPerDay).ToString("yyyy-MM-dd")));
+            day.GetMethod("ToLongDateString").Invoke(date, null);
+            long ticks = 777777777L * (i + 1);
+            object clock = Activator.CreateInstance(time, ticks);
+            Told("TimeOnly.ToLongTimeString", "this", T(new DateTime(ticks).ToString("HH:mm:ss.fffffff")));
+            time.GetMethod("ToLongTimeString").Invoke(clock, null);
+        }
+    }
+
+    static void Parts() {
+        Func<ReadOnlyMemory<byte>, CancellationToken, ValueTask> write = new MemoryStream().WriteAsync;
+        var bytes = new byte[100];
+        for (int i = 0; i < bytes.Length; i++)
+            bytes[i] = (byte)(i * 3);
+        var parts = new[] {
+            new ReadOnlyMemory<byte>(bytes, 3, 5), new ReadOnlyMemory<byte>(bytes, 60, 4), default(ReadOnlyMemory<byte>),
+            new ReadOnlyMemory<byte>(bytes, 0, 1),
+        };
+        foreach (ReadOnlyMemory<byte> part in parts) {
+            byte[] copy = part.ToArray();
+            Told("MemoryStream.WriteAsync", "buffer", "[" + string.Join(", ", copy) + "]",
+                "buffer[1]", copy.Length > 1 ? copy[1].ToString() : "null",
+                "buffer.Length", part.Length.ToString());
+            write(part, default(CancellationToken));
+        }
+    }
+
+    static int Main(string[] args) {
+        Numbers();
+        Boxes();
+        Arrays();
+        Collections();
+        Parts();
+        if (args.Length > 0)
+            Newer();
+        return 0;
+    }
+}
