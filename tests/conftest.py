@@ -22,6 +22,9 @@ settings.register_profile("long", max_examples=5000, deadline=None, print_blob=T
 settings.load_profile(os.environ.get("FETCHC_HYPOTHESIS", "ci" if os.environ.get("CI") else "dev"))
 
 
+# No test asks a server of the outside world: what one finds here would change with it.
+os.environ.pop("DEBUGINFOD_URLS", None)
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start:
 # programs that end by it would run on for ever.
 if threading.current_thread() is threading.main_thread():
@@ -52,3 +55,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     with open(__file__, "rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return (yield)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Generator[None, None, None]:
+    """Nothing that a test has fetchc keep reaches the user's own cache, and nothing comes from it.
+
+    What tests start inherits it.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -1,10 +1,12 @@
-"""Measure ``fetchc compile`` beside its peers on the same files in one run.
+"""Measure fetchc beside its peers on the same files in one run.
 
-    python -m tests.benchmark [--rounds N] [--json] [SUBJECT...]
+    python -m tests.benchmark [--large] [--rounds N] [--json] [--docs] [SUBJECT...]
 
-``.ci/setup --peers`` installs the peers and the debug packages; what is missing is
-skipped with its reason. Ratios and goals are those of docs/speed.md. Exit status 1 tells
-that a goal was missed or fetchc failed.
+``.ci/setup --peers`` installs the peers and some debug packages; the other files are fetched and
+built here, what cannot be had is skipped with its reason. ``--large`` takes in those of hundreds
+of megabytes (1 GB to download). ``--docs`` writes the tables to docs/speed.md and the plot to
+docs/speed.svg. Ratios and goals are those of docs/speed.md. Exit status 1 tells that a goal was
+missed or fetchc failed.
 """
 
 from __future__ import annotations
@@ -14,82 +16,76 @@ import dataclasses
 import json
 import sys
 
+from tests.benchmark.fetched import drgn
 from tests.benchmark.measure import Result, measure
-from tests.benchmark.subjects import BARE, KEPT, SUBJECTS, Subject, Unavailable, contenders
-
-_COLUMNS = ("fetchc", KEPT, BARE, "perf", "gdb", "pahole")
-_SMALL_PEAK_BYTES = 25_000_000  # of docs/speed.md, for small programs
+from tests.benchmark.report import missed, table, write_docs
+from tests.benchmark.subjects import SUBJECTS, Subject, Unavailable, contenders, debug_bytes
+from tests.benchmark.tasks import TASKS, Task
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Measure, print; the exit status."""
     parser = argparse.ArgumentParser("python -m tests.benchmark", description=__doc__)
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help="only these")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--large", action="store_true")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--docs", action="store_true")
     options = parser.parse_args(argv)
-    wanted = [it for it in SUBJECTS if not options.subjects or it.name in options.subjects]
-    if not wanted:
-        parser.error(f"subjects: {', '.join(subject.name for subject in SUBJECTS)}")
+    everything: list[Subject | Task] = [*SUBJECTS, *TASKS]
+    named = [it for it in everything if it.name in options.subjects]
+    wanted = named or [it for it in everything if options.large or not it.large]
+    if options.subjects and not named:
+        parser.error(f"subjects: {', '.join(each.name for each in everything)}")
 
+    with_drgn = _has_drgn()
     results: dict[str, dict[str, Result]] = {}
-    missed: list[str] = []
-    for subject in wanted:
-        try:
-            path = subject.file()
-            commands = contenders(subject, path)
-        except Unavailable as reason:
-            print(f"skipped {subject.name}: {reason}", file=sys.stderr)
-            continue
-        results[subject.name] = measure(commands, options.rounds)
-        missed += _missed(subject, results[subject.name])
+    tasks: dict[str, dict[str, Result]] = {}
+    sizes: dict[str, int] = {}
+    failures: list[str] = []
+    for subject in SUBJECTS:
+        if subject in wanted:
+            try:
+                path = subject.file()
+                commands = contenders(subject, path, with_drgn)
+            except Unavailable as reason:
+                print(f"skipped {subject.name}: {reason}", file=sys.stderr)
+                continue
+            print(f"measuring {subject.name}", file=sys.stderr)
+            results[subject.name] = measure(commands, options.rounds)
+            sizes[subject.name] = debug_bytes(subject, path)
+            failures += missed(subject, results[subject.name])
+    for task in TASKS:
+        if task in wanted:
+            try:
+                commands = task.commands()
+            except Unavailable as reason:
+                print(f"skipped {task.name}: {reason}", file=sys.stderr)
+                continue
+            print(f"measuring {task.name}", file=sys.stderr)
+            tasks[task.name] = measure(commands, options.rounds)
+            failures += task.missed(tasks[task.name])
     if options.json:
         shown = {
             name: {tool: dataclasses.asdict(result) for tool, result in row.items()}
-            for name, row in results.items()
+            for name, row in (results | tasks).items()
         }
-        print(json.dumps({"rounds": options.rounds, "results": shown, "missed": missed}, indent=1))
+        document = {"rounds": options.rounds, "results": shown, "bytes": sizes, "missed": failures}
+        print(json.dumps(document, indent=1))
     else:
-        print(_table(results, options.rounds))
-        print("\n".join(f"missed: {line}" for line in missed) or "every goal is met")
-    return 1 if missed else 0
+        print(table(results, tasks, sizes, failures, options.rounds))
+    if options.docs:
+        write_docs(results, tasks, sizes, failures, options.rounds)
+    return 1 if failures else 0
 
 
-def _missed(subject: Subject, row: dict[str, Result]) -> list[str]:
-    ours = row["fetchc"]
-    if ours.status != 0:
-        return [f"{subject.name}: fetchc ends with status {ours.status}"]
-    missed = []
-    for peer, factor in subject.goals.items():
-        theirs = row.get(peer)
-        if theirs is not None and theirs.status == 0 and theirs.median < factor * ours.median:
-            missed.append(
-                f"{subject.name}: {theirs.median / ours.median:.2f} x {peer}, goal {factor:.2f}"
-            )
-    if BARE in subject.goals and ours.peak_bytes > _SMALL_PEAK_BYTES:
-        missed.append(f"{subject.name}: {ours.peak_bytes / 1e6:.0f} MB, goal 25")
-    return missed
-
-
-def _table(results: dict[str, dict[str, Result]], rounds: int) -> str:
-    lines = [
-        f"CPU ms: median (lowest-highest) of {rounds}; peak MB; x: times fetchc's median",
-        "| file | " + " | ".join(_COLUMNS) + " |",
-        "|---|" + "---|" * len(_COLUMNS),
-    ]
-    for name, row in results.items():
-        cells = [_cell(row.get(tool), row["fetchc"]) for tool in _COLUMNS]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _cell(result: Result | None, ours: Result) -> str:
-    if result is None:
-        return "not installed"
-    times = f"{result.median * 1e3:.0f} ({result.low * 1e3:.0f}-{result.high * 1e3:.0f})"
-    memory = f"{result.peak_bytes / 1e6:.0f} MB"
-    if result.status != 0:
-        return f"{times}; {memory}; fails ({result.status})"
-    return f"{times}; {memory}; {result.median / ours.median:.2f}x"
+def _has_drgn() -> bool:
+    try:
+        drgn()
+    except Unavailable as reason:
+        print(f"skipped drgn: {reason}", file=sys.stderr)
+        return False
+    return True
 
 
 if __name__ == "__main__":

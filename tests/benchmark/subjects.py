@@ -9,18 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.toolchains import ROOT, TOOLCHAINS, go_environment, go_root, missing
+from tests.benchmark import fetched
+from tests.benchmark.fetched import Unavailable
+from tests.support.toolchains import ROOT
 
-__all__ = ["BARE", "KEPT", "SUBJECTS", "Subject", "Unavailable", "contenders"]
+__all__ = ["BARE", "KEPT", "SUBJECTS", "Subject", "Unavailable", "contenders", "debug_bytes"]
 
 BARE = "python3 -c pass"
-KEPT = "fetchc, kept"  # with what its earlier runs inflated; where nothing is compressed, the same
+KEPT = "fetchc, kept"  # with what its earlier runs kept
 _GO = "main.(*server).handleRequest"
 _COMPILE = "cmd/compile/internal/ssa"
-
-
-class Unavailable(Exception):
-    """A file or tool is missing; the text says which and how to get it."""
+_MKDIR = "_ZN6Server19handle_client_mkdirERN5boost13intrusive_ptrI13MDRequestImplEE"
+_APPEND = "_ZNSbIwSt11char_traitsIwESaIwEE6appendEPKw"
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Subject:
     """One file, with the same question in the words of each tool.
 
     ``goals`` are the ratios of docs/speed.md: peer to the factor by which fetchc shall be
-    faster; a factor below 1 is how many times of the peer's time it may take.
+    faster; a factor below 1 is how many times of the peer's time it may take. ``large`` ones
+    are measured on demand.
     """
 
     name: str
@@ -36,9 +37,12 @@ class Subject:
     function: str
     expression: str
     perf: str  # the expression as perf probe takes it
-    type: str  # for pahole
+    type: str  # for pahole; empty where it would take minutes
     debug_file: Callable[[Path], Path] = field(default=lambda path: path)  # for pahole
     goals: dict[str, float] = field(default_factory=dict)
+    peak_bytes: int | None = None
+    kernel: bool = False
+    large: bool = False
 
 
 def _corpus(name: str) -> Callable[[], Path]:
@@ -76,27 +80,6 @@ def _debug_file(path: Path) -> Path:
     return found
 
 
-def _go_compiler() -> Path:
-    # Built once, kept with the toolchains: a minute. The one in the wheel has no DWARF.
-    built = TOOLCHAINS / "benchmark/compile"
-    if not built.exists():
-        if reason := missing("go1.27"):
-            raise Unavailable(reason)
-        built.parent.mkdir(parents=True, exist_ok=True)
-        scratch = built.with_suffix(".partial")
-        done = subprocess.run(
-            [go_root("1.27") / "bin/go", "build", "-o", scratch, "cmd/compile"],
-            cwd=built.parent,
-            env=go_environment("1.27", built.parent),
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            raise Unavailable(f"cannot build cmd/compile: {done.stderr.strip()[-200:]}")
-        scratch.rename(built)
-    return built
-
-
 _SMALL = {BARE: 1 / 3, "gdb": 4.0}
 _BIG = {"perf": 1.5, "gdb": 4.0}
 
@@ -109,6 +92,7 @@ SUBJECTS = (
         "r->head->value",
         "record",
         goals=_SMALL,
+        peak_bytes=25_000_000,
     ),
     Subject(
         "Go 1.15",  # perf cannot: "Sorry, we don't support this variable location yet."
@@ -118,6 +102,7 @@ SUBJECTS = (
         "r->Question.array->Qtype",
         "main.Msg",
         goals=_SMALL,
+        peak_bytes=25_000_000,
     ),
     Subject(
         "Go 1.27",
@@ -127,6 +112,7 @@ SUBJECTS = (
         "r->Question.array->Qtype",
         "main.Msg",
         goals=_SMALL,
+        peak_bytes=25_000_000,
     ),
     Subject(
         "libc",
@@ -150,26 +136,86 @@ SUBJECTS = (
     ),
     Subject(
         "Go compiler",
-        _go_compiler,
+        fetched.go_compiler,
         f"{_COMPILE}.Compile",
         "f->Entry->ID",
         "f->Entry->ID",
         f"{_COMPILE}.Func",
         goals=_BIG,
     ),
+    Subject(
+        "libstdc++",
+        fetched.libstdcxx,
+        _APPEND,
+        "__s[1]",
+        "__s[1]",
+        "exception",
+        goals={"gdb": 4.0},
+        large=True,
+    ),
+    Subject(
+        "Go server",
+        fetched.go_server,
+        "net/http.(*conn).serve",
+        "c.remoteAddr",
+        "c->remoteAddr.str",
+        "net/http.conn",
+        goals={"gdb": 4.0},
+        large=True,
+    ),
+    Subject(
+        "ceph-mds",
+        fetched.ceph,
+        _MKDIR,
+        "mdr->px->client_request.px->head.op.v",
+        "mdr->px",
+        "",
+        goals={"gdb": 4.0},
+        large=True,
+    ),
+    Subject(
+        "vmlinux",
+        fetched.vmlinux,
+        "vfs_read",
+        "file->f_path.dentry->d_name.name",
+        "file->f_path.dentry->d_name.name",
+        "",
+        goals={"perf": 8.0, "gdb": 4.0},
+        peak_bytes=60_000_000,
+        kernel=True,
+        large=True,
+    ),
 )
 
 
-def contenders(subject: Subject, path: Path) -> dict[str, list[str]]:
+def contenders(subject: Subject, path: Path, with_drgn: bool) -> dict[str, list[str]]:
     """Command lines by name: fetchc, bare Python, and the peers that are installed."""
     fetchc = str(Path(sys.executable).with_name("fetchc"))
-    asked = [fetchc, "compile", subject.expression, "-x", str(path), "-f", subject.function]
+    function, file = subject.function, str(path)
+    asked = [fetchc, "compile", subject.expression, "-x", file, "-f", function]
+    probed = ["-k", file] if subject.kernel else ["-x", file]
+    kind = "kprobe" if subject.kernel else f"uprobe:{file}"
+    traced = f'{kind}:"{function}" {{ print(arg0); }}'
     commands = {
         "fetchc": [*asked, "--no-cache"],
         KEPT: asked,
         BARE: [sys.executable, "-c", "pass"],
-        "perf": ["perf", "probe", "-x", str(path), "-D", f"ev={subject.function} {subject.perf}"],
-        "gdb": ["gdb", "-nx", "-batch", "-ex", f"info scope {subject.function}", str(path)],
-        "pahole": ["pahole", "-F", "dwarf", "-C", subject.type, str(subject.debug_file(path))],
+        "perf": ["perf", "probe", *probed, "-D", f"ev={function} {subject.perf}"],
+        "gdb": ["gdb", "-nx", "-batch", "-ex", f"info scope {function}", file],
+        "bpftrace": ["bpftrace", "-d", "-e", traced],
     }
+    if subject.type:
+        debug_file = str(subject.debug_file(path))
+        commands["pahole"] = ["pahole", "-F", "dwarf", "-C", subject.type, debug_file]
+    if with_drgn:
+        ask = str(Path(__file__).with_name("ask_drgn.py"))
+        commands["drgn"] = [str(fetched.drgn()), ask, str(subject.debug_file(path)), function]
     return {name: line for name, line in commands.items() if shutil.which(line[0]) is not None}
+
+
+def debug_bytes(subject: Subject, path: Path) -> int:
+    """Inflated bytes of .debug_info."""
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.elf.file import Elf
+
+    return int(DebugInfo(Elf(str(path))).section.size)

@@ -24,7 +24,7 @@ from fetchc.target.load import convention
 from fetchc.target.model import Convention, WordRules
 from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS, Target
-from tests.support.cross_check import Change, Tally, as_it_is, check_signatures
+from tests.support.cross_check import Change, Tally, as_it_is, check_signatures, ready
 from tests.support.cross_signatures import Signatures
 
 FUNCTIONS, MANY = 30, 60  # a program, beside those that are not left to chance
@@ -88,13 +88,6 @@ DIRECTED = {
         ("int", "int", "int", "int", "int", "{long long, int}", "int"),
     ),
 }
-
-
-def ready(target: Target, compiler: str) -> None:
-    """Skip the test, with the reason, where it cannot be run."""
-    reason = qemu_user.unavailable(target.name) or cross.unavailable(compiler)
-    if reason:
-        pytest.skip(reason)
 
 
 @pytest.mark.parametrize("seed", seeds())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.assembly import Assembly
+from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, missing
 
 OWN = Path(__file__).parents[2] / "corpus/dotnet/layouts/bin/types.dll"
@@ -35,8 +35,11 @@ def test_methods_of_the_core_library(folder: Path) -> None:
             begin, end = native.begin(index), native.end(index)
             assert begin < end
             assert made.image.offset(end - 1) - made.image.offset(begin) == end - 1 - begin
-    instances = sum(1 for _ in native.instances())
-    assert (compiled, len(methods), instances) == COUNTS[folder]
+    assert (compiled, len(methods), len(native.instances())) == COUNTS[folder]
+    indices = {method: native.entry(method) for method in methods}
+    assert dict(native.entries()) == {
+        method: index for method, index in indices.items() if index is not None
+    }
 
 
 def test_images_of_a_runtime_are_of_three_kinds() -> None:
@@ -59,3 +62,11 @@ def test_an_address_of_3_1() -> None:
     assert made.method_name(0x671) == "IsNullOrWhiteSpace"
     assert index is not None
     assert made.image.offset(made.native.begin(index)) == 0x3A68E0
+
+
+def test_the_number_of_a_module() -> None:
+    # As the runtime itself writes it into perfinfo-PID.map.
+    if reason := missing(NETCORE31):
+        pytest.skip(reason)
+    console = Assembly(framework(NETCORE31, "System.Console"))
+    assert console.module_id() == "6c086090-39b8-436c-99d5-60c957079300"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.assembly import Assembly
-from fetchc.debuginfo.dotnet.closed import ClosedTypes, Instance, Items
-from fetchc.debuginfo.dotnet.layout import Layouts
-from fetchc.debuginfo.dotnet.references import References
+from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.dotnet.metadata.references import References
+from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance, Items
+from fetchc.debuginfo.dotnet.types.layout import Layouts
 from fetchc.target.dotnet import LayoutRules, runtime
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, missing
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.assembly import Assembly
-from fetchc.debuginfo.dotnet.closed import ClosedTypes, Instance
-from fetchc.debuginfo.dotnet.framework import MONO
-from fetchc.debuginfo.dotnet.layout import Layouts
-from fetchc.debuginfo.dotnet.references import References
+from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.dotnet.metadata.framework import MONO
+from fetchc.debuginfo.dotnet.metadata.references import References
+from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
+from fetchc.debuginfo.dotnet.types.layout import Layouts
 from fetchc.target.dotnet import runtime
 from tests.support.toolchains import ROOT
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.assembly import Assembly
+from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.target.dotnet import runtime
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, missing
 
@@ -35,6 +35,38 @@ def test_fields_of_properties_exist(folder: Path) -> None:
             assert field in known, f"{name}.{field}"
 
 
+# Which of the properties are a difference, by version: the others are their first field.
+SUBTRACTED = {
+    NETCORE21: {"Dictionary`2"},
+    NETCORE31: {"Dictionary`2"},
+    NET9: {"Dictionary`2", "HashSet`1"},
+}
+
+
+@pytest.mark.parametrize("folder", VERSIONS)
+def test_fields_of_differences_exist(folder: Path) -> None:
+    if reason := missing(folder):
+        pytest.skip(reason)
+    subtracted = set()
+    for name, properties in runtime("coreclr", VERSIONS[folder]).differences.items():
+        known = _fields(folder, name)
+        for first, second in properties.values():
+            assert first in known, f"{name}.{first}"
+            if second in known:
+                subtracted.add(name.rpartition(".")[2])
+    assert subtracted == SUBTRACTED[folder]
+
+
+@pytest.mark.parametrize("folder", VERSIONS)
+def test_structures_with_a_form_of_their_own_exist(folder: Path) -> None:
+    if reason := missing(folder):
+        pytest.skip(reason)
+    newer = ("System.DateOnly", "System.TimeOnly") if folder != NET9 else ()
+    for name in runtime("coreclr", VERSIONS[folder]).notations:
+        if name not in newer:
+            assert _fields(folder, name)
+
+
 @pytest.mark.parametrize("folder", VERSIONS)
 def test_fields_of_sequences_exist(folder: Path) -> None:
     if reason := missing(folder):
@@ -43,6 +75,15 @@ def test_fields_of_sequences_exist(folder: Path) -> None:
         known = _fields(folder, name)
         assert count in known, f"{name}.{count}"
         assert len([one for one in items if one in known]) == 1, name
+
+
+@pytest.mark.parametrize("folder", VERSIONS)
+def test_fields_of_windows_exist(folder: Path) -> None:
+    if reason := missing(folder):
+        pytest.skip(reason)
+    for name, said in runtime("coreclr", VERSIONS[folder]).windows.items():
+        known = _fields(folder, name)
+        assert {said["count"], said["items"], said["start"]} <= set(known), name
 
 
 def test_a_field_nobody_has_is_noticed() -> None:

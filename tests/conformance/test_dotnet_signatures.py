@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.abi import convention_for, entry_places
-from fetchc.debuginfo.dotnet.assembly import Assembly
+from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.program import CONTEXT, DotnetProgram
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces, Place
 from fetchc.target.load import architecture

@@ -2,6 +2,7 @@
 
 Programs are cross-built; each function is stopped behind its stack check and behind its return.
 Numbers are fetched by text and by tree, whole values taken from where the convention has them.
+Programs of random types tell their own values, too: at the entry and where functions return.
 ``FETCHC_SEEDS=1000-1003`` draws other signatures.
 """
 
@@ -9,12 +10,20 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
+import fetchc
 import fetchc.abi.choose
 from fetchc.code.stack_check import after_stack_check
+from fetchc.conformance.go.check import check
+from fetchc.conformance.go.draw import draw, draw_signatures
+from fetchc.conformance.reading import Change, as_it_is
+from fetchc.conformance.results import Tally
+from fetchc.ir.decode import Decode
 from fetchc.record import Record
 from fetchc.target.load import convention
 from fetchc.target.model import Convention, GoRules
@@ -22,7 +31,9 @@ from fetchc.units import Address
 from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS
 from tests.support.cross_go import OBJDUMP, Run, disassembled
+from tests.support.go_hosts import cross_build, host
 from tests.support.go_signatures import GoSignatures
+from tests.support.toolchains import GO_VERSIONS
 
 FUNCTIONS = 40
 RUNS = [
@@ -30,6 +41,11 @@ RUNS = [
     ("ppc64le", "1.27"),
     ("arm", "1.27"),
 ]
+DRAWN = [
+    *(("aarch64", version, part) for version in GO_VERSIONS for part in ("types", "signatures")),
+    *((name, "1.27", "signatures") for name in ("riscv64", "ppc64le", "i386", "arm")),
+]
+TYPES, EXPRESSIONS, SIGNATURES = 16, 16, 32
 REGISTERS = ("aarch64", "riscv64", "ppc64le")  # with the register convention
 # Without a check: they are what it calls. Power's frames of 64 KiB have one of their own.
 UNCHECKED = {
@@ -124,3 +140,70 @@ def test_the_stack_check_is_where_the_stack_can_grow(
     print(f"{name}, Go {version}: {checks} of {len(known)} functions have a check")
     assert not wrong
     assert checks > 500
+
+
+def drawn(name: str, version: str, part: str, seed: str, folder: Path, change: Change) -> Tally:
+    """A program of random types on that machine; every value and every refusal has to be right."""
+    reason = qemu_user.unavailable(name) or cross.unavailable_go(version)
+    if reason:
+        pytest.skip(reason)
+    build = cross_build(name, version, folder)
+    random = Random(f"{seed} {name} {build}")
+    if part == "types":
+        types, probes = draw(random, TYPES, EXPRESSIONS, build.generics)
+    else:
+        types, probes = draw_signatures(random, SIGNATURES, build.generics)
+    tally, failures = check(types, probes, build, folder, change, host=host(name))
+    told = [f"{it.expression}: {it.fetcharg} {it.got}, told {it.told}" for it in failures]
+    assert not told, "\n".join(told[:20])
+    return tally
+
+
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize(("name", "version", "part"), DRAWN)
+def test_drawn_values_are_as_the_program_tells_them(
+    name: str, version: str, part: str, seed: int, tmp_path: Path, tell: Callable[[Tally], None]
+) -> None:
+    tally = drawn(name, version, part, str(seed), tmp_path, as_it_is)
+    tell(tally)
+    assert tally.compared > 0.6 * tally.expressions
+    assert tally.compared > 200
+
+
+def other_register(text: str, decode: Decode) -> tuple[str, Decode]:
+    return text.replace("%x0", "%x1"), decode
+
+
+def test_a_wrong_register_of_a_drawn_value_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="%x1"):
+        drawn("aarch64", "1.27", "signatures", "falsified", tmp_path, other_register)
+
+
+# 1.15 lists these as a, c, b and e, d: arrays are counted with the slot of the return address.
+OUT_OF_ORDER = """package main
+
+var arrays [2]int8
+var number uint16
+
+//go:noinline
+func asked(a uintptr, b [2]int8, c uint32) (d [2]int8, e uint16) { return arrays, number }
+func main() { asked(1, [2]int8{2, 3}, 4) }
+"""
+
+
+def test_what_is_listed_out_of_order_has_no_other_place(tmp_path: Path) -> None:
+    def code(text: str, returns: bool = False) -> str:
+        try:
+            return opened.probe("main.asked", returns=returns, kernel="6.12").compile(text).fetcharg
+        except fetchc.CompileError as refusal:
+            return refusal.diagnostics[0].code
+
+    reason = cross.unavailable_go("1.15")
+    if reason:
+        pytest.skip(reason)
+    binary = cross.build_go(TARGETS["aarch64"], "1.15", OUT_OF_ORDER, tmp_path)
+    opened = fetchc.open(str(binary))
+    assert code("b[1]") == "+17(%sp):s8"
+    assert code("c") == "FC0407"
+    assert code("$ret0", returns=True) == "FC0407"
+    assert code("$ret1", returns=True) == "FC0407"

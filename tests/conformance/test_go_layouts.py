@@ -16,6 +16,7 @@ from fetchc.conformance.go.check import GoFailure, check
 from fetchc.conformance.go.draw import draw, draw_signatures
 from fetchc.conformance.go.reduce import reduced, reproducer
 from fetchc.conformance.go.run import GoBuild
+from fetchc.conformance.go.types import GoExpression
 from fetchc.conformance.reading import Change
 from fetchc.conformance.results import Tally
 from fetchc.conformance.stops import unavailable
@@ -69,6 +70,19 @@ def test_every_part_of_a_signature_is_there(
     tell(tally)
     assert not failures, explained(failures, build, tmp_path)
     assert tally.compared > 3 * FUNCTIONS
+    expressions = [expression for probe in probes for expression in probe.expressions]
+    assert sum(expression.stage == "leave" for expression in expressions) > FUNCTIONS
+    assert sum(".(" in expression.text for expression in expressions) > 3
+    assert sum(captured(expression) for expression in expressions) > 10
+    assert (sum(probe.generic for probe in probes) > 5) == build.generics
+
+
+def captured(expression: GoExpression) -> bool:
+    return expression.text.lstrip("(*&lencap").startswith("k")
+
+
+def result(expression: GoExpression) -> bool:
+    return expression.stage == "leave"
 
 
 def other_offset(text: str, decode: Decode) -> tuple[str, Decode]:
@@ -84,10 +98,33 @@ def other_sign(text: str, decode: Decode) -> tuple[str, Decode]:
     return text, Decode(decode.kind, decode.bits, not decode.signed, decode.count)
 
 
+def other_context(text: str, decode: Decode) -> tuple[str, Decode]:
+    return text.replace("%dx", "%di"), decode
+
+
+@pytest.mark.parametrize(
+    ("asked", "falsified"), [(result, other_register), (captured, other_context)]
+)
+def test_a_wrong_result_or_captured_variable_is_noticed(
+    asked: Callable[[GoExpression], bool], falsified: Change, tmp_path: Path
+) -> None:
+    build = build_or_skip("1.27", tmp_path)
+    types, probes = draw_signatures(Random("falsified"), FUNCTIONS, build.generics)
+    for probe in probes:
+        probe.expressions = [it for it in probe.expressions if asked(it)]
+    tally, failures = check(types, probes, build, tmp_path, falsified)
+    assert 3 < len(failures) <= tally.compared
+    small, _ = reduced(failures[0], build, tmp_path, falsified)
+    assert asked(small.expression)
+    assert small.expression.text == failures[0].expression.text
+    if asked is result:  # $ret1 stays the second
+        assert len(small.probe.results) == len(failures[0].probe.results)
+
+
 @pytest.mark.parametrize("falsified", [other_offset, other_register, other_sign])
 def test_a_wrong_emission_is_noticed(falsified: Change, tmp_path: Path) -> None:
     build = build_or_skip("1.22", tmp_path)
-    types, probes = draw(Random("falsified"), 8, EXPRESSIONS, build.generics)
+    types, probes = draw(Random("falsified types"), 8, EXPRESSIONS, build.generics)
     tally, failures = check(types, probes, build, tmp_path, falsified)
     assert 3 < len(failures) < tally.expressions
     expression = failures[0].expression

@@ -15,7 +15,7 @@ from fetchc.code.instructions import instruction_starts
 from fetchc.code.stack_check import after_stack_check
 from fetchc.conformance.go.run import build_go
 from fetchc.conformance.stops import Stop, run_with_stops, unavailable
-from fetchc.debuginfo.program import open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.model import Function, Variable
 from fetchc.program.places import InMemory, InRegister, Pieces, Place
 from fetchc.program.protocol import Program
@@ -35,7 +35,7 @@ class Traced:
     def __init__(self, seed: int, version: str, folder: Path) -> None:
         self.signatures = GoSignatures(seed, FUNCTIONS, generics=version != "1.15")
         binary = build_go(self.signatures.source(), go_build(version, folder), folder)
-        self.program = open_program(str(binary))
+        self.program = DwarfProgram(str(binary))
         self.functions = [spied(self.program, name) for name in self.signatures.names]
         self.convention = convention_for(self.program, self.functions[0])
         self.entries = [entry(self.program, self.convention, f) for f in self.functions]
@@ -189,7 +189,9 @@ def test_values_are_where_the_convention_says(seed: int, version: str, tmp_path:
     shapes = [dictionary_position(function) for function in traced.functions]
     generic, method = shapes.count(0), shapes.count(1)
     print(f"{generic} generic functions, {method} methods of generic types")
-    assert (generic > 2 and method > 2) == (version != "1.15")
+    # A method's dictionary is behind the receiver since 1.20.
+    assert (generic > 2) == (version != "1.15")
+    assert (method > 2) == (version not in ("1.15", "1.19"))
 
 
 def test_a_missing_dictionary_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,9 @@ from fetchc.conformance.c.program import Probe
 from fetchc.conformance.reading import Change
 from fetchc.ir.decode import Decode
 from fetchc.source import Span
-from tests.support import cross, qemu_user
-from tests.support.cross import TARGETS, Target
+from tests.support import cross
+from tests.support.cross import TARGETS
+from tests.support.cross_check import ready
 from tests.support.cross_layouts import c_source, check_layouts
 
 FAMILIES, EXPRESSIONS = 5, 24
@@ -57,12 +58,6 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 def drawn(seed: str) -> list[tuple[Family, list[Probe]]]:
     return [layouts(Random(f"{seed}/{number}"), number, EXPRESSIONS) for number in range(FAMILIES)]
-
-
-def ready(target: Target, compiler: str) -> None:
-    reason = qemu_user.unavailable(target.name) or cross.unavailable(compiler)
-    if reason:
-        pytest.skip(reason)
 
 
 @pytest.mark.parametrize("seed", seeds())

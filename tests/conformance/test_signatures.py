@@ -20,7 +20,7 @@ from fetchc.conformance.c.check import check
 from fetchc.conformance.c.reduce import reduced, reproducer
 from fetchc.conformance.c.run import Build
 from fetchc.conformance.results import Tally
-from fetchc.debuginfo.program import open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.ir.decode import Decode
 from fetchc.program.protocol import Program
 from fetchc.target.load import convention
@@ -87,7 +87,7 @@ def spied_program(
     require(compiler)
     signatures = Signatures(seed, FUNCTIONS, attributes, wide_complex=compiler != "clang")
     binary, dump = run(signatures, compiler, folder, *options)
-    program = open_program(str(binary))
+    program = DwarfProgram(str(binary))
     (main,) = program.functions_named("main")
     return program, convention_for(program, main), signatures, dump
 

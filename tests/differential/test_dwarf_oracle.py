@@ -20,17 +20,18 @@ from elftools.dwarf import enums
 from elftools.dwarf.ranges import BaseAddressEntry
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf import constants as c
-from fetchc.debuginfo.dwarf.die import Die, LocationListRef
-from fetchc.debuginfo.dwarf.forms import (
+from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
+from fetchc.debuginfo.dwarf.entries.forms import (
     ADDRESS_FORMS,
     BLOCK_FORMS,
     CONSTANT_FORMS,
     LOCAL_REFERENCE_FORMS,
     STRING_INDEX_FORMS,
 )
-from fetchc.debuginfo.dwarf.info import DebugInfo
-from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.finding.search import Search
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 from tests.support.typed_programs import build
@@ -305,7 +306,7 @@ def test_separate_debug_file_reads_like_the_program(tmp_path: Path, place: str) 
     shutil.copy(full, program)
     link = [] if place == "build-id" else [f"--add-gnu-debuglink={where / name}"]
     subprocess.run(["objcopy", "--strip-all", *link, program], check=True, timeout=60)
-    elf = Elf(str(program), debug_root=str(tmp_path / "root"))
+    elf = Elf(str(program), Search(roots=(str(tmp_path / "root"),)))
     assert elf.debug_path == str(where / name)
     rows = list(Oracle(full).rows())
     assert differences(our_rows(DebugInfo(elf)), iter(rows)) == []

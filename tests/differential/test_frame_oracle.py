@@ -12,9 +12,9 @@ import pytest
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.cfi import Row
-from fetchc.debuginfo.dwarf.frame import row
-from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.dwarf.locations.cfi import Row
+from fetchc.debuginfo.dwarf.locations.frame import row
+from fetchc.debuginfo.elf.file import Elf
 from fetchc.program.places import Absent, FrameRelative, Indirect, InMemory, InRegister
 from fetchc.units import Address, ByteOffset, DwarfRegister
 from tests.support.programs import described

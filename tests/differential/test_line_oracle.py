@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.info import DebugInfo
-from fetchc.debuginfo.dwarf.line import LineRow, file_name, rows
-from fetchc.debuginfo.dwarf.units import Unit
-from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf.entries.units import Unit
+from fetchc.debuginfo.dwarf.lines.line import LineRow, file_name, rows
+from fetchc.debuginfo.elf.file import Elf
 from fetchc.units import Address
 from tests.support.programs import described
 from tests.support.toolchains import require

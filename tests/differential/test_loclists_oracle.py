@@ -16,12 +16,12 @@ from elftools.dwarf.locationlists import (
 )
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.cursor import Cursor
-from fetchc.debuginfo.dwarf.die import Die, LocationListRef
-from fetchc.debuginfo.dwarf.info import DebugInfo
-from fetchc.debuginfo.dwarf.loclists import Entry, entries, extents, place_at
-from fetchc.debuginfo.dwarf.operations import operation_name, operations
-from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf.locations.loclists import Entry, entries, extents, place_at
+from fetchc.debuginfo.dwarf.locations.operations import operation_name, operations
+from fetchc.debuginfo.elf.file import Elf
 from fetchc.program.places import Absent, Place
 from fetchc.units import Address, DieOffset
 from tests.support.programs import described
@@ -55,6 +55,8 @@ FLAVOURS = [
     ("clang", "-O2", "-gdwarf-5"),
     ("clang", "-O2", "-gdwarf-5", "-ffunction-sections", "-gz"),
 ]
+
+UNFOLLOWED = Absent("FC0406", "it points at a variable that the compiler keeps in no memory")
 
 Lists = Callable[[DebugInfo, Die, LocationListRef], tuple[Entry, ...]]
 
@@ -200,9 +202,16 @@ def test_operations_have_the_same_names_and_lengths(
 def variables(info: DebugInfo) -> Iterator[tuple[Die, Die]]:
     """Each parameter and variable in a function with code, and the function."""
     for unit in info.units():
-        for function in info.children(info.top(unit)):
-            if function.tag == 0x2E and info.ranges(function):
-                yield from ((die, function) for die in _within(info, function))
+        for function in _functions(info, info.top(unit)):
+            yield from ((die, function) for die in _within(info, function))
+
+
+def _functions(info: DebugInfo, parent: Die) -> Iterator[Die]:
+    for die in info.children(parent):
+        if die.tag == 0x2E and info.ranges(die):
+            yield die
+        elif die.tag == 0x39:  # a namespace: all of Rust is in some
+            yield from _functions(info, die)
 
 
 def _within(info: DebugInfo, parent: Die) -> Iterator[Die]:
@@ -221,6 +230,8 @@ def test_the_place_at_an_address_is_that_of_its_extent(path: Path) -> None:
             continue
         found = extents(info, die, function)
         for extent in found:
+            if extent.place == UNFOLLOWED:
+                continue  # only at an address is it known where what it leads to is
             # Where ranges overlap, the list's first counts for an address.
             first = next(e for e in found if e.start <= extent.start < e.end)
             assert place_at(info, die, function, extent.start) == first.place

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf import constants as dw
-from fetchc.debuginfo.dwarf.info import DebugInfo
-from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.dwarf.entries import constants as dw
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.elf.file import Elf
 from fetchc.units import Address
 from tests.support.programs import fixture
 from tests.support.toolchains import require

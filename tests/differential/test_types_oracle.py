@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.program import DwarfProgram, open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program import types
 from fetchc.program.types import StructType
 from fetchc.units import TypeId
@@ -197,7 +197,7 @@ def shown(program: DwarfProgram, type_id: TypeId, go: bool) -> str:
             return "void"
         case types.FunctionType():
             return "function"
-        case types.UnknownType(reason=reason) if "pointer to a member" in reason:
+        case types.EnumType(name=name) | types.StructType(name=name) if "::*" in name:
             return "member pointer"
         case _:
             return plain(found.name)
@@ -227,7 +227,7 @@ def rows(program: DwarfProgram, found: StructType, go: bool) -> Iterator[Row]:
 
 def disagreements(path: Path, spoil: str | None = None) -> tuple[int, list[str]]:
     """Structures compared, and what differs. Members called ``spoil`` are moved by a byte."""
-    program = open_program(str(path))
+    program = DwarfProgram(str(path))
     compared, wrong = 0, []
     with path.open("rb") as stream:
         elf = ELFFile(stream)

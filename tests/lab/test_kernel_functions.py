@@ -10,9 +10,18 @@ import pytest
 
 import fetchc
 from tests.support.kernel_lab import LabKernel
-from tests.support.kernel_lab_calls import COMM, Done, definition, done, hits, program
+from tests.support.kernel_lab_calls import (
+    ARM_LARGE_FILE,
+    COMM,
+    LARGE_FILE,
+    Done,
+    definition,
+    done,
+    hits,
+    program,
+)
 from tests.support.kernel_lab_guest import TRACEFS, Guest, LabError
-from tests.support.kernel_lab_python import PYTHON, files
+from tests.support.kernel_lab_python import files, interpreter, why_no_python
 from tests.support.tracefs import Hit
 
 NAME = "file->f_path.dentry->d_name.name"
@@ -28,6 +37,7 @@ FILE = (
 OPEN = ("path=filename", "flags=how->flags", "mode=how->mode")
 # From here on the kernel compiles such expressions itself.
 BTF_ARGUMENTS = (6, 12)
+UNTRACEABLE = {"x86_64": "irqentry_enter", "aarch64": "el0_svc"}
 Row = tuple[str | int, ...]
 
 
@@ -118,15 +128,18 @@ def spoilt(line: str) -> list[str]:
 
 def traced(guest: Guest, *words: str) -> tuple[Done, list[dict[str, object]], str]:
     """fetchc in the guest: the program's account, and the events; all that was printed."""
-    text = guest.run(PYTHON, "-m", "fetchc", "trace", *words, "--format", "jsonl", "--", "/calls")
+    run = (interpreter(guest.kernel), "-m", "fetchc", "trace")
+    text = guest.run(*run, *words, "--format", "jsonl", "--", "/calls")
     shown = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    return done(text), shown, text
+    large = ARM_LARGE_FILE if guest.kernel.machine.name == "aarch64" else LARGE_FILE
+    return done(text, large), shown, text
 
 
 def test_fetchc_itself_traces_the_kernel_it_runs_on(lab_kernel: LabKernel) -> None:
-    if lab_kernel.machine.name != "x86_64":
-        pytest.skip("fetchc runs in guests of this machine's own architecture")
-    with Guest(lab_kernel, {**files(), "calls": program(lab_kernel)}) as guest:
+    reason = why_no_python(lab_kernel)
+    if reason:
+        pytest.skip(reason)
+    with Guest(lab_kernel, {**files(lab_kernel), "calls": program(lab_kernel)}) as guest:
         account, shown, text = traced(
             guest, f"name={NAME}", "count", "$retval", "--latency", "-x", "kernel", "-f", "vfs_read"
         )
@@ -151,13 +164,13 @@ def test_fetchc_itself_traces_the_kernel_it_runs_on(lab_kernel: LabKernel) -> No
         definitions_stay_until_they_are_removed(guest)
         if version(lab_kernel) >= BTF_ARGUMENTS:  # older BTF leaves such functions out
             with pytest.raises(LabError, match=r"FC0705[\s\S]*can trace"):
-                traced(guest, "-x", "kernel", "-f", "irqentry_enter")
+                traced(guest, "-x", "kernel", "-f", UNTRACEABLE[lab_kernel.machine.name])
         for file in ("uprobe_events", "kprobe_events"):
             assert guest.read(f"{TRACEFS}/{file}") == ""
 
 
 def definitions_stay_until_they_are_removed(guest: Guest) -> None:
-    run = (PYTHON, "-m", "fetchc")
+    run = (interpreter(guest.kernel), "-m", "fetchc")
     guest.run(*run, "add", "count", "-x", "kernel", "-f", "vfs_read", "--event", "r", "--enable")
     account = done(guest.run("/calls"))
     (one,) = json.loads(guest.run(*run, "list", "--format", "json"))["definitions"]

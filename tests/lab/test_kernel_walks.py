@@ -48,7 +48,7 @@ def test_the_walk_prints_what_the_page_shows(request: pytest.FixtureRequest) -> 
     if not bless and not f"Linux {KERNEL.release}".startswith(MENTIONED):
         pytest.skip(f"the page shows {MENTIONED}, the newest kernel here is {KERNEL.release}")
     text = PAGE.read_text()
-    with Guest(KERNEL, {**files(), "calls": program(KERNEL)}, SECONDS) as guest:
+    with Guest(KERNEL, {**files(KERNEL), "calls": program(KERNEL)}, SECONDS) as guest:
         printed = [(command, shown, run(guest, command)) for command, shown in commands(text)]
     if bless:
         for command, shown, output in printed:

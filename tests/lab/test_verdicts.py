@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from fetchc.diag.model import Diagnostic, Label
-from fetchc.driver.checking import Checked, check_definition
-from fetchc.emit.fetcharg import body
+from fetchc.driver.written.checking import Checked, check_definition
+from fetchc.ir.notation import body
 from fetchc.source import Span
 from fetchc.target.kernel import kernel
 from tests.support import fetches, verdict_kernel_texts, verdict_texts

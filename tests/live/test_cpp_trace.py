@@ -32,6 +32,7 @@ OBJECTS = {
     "of.pair": {"first": 16, "second": "second"},
 }
 ADD = "AddressBook::AddContact(std::string&, std::string&, std::string&)"
+SHORT = ADD.replace(", ", ",")
 
 
 @pytest.mark.parametrize("binary", ["g++-O0", "g++-O2", "clang++-O0", "clang++-O2"])
@@ -50,3 +51,18 @@ def test_the_arguments_of_add_contact(capfd: pytest.CaptureFixture[str]) -> None
     told = [json.loads(line.split(" ", 2)[2]) for line in done.program if "AddContact" in line]
     assert done.args == [{text: values[text] for text in wanted} for values in told]
     assert sum(values["firstName.size()"] for values in done.args) == 3 * 3 + 15 + 16 + 17
+
+
+def test_the_sizes_of_all_arguments_of_add_contact(capfd: pytest.CaptureFixture[str]) -> None:
+    require_uprobes()
+    path = fixture("cpp/addressbook/g++-O2")
+    names = ["firstName", "lastName", "number"]
+    sums = [word for name in names for word in ("--sum", f"{name}.size()")]
+    done = trace(capfd, *sums, "-x", path, "-f", ADD, "--format", "jsonl", "--", path)
+    told = [json.loads(line.split(" ", 2)[2]) for line in done.program if f"EVENT {SHORT}" in line]
+    sizes = {f"{name}.size()": [len(values[name]) for values in told] for name in names}
+    sizes["(all)"] = [size for known in list(sizes.values()) for size in known]
+    assert len(told) == 6
+    assert {each["sum"]: (each["count"], each["total"]) for each in done.objects} == {
+        name: (len(known), sum(known)) for name, known in sizes.items()
+    }

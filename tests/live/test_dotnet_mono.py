@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.live.traced import trace
+from tests.support.dotnet import ahead_of_time
 from tests.support.toolchains import ROOT
 from tests.support.tracefs import require_uprobes
 
@@ -28,6 +27,10 @@ METHODS = {
     ),
     "Make": ("Server.Make", ["request.Age", "wide.A", "wide.B", "wide.C", "last"]),
     "Spread": ("Server.Spread", ["real.I", "a", "b", "wide.A", "wide.C", "c"]),
+    "Parts": (
+        "Server.Parts",
+        ["some", "some[1]", "words", "waiting", "waiting[1]", "named", "named.Count"],
+    ),
     "Plain": ("Server.Plain", ["first", "big.C", "last"]),
 }  # fmt: skip
 
@@ -36,15 +39,7 @@ METHODS = {
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The assembly, with its code beside it."""
     require_uprobes()
-    for tool in ("mcs", "mono", "as", "ld"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"no {tool}: .ci/setup installs it")
-    assembly = tmp_path_factory.mktemp("aot") / "aot.exe"
-    compiler = ["mcs", "-debug", f"-out:{assembly}", str(SOURCE)]
-    ahead = ["mono", "--debug", f"--aot=dwarfdebug,outfile={assembly}.so", str(assembly)]
-    for command in (compiler, ahead):
-        subprocess.run(command, check=True, timeout=120, capture_output=True)
-    return assembly
+    return ahead_of_time(SOURCE, tmp_path_factory.mktemp("aot") / "aot.exe")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -58,6 +53,30 @@ def test_values(method: str, program: Path, capfd: pytest.CaptureFixture[str]) -
     told = [each["values"] for each in lines if each["method"] == method]
     assert len(told) >= 3
     assert seen == told
+
+
+@pytest.mark.parametrize("method", ["Corner", "Halved"])
+def test_results(method: str, program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    where: list[str | Path] = ["-x", program, "-f", f"Server.{method}", "--format", "jsonl"]
+    risk = ["--return", "--unsafe-return"]
+    found = trace(capfd, "$retval", *risk, *where, "--", "mono", program)
+    assert found.status == 0, found.errors
+    lines = [json.loads(line.removeprefix("EVENT ")) for line in found.program]
+    told = [each["values"][0] for each in lines if each["method"] == method]
+    assert len(told) == 3
+    assert [args["$retval"] for args in found.args] == told
+
+
+@pytest.mark.parametrize("method", ["Plain", "Make"])
+def test_a_result_whose_address_is_lost_is_refused(
+    method: str, program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from fetchc.cli import main
+
+    # Mono leaves in the register of results whatever it computed last.
+    where = ["-x", str(program), "-f", f"Server.{method}", "--return", "--unsafe-return"]
+    assert main(["compile", "$retval.C", *where]) == 1
+    assert "no register keeps its address" in capfd.readouterr().err
 
 
 def test_the_compiled_file_itself_is_refused_by_its_debug_information(

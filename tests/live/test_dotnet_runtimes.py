@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.live.traced import trace
-from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, host, missing
+from tests.support.dotnet import NET9, NETCORE21, NETCORE31, compiled, framework, host, missing
 from tests.support.toolchains import ROOT
 from tests.support.tracefs import require_uprobes
 
@@ -57,25 +56,25 @@ LONGEST = 128  # units of a text that a trace shows
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, compiled against the library of 2.1, which newer runtimes have too."""
     require_uprobes()
-    if shutil.which("mcs") is None:
-        pytest.skip("no mcs: .ci/setup installs it")
-    if reason := missing(NETCORE21):
-        pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("calls")
-    references = [f"-r:{path}" for path in sorted(NETCORE21.glob("System*.dll"))]
-    output = folder / "calls.dll"
-    command = ["mcs", "-nostdlib", "-noconfig", f"-out:{output}", *references, str(SOURCE)]
-    subprocess.run(command, check=True, timeout=120, capture_output=True)
-    return output
+    return compiled(SOURCE, tmp_path_factory.mktemp("calls") / "calls.dll")
 
 
 def traced(
-    runtime: Path, program: Path, method: str, capfd: pytest.CaptureFixture[str]
+    runtime: Path,
+    program: Path,
+    method: str,
+    capfd: pytest.CaptureFixture[str],
+    result: str = "",
+    *options: str,
 ) -> tuple[list[list[Any]], list[list[Any]]]:
-    """What a trace of the method showed, and what the program printed of it."""
+    """What a trace of the method showed, and what the program printed of it.
+
+    ``result``: that is asked for, and not what the program prints.
+    """
     if reason := missing(runtime):
         pytest.skip(reason)
     library, function, expressions = {**METHODS, **INNER}[method]
+    expressions = [result] if result else expressions
     version = "9.0.1" if runtime == NET9 else runtime.name
     config = program.with_suffix(f".{version}.json")
     named = {"name": "Microsoft.NETCore.App", "version": version}
@@ -92,7 +91,7 @@ def traced(
         program,
         mode,
     ]
-    where = ["-x", framework(runtime, library), "-f", function, "--format", "jsonl"]
+    where = ["-x", framework(runtime, library), "-f", function, "--format", "jsonl", *options]
     found = trace(capfd, *expressions, *where, "--", *command)
     assert found.status == 0, found.errors
     seen = [[args[one] for one in expressions] for args in found.args]
@@ -133,3 +132,15 @@ def test_values_on_2_1(program: Path, capfd: pytest.CaptureFixture[str]) -> None
     seen, told = traced(NETCORE21, program, "Uri", capfd)
     assert len(told) == 4
     assert seen == told
+
+
+@pytest.mark.parametrize("runtime", [NETCORE31, NET9])
+def test_results_at_ones_own_risk(
+    runtime: Path, program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Nothing throws through it here.
+    how = ("--return", "--unsafe-return")
+    seen, told = traced(runtime, program, "ToBase64String", capfd, "$retval", *how)
+    expected = [[base64.b64encode(bytes(values[1])).decode()] for values in told]
+    assert len(expected) >= 2
+    assert seen[-len(told) :] == expected

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 from fetchc.conformance import machine
 from fetchc.emit.definition import definition
-from fetchc.emit.fetcharg import body
 from fetchc.ir.evaluate import State, evaluate
 from fetchc.ir.nodes import Array, Deref, Fetch, Register, Scalar, Store, Text
+from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
 from fetchc.target.kernel import kernel, running_version
 from fetchc.units import FileOffset
@@ -32,6 +32,9 @@ from tests.property.test_fetch_values import shown
 from tests.support import fetches
 from tests.support.verdicts import TRACEFS, Uprobes, why_not
 
+# Stale bytes of a text can be those of the definition itself, ` a7=%si` among them (seen on 6.18):
+# where a line has a name twice, nobody can tell its values apart.
+UNCLEAR = "a line with two readings"
 pytestmark = [pytest.mark.live]
 
 GROUP = "fetchc_fetch_values"
@@ -111,7 +114,10 @@ class Lab:
             values_shown = " ".join([f"a{n}=(.*?)" for n in range(len(chunk))])
             pattern = rf" e{number}: \(0x[0-9a-f]+\) {values_shown}\n(?= *{COMM}-\d+ |\Z)"
             found = re.search(pattern, trace, re.DOTALL)
-            shown += found.groups() if found else [None] * len(chunk)
+            if found and any(found[0].count(f" a{n}=") > 1 for n in range(len(chunk))):
+                shown += [UNCLEAR] * len(chunk)
+            else:
+                shown += found.groups() if found else [None] * len(chunk)
         return shown
 
 
@@ -180,7 +186,7 @@ def test_the_kernel_shows_what_the_oracles_say(lab: Lab) -> None:
         for fetch, text, live in zip(sound, texts, lab.show(texts, seed), strict=True):
             assert live is not None, f"{text}: no event"
             by_text, by_tree = oracles(lab, fetch, text, seed)
-            if by_text is None:
+            if by_text is None or live == UNCLEAR:
                 continue  # stale bytes: whatever was there
             if _is_text(fetch.store) and "(fault)" in by_text:
                 # Among several texts of one event a faulted one shows another's bytes, and in a

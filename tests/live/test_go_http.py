@@ -134,11 +134,13 @@ def plans(program: Path, group: str) -> list[Plan]:
     served = opened.probe("net/http.serverHandler.ServeHTTP")
     ended = opened.probe("net/http.(*response).finishRequest")
     decided = opened.probe("main.(*app).decide", returns=True)
+    written = opened.probe("net/http.(*response).WriteHeader")
     return [
         opened.probe("net/http.(*conn).serve").plan(["c.server.Addr"], group, "conn"),
         served.plan(request, group, "served"),
         ended.plan(["w.status", "w.req.URL.Path", "w.req.Method"], group, "ended"),
         decided.plan(["status"], group, "decided"),
+        written.plan(["code", "w.req.URL.Path"], group, "written"),
     ]
 
 
@@ -162,6 +164,8 @@ def test_every_request_is_seen_as_the_server_saw_it(version: str, tmp_path: Path
     assert ended == Counter((int(status), path, m) for m, path, _, _, status in told)
     decided = rows(events, "decided", "status")
     assert decided == Counter((int(line[4]),) for line in told)
+    written = rows(events, "written", "code", "w.req.URL.Path")
+    assert written == Counter((int(status), path) for _, path, _, _, status in told)
     connections = rows(events, "conn", "c.server.Addr")
     assert set(connections) == {("loopback",)}
     assert connections.total() >= CLIENTS

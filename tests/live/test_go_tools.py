@@ -16,12 +16,13 @@ import pytest
 import fetchc
 from fetchc.tracer.model import Event
 from tests.live.watching import watched
-from tests.support.toolchains import go_environment, go_root, require
+from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
 
-VERSIONS = ("1.22", "1.27")
+# The parser of 1.15 knows no type parameters.
+VERSIONS = tuple([version for version in GO_VERSIONS if version != "1.15"][-2:])
 SOURCE = """package tiny
 
 type pair struct{ left, right int32 }
@@ -103,11 +104,12 @@ def test_the_compiler_on_a_small_package(version: str, tool: object, tmp_path: P
     assert (tmp_path / "traced.a").read_bytes() == (tmp_path / "plain.a").read_bytes()
 
 
-def test_the_go_command_at_a_small_build(tool: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", VERSIONS[-1:])
+def test_the_go_command_at_a_small_build(version: str, tool: object, tmp_path: Path) -> None:
     require_uprobes()
     assert callable(tool)
-    go = tool("1.27", "go")
-    environment = go_environment("1.27", tmp_path)
+    go = tool(version, "go")
+    environment = go_environment(version, tmp_path)
     package = tmp_path / "src/example.com/tiny"
     package.mkdir(parents=True)
     (package / "main.go").write_text('package main\n\nfunc main() { println("tiny") }\n')

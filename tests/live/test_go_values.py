@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.kinds import CutList, CutText
 from fetchc.tracer.model import Event
-from fetchc.tracer.printing import printed
+from fetchc.tracer.values.kinds import CutList, CutText
+from fetchc.tracer.values.printing import printed
 from tests.live.watching import watched
 from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
 from tests.support.tracefs import require_uprobes

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from fetchc.conformance import machine
 from fetchc.diag.model import Diagnostic
 from fetchc.emit.definition import definition, verify_event
-from fetchc.emit.fetcharg import body
 from fetchc.ir.nodes import (
     Absolute,
     Array,
@@ -38,6 +37,7 @@ from fetchc.ir.nodes import (
     Value,
     Word,
 )
+from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
 from fetchc.target.kernel import Kernel, kernel, running_version
 from fetchc.units import FileOffset

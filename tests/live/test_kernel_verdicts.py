@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fetchc.diag.model import Diagnostic, Label
-from fetchc.driver.checking import Checked, check_definition
-from fetchc.emit.fetcharg import body
+from fetchc.driver.written.checking import Checked, check_definition
 from fetchc.ir.nodes import Fetch
+from fetchc.ir.notation import body
 from fetchc.source import Span
 from fetchc.target.kernel import kernel, running_version
 from tests.support import fetches

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.errors import TracerError
+from fetchc.tracer.kernel.tracefs import Tracefs
 from fetchc.tracer.model import Event
 from fetchc.tracer.session import Session
-from fetchc.tracer.tracefs import Tracefs
 from tests.live.hitting import FUNCTIONS, build, leftovers, plan
 from tests.support.tracefs import require_uprobes
 
@@ -427,7 +427,7 @@ import sys
 from pathlib import Path
 from fetchc.tracer.session import Session
 from fetchc.tracer.signals import terminable
-from fetchc.tracer.tracefs import Tracefs
+from fetchc.tracer.kernel.tracefs import Tracefs
 from tests.live.hitting import plan
 with terminable(), Session() as session:
     session.add(plan(session.group, Path(sys.argv[1])))

@@ -170,7 +170,8 @@ def test_its_output_and_errors_are_its_own(
     traced = trace(
         capfd, "-x", program, "-f", "nap", "--", "sh", "-c", "echo EVENT out; echo err >&2"
     )
-    assert (traced.program, traced.errors, traced.lines) == (["EVENT out"], "err\n", [])
+    note = f"note: nothing was hit: does `sh` run `{program}`?\n"
+    assert (traced.program, traced.errors, traced.lines) == (["EVENT out"], f"err\n{note}", [])
 
 
 def test_a_timeout(program: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import fetchc
 from tests.live.traced import Traced, trace
 from tests.support.programs import CORPUS
 from tests.support.toolchains import require
@@ -114,3 +115,26 @@ def test_a_pythons_own_probes(tmp_path: Path, capfd: pytest.CaptureFixture[str])
         ["<module>", 1], ["<module>", 4], ["<module>", 7],
         ["second", 5], ["first", 2],
     ]  # fmt: skip
+
+
+def test_bpftrace_raises_the_counter_of_a_probe_in_one_place(tmp_path: Path) -> None:
+    if not PYTHON.exists() or shutil.which("bpftrace") is None:
+        pytest.skip(f"no {PYTHON} or no bpftrace")
+    script, written = tmp_path / "script.py", tmp_path / "lines.bt"
+    script.write_text("def first():\n    return 1\n\nfirst()\n")
+    probe = fetchc.open(str(PYTHON)).probe("python:line")
+    values = [probe.compile("name=(char *)$arg2"), probe.compile("line=$arg3")]
+    written.write_text(probe.written("bpftrace", values).text)
+    for raised in (True, False):
+        if not raised:  # by its address: the program does not know that somebody looks
+            usdt = f'usdt:"{PYTHON}":python:line'
+            text = written.read_text()
+            assert usdt in text
+            written.write_text(text.replace(usdt, f'uprobe:"{PYTHON}":{probe.address:#x}'))
+        command = f"{PYTHON} -I -S {script}"
+        done = subprocess.run(
+            ["bpftrace", "--unsafe", str(written), "-c", command],
+            capture_output=True, check=False, text=True, timeout=_SECONDS,
+        )  # fmt: skip
+        shown = [line.partition(": ")[2] for line in done.stdout.splitlines() if "line: " in line]
+        assert ('name="first" line=2' in shown) == raised, done.stderr

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from tests.benchmark.__main__ import _missed, main
+from tests.benchmark import report
+from tests.benchmark.__main__ import main
 from tests.benchmark.measure import Result, measure
-from tests.benchmark.subjects import BARE, SUBJECTS
+from tests.benchmark.plot import svg
+from tests.benchmark.report import missed, write_docs
+from tests.benchmark.subjects import BARE, KEPT, SUBJECTS
+from tests.benchmark.tasks import TASKS
 
 
 def test_cpu_time_memory_and_status_are_the_commands_own() -> None:
@@ -27,7 +32,7 @@ def _result(seconds: float, peak_bytes: int = 10_000_000, status: int = 0) -> Re
 
 
 @pytest.mark.parametrize(
-    ("row", "missed"),
+    ("row", "count"),
     [
         ({"fetchc": _result(0.03), BARE: _result(0.011), "gdb": _result(0.2)}, 0),
         ({"fetchc": _result(0.03), BARE: _result(0.011)}, 0),  # no gdb here
@@ -37,9 +42,48 @@ def _result(seconds: float, peak_bytes: int = 10_000_000, status: int = 0) -> Re
         ({"fetchc": _result(0.03, status=1), BARE: _result(0.011)}, 1),
     ],
 )
-def test_missed_goals(row: dict[str, Result], missed: int) -> None:
+def test_missed_goals(row: dict[str, Result], count: int) -> None:
     (small,) = [subject for subject in SUBJECTS if subject.name == "small C"]
-    assert len(_missed(small, row)) == missed
+    assert len(missed(small, {KEPT: row["fetchc"], **row})) == count
+
+
+def test_what_is_kept_has_a_goal_of_its_own() -> None:
+    (libc,) = [subject for subject in SUBJECTS if subject.name == "libc"]
+    row = {"fetchc": _result(0.06), KEPT: _result(0.05), BARE: _result(0.01)}
+    assert missed(libc, row) == ["libc: kept, 5.0 times bare Python, goal 4.5"]
+
+
+def test_goals_of_tasks() -> None:
+    tasks = {task.name: task for task in TASKS}
+    slow, index = tasks["functions of the Go compiler"], tasks["index of vmlinux"]
+    assert slow.missed({"fetchc": _result(1.0), "perf": _result(1.1)}) == []
+    assert len(slow.missed({"fetchc": _result(1.0), "perf": _result(0.9)})) == 1
+    assert len(index.missed({"fetchc": _result(4.0, 400_000_000)})) == 2
+    assert len(index.missed({"fetchc": _result(4.0, status=1)})) == 1
+
+
+def test_the_document_has_the_table_and_the_plot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    document = tmp_path / "docs/speed.md"
+    document.write_text(f"before\n{report.BEGIN}old\n{report.END}after\n")
+    monkeypatch.setattr(report, "ROOT", tmp_path)
+    row = {"fetchc": _result(0.03), "gdb": _result(0.3), "perf": _result(0.1, status=1)}
+    write_docs({"libc": row}, {}, {"libc": 5_800_000}, [], 9)
+    text = document.read_text()
+    assert text.startswith(f"before\n{report.BEGIN}")
+    assert text.endswith(f"{report.END}after\n")
+    assert "old" not in text
+    assert "| libc | 5.8 MB | 30 (30-30); 10 MB; 1.00x |" in text
+    drawn = fromstring((tmp_path / "docs/speed.svg").read_text())
+    names = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert names[-2:] == ["fetchc", "gdb"]  # what fails is not drawn
+
+
+def test_a_plot_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing to plot"):
+        svg({})
 
 
 def test_an_unknown_subject_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

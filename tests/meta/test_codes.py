@@ -31,6 +31,8 @@ ELSEWHERE = {
     "FC0753": "tests/unit/tracer/test_command.py::test_programs_that_cannot_be_run",
     "FC0755": "tests/unit/cli/tracing/test_targets.py::test_more_functions_than_fit",
     "FC0756": "tests/unit/cli/tracing/test_targets.py::test_what_cannot_be_compared_or_counted",
+    "FC0621": "tests/unit/debuginfo/dotnet/test_program.py::test_a_return_at_ones_own_risk",
+    "FC0622": "tests/unit/debuginfo/dotnet/test_state_machines.py::test_the_body",
     # What only a running kernel refuses.
     "FC0612": "tests/live/test_session.py::test_what_a_killed_session_leaves",
     "FC0613": "tests/unit/tracer/test_watched.py::test_changes_are_told_once",
@@ -48,6 +50,7 @@ ELSEWHERE = {
     "FC0712": "tests/unit/tracer/test_state.py::test_a_damaged_file_is_told_and_not_trusted",
     "FC0713": "tests/unit/tracer/test_tasks.py::test_numbers_of_another_namespace_are_told",
     "FC0714": "tests/unit/tracer/test_install.py::test_a_kernel_without_kprobes_is_told",
+    "FC0715": "tests/unit/tracer/test_perfmap.py::test_what_somebody_else_left_is_not_touched",
     "FC0801": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_is_missing",
     "FC0802": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_refuses",
     "FC0803": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_hangs",
@@ -56,6 +59,10 @@ ELSEWHERE = {
     "FC0806": "tests/unit/conformance/test_toolchains.py::test_a_program_that_may_not_be_traced",
     "FC0807": "tests/unit/conformance/test_toolchains.py::test_another_machine",
     "FC0904": "tests/unit/debuginfo/test_damaged_dwarf.py::test_damaged_units",
+    "FC0908": "tests/unit/debuginfo/finding/test_finder.py::"
+    "test_a_debug_file_of_another_build_is_refused",
+    "FC0909": "tests/unit/debuginfo/finding/test_finder.py::"
+    "test_an_alternate_file_that_is_nowhere_is_told_with_all_places",
     "FC0905": "tests/unit/debuginfo/test_program.py::test_an_unread_machine_is_refused",
 }
 

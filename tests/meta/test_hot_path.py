@@ -66,7 +66,7 @@ def _loaded(*arguments: str, planted: str = "") -> set[str]:
 )
 def test_compile_loads_what_it_needs(arguments: tuple[str, ...]) -> None:
     loaded = _loaded(*arguments)
-    assert "fetchc.api" in loaded
+    assert "fetchc.api.program" in loaded
     assert {name for name in loaded if name.split(".")[0] != "fetchc"} == set()
     assert not [name for name in loaded if name.endswith((".examples", ".explain"))]
 

@@ -7,9 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fetchc.conformance import machine
-from fetchc.emit.fetcharg import body
 from fetchc.ir.evaluate import Fault, Outcome, State, evaluate
 from fetchc.ir.nodes import Array, Bits, Char, Deref, Fetch, Register, Scalar, Store, Text, Word
+from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
 from fetchc.target.kernel import kernel
 from tests.support import fetches

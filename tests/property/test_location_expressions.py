@@ -11,20 +11,23 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.cursor import Cursor
-from fetchc.debuginfo.dwarf.expr import Machine, evaluate, resolve_frame
-from fetchc.debuginfo.dwarf.simple import simple_place
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.dwarf.entries.simple import simple_place
+from fetchc.debuginfo.dwarf.locations.expr import Machine, evaluate, resolve_frame
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import (
     Absent,
     AtAddress,
+    AtSymbol,
     Constant,
     FrameRelative,
     Indirect,
     InMemory,
     InRegister,
+    Named,
     Pieces,
     Place,
+    PointerTo,
 )
 from fetchc.units import ByteOffset, DwarfRegister
 
@@ -161,8 +164,10 @@ def address_of(place: Place) -> int | None:
         case Indirect(pointer, offset):
             at = address_of(pointer)
             return None if at is None else (word_at(at) + offset) % WORD
-        case InRegister() | FrameRelative() | Constant() | Pieces() | Absent():
+        case InRegister() | FrameRelative() | Constant() | Pieces() | PointerTo() | Absent():
             return None
+        case AtSymbol() | Named():
+            raise AssertionError("no location expression names them")
 
 
 def value_of(place: Place) -> int | None:
@@ -171,6 +176,9 @@ def value_of(place: Place) -> int | None:
         return register(place.register)
     if isinstance(place, Constant):
         return place.value % WORD
+    if isinstance(place, PointerTo):
+        start = address_of(place.target)
+        return None if start is None else (start + place.offset) % WORD
     at = address_of(place)
     return None if at is None else word_at(at)
 

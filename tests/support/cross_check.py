@@ -13,23 +13,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 import fetchc
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.machine import run as run_machine
-from fetchc.debuginfo.program import open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.ir.decode import Decode
 from fetchc.ir.evaluate import Outcome, State, evaluate
+from tests.support import cross, qemu_user
 from tests.support.cross import Target
 from tests.support.cross_signatures import CType, Leaf, Signatures
 from tests.support.qemu_user import MACHINES, Emulator, Stopped
 
-__all__ = ["KERNEL", "Asked", "Change", "Tally", "as_it_is", "check_signatures", "symbols"]
+__all__ = ["KERNEL", "Asked", "Change", "Tally", "as_it_is", "check_signatures", "ready", "symbols"]
 
 KERNEL = "6.12"
 Change = Callable[[str, Decode], tuple[str, Decode]]
+
+
+def ready(target: Target, compiler: str) -> None:
+    """Skip the test, with the reason, where it cannot be run."""
+    reason = qemu_user.unavailable(target.name) or cross.unavailable(compiler)
+    if reason:
+        pytest.skip(reason)
 
 
 def as_it_is(text: str, decode: Decode) -> tuple[str, Decode]:
@@ -136,7 +145,7 @@ def check_signatures(
     too, where the debug information alone says where parameters are.
     """
     program = fetchc.open(str(binary))
-    described = open_program(str(binary))
+    described = DwarfProgram(str(binary))
     known = symbols(binary)
     tally = Tally()
     with Emulator(target.name, binary) as emulator:

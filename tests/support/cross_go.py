@@ -15,7 +15,7 @@ import fetchc
 from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.abi.signature import passed
 from fetchc.code.stack_check import after_stack_check
-from fetchc.debuginfo.program import open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.model import Function
 from fetchc.program.places import InMemory, InRegister, Pieces, Place
 from fetchc.program.types import BoolType, FloatType, IntType
@@ -67,7 +67,7 @@ class Run:
 
     def __init__(self, name: str, signatures: GoSignatures, binary: Path) -> None:
         self.name, self.binary, self.signatures = name, binary, signatures
-        self.program = open_program(str(binary))
+        self.program = DwarfProgram(str(binary))
         self.opened = fetchc.open(str(binary))
         self.machine = architecture(name)
         self.known = symbols(binary)

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.support.pewriter import Column, core_tables, image, metadata, native_number
 
-__all__ = ["NET9", "NETCORE21", "NETCORE31", "core_image", "framework", "host", "missing"]
+__all__ = [
+    "NET9",
+    "NETCORE21",
+    "NETCORE31",
+    "ahead_of_time",
+    "compiled",
+    "core_image",
+    "framework",
+    "host",
+    "missing",
+]
 
 TOOLS = Path(__file__).parents[2] / ".toolchains"
 _SHARED = "dotnetcore2/bin/shared/Microsoft.NETCore.App"
@@ -28,6 +41,33 @@ def missing(folder: Path) -> str | None:
 def framework(folder: Path, name: str = "System.Private.CoreLib") -> str:
     """The path of an assembly of a runtime."""
     return str(folder / f"{name}.dll")
+
+
+def compiled(source: Path, output: Path) -> Path:
+    """An assembly, compiled against the library of 2.1, which newer runtimes have too.
+
+    Skips the test where the compiler or the library is not there.
+    """
+    if shutil.which("mcs") is None:
+        pytest.skip("no mcs: .ci/setup installs it")
+    if reason := missing(NETCORE21):
+        pytest.skip(reason)
+    references = [f"-r:{path}" for path in sorted(NETCORE21.glob("System*.dll"))]
+    command = ["mcs", "-nostdlib", "-noconfig", f"-out:{output}", *references, str(source)]
+    subprocess.run(command, check=True, timeout=120, capture_output=True)
+    return output
+
+
+def ahead_of_time(source: Path, assembly: Path) -> Path:
+    """An assembly, with its code by Mono's compiler beside it; skips the test without a tool."""
+    for tool in ("mcs", "mono", "as", "ld"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"no {tool}: .ci/setup installs it")
+    compiler = ["mcs", "-debug", "-langversion:latest", f"-out:{assembly}", str(source)]
+    ahead = ["mono", "--debug", f"--aot=dwarfdebug,outfile={assembly}.so", str(assembly)]
+    for command in (compiler, ahead):
+        subprocess.run(command, check=True, timeout=120, capture_output=True)
+    return assembly
 
 
 def host(folder: Path, scratch: Path) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _CHECKOUT = Path(__file__).parents[2]
-_KERNELS = _CHECKOUT / ".toolchains" / "kernels"
+KERNELS = _CHECKOUT / ".toolchains" / "kernels"
 SOURCES = _CHECKOUT / "tests" / "lab"
 # What every run of the tests boots: the oldest and the newest.
 ALWAYS = ("amd64-5.10", "amd64-newest")
@@ -83,7 +83,7 @@ class LabKernel:
 
 def labelled(label: str) -> LabKernel:
     """The kernel of a label, which need not be there."""
-    return LabKernel(label, _KERNELS / label / "vmlinuz", MACHINES[label.partition("-")[0]])
+    return LabKernel(label, KERNELS / label / "vmlinuz", MACHINES[label.partition("-")[0]])
 
 
 def chosen() -> list[LabKernel]:

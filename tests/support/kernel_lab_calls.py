@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass
 
 import fetchc
+from fetchc.tracer.kernel.install import file_of
 from tests.support.kernel_lab import SOURCES, LabKernel, built
 from tests.support.kernel_lab_guest import TRACEFS, Guest
 from tests.support.tracefs import Hit, parse_hit
 
-__all__ = ["COMM", "GROUP", "PATH", "Done", "definition", "done", "hits", "program"]
+__all__ = ["COMM", "GROUP", "PATH", "Done", "definition", "done", "hits", "program", "recorded"]
 
 PATH = "/calls"  # in the guest
 COMM = "lab caller"
@@ -59,22 +60,34 @@ def done(text: str, large_file: int = LARGE_FILE) -> Done:
 
 
 def definition(
-    opened: fetchc.Program, kernel: LabKernel, event: str, function: str, *texts: str
+    opened: fetchc.Program,
+    kernel: LabKernel,
+    event: str,
+    function: str,
+    *texts: str,
+    returns: bool = False,
+    active: int | None = None,
 ) -> str:
     """The definition that fetches ``texts`` at the entry of a function of the kernel."""
-    probe = opened.probe(function, kernel=kernel.release)
+    probe = opened.probe(function, kernel=kernel.release, returns=returns, active=active)
     return probe.definition([probe.compile(text) for text in texts], GROUP, event)
 
 
 def hits(guest: Guest, definitions: list[str]) -> tuple[Done, list[Hit]]:
-    """Install definitions, run the program, take them away: its account, and what was recorded."""
+    """Install definitions, run the program, take them away: its account, and what it caused."""
+    account, found = recorded(guest, definitions)
+    return account, [hit for hit in found if hit.comm == COMM]
+
+
+def recorded(guest: Guest, definitions: list[str]) -> tuple[Done, list[Hit]]:
+    """As :func:`hits`, with what others caused meanwhile."""
     large = ARM_LARGE_FILE if guest.kernel.machine.name == "aarch64" else LARGE_FILE
     names = {
         line.split()[0].partition("/")[2]: re.findall(r" (\w+)=", line) for line in definitions
     }
     guest.write(f"{TRACEFS}/trace", "\n")
     for line in definitions:
-        guest.write(f"{TRACEFS}/kprobe_events", line + "\n", append=True)
+        guest.write(f"{TRACEFS}/{file_of(line)}", line + "\n", append=True)
     guest.write(f"{TRACEFS}/events/{GROUP}/enable", "1")
     try:
         account = done(guest.run(PATH), large)
@@ -83,9 +96,9 @@ def hits(guest: Guest, definitions: list[str]) -> tuple[Done, list[Hit]]:
         rows = guest.read(f"{TRACEFS}/trace").split("\n")
     finally:
         guest.write(f"{TRACEFS}/events/{GROUP}/enable", "0")
-        for event in names:
-            guest.write(f"{TRACEFS}/kprobe_events", f"-:{GROUP}/{event}\n", append=True)
-    # Symbols of the kernel stand where programs have addresses.
-    rows = [re.sub(r": \(\w+\+0x\w+(?:/0x\w+)?\)", ": (0x0)", row) for row in rows]
-    found = [parse_hit(row, names) for row in rows if row and not row.startswith("#")]
-    return account, [hit for hit in found if hit.comm == COMM]
+        for line in definitions:
+            name = line.split()[0].partition(":")[2]
+            guest.write(f"{TRACEFS}/{file_of(line)}", f"-:{name}\n", append=True)
+    # Symbols of the kernel, or events, stand where programs have addresses.
+    rows = [re.sub(r": \([\w.+/ <-]+\)", ": (0x0)", row, count=1) for row in rows]
+    return account, [parse_hit(row, names) for row in rows if row and not row.startswith("#")]

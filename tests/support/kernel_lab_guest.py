@@ -39,7 +39,7 @@ class LabError(Exception):
 class Guest:
     """A running guest; a context manager. ``files`` are put into it, executable.
 
-    ``seconds`` bound its boot. Raises LabError.
+    ``seconds`` bound its boot, ``mebibytes`` its memory, its files in it. Raises LabError.
     """
 
     def __init__(
@@ -47,8 +47,10 @@ class Guest:
         kernel: LabKernel,
         files: Mapping[str, bytes] | None = None,
         seconds: float = _BOOT_SECONDS,
+        mebibytes: int = _MEBIBYTES,
     ) -> None:
         self.kernel = kernel
+        self._mebibytes = mebibytes
         self._heard = b""
         self._scratch = tempfile.TemporaryDirectory(prefix="fetchc_lab.")
         ours, its = socket.socketpair()
@@ -80,7 +82,7 @@ class Guest:
         descriptor = its.fileno()
         command = [
             *machine.emulator,
-            *("-accel", "tcg", "-m", str(_MEBIBYTES), "-kernel", str(self.kernel.image)),
+            *("-accel", "tcg", "-m", str(self._mebibytes), "-kernel", str(self.kernel.image)),
             *("-initrd", str(memory), "-append", f"{machine.boot} lab.line={machine.line}"),
             *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
             *("-chardev", f"socket,id=line,fd={descriptor}", "-serial", "chardev:line"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from fetchc.debuginfo.dotnet.schema import CODED, TABLES
+from fetchc.debuginfo.dotnet.metadata.schema import CODED, TABLES
 
 __all__ = [
     "Column",
@@ -27,6 +27,7 @@ Rows = Mapping[str, Sequence[Sequence[Column]]]
 HEADERS = 0x400
 CODE_AT = 0x40000  # address of the code's section, far from its offset in the file
 CLI_FLAGS_IL, CLI_FLAGS_READY = 1, 4
+X86_64 = (0x8664, 0xFD1D)
 
 
 def blob_number(value: int) -> bytes:
@@ -163,8 +164,12 @@ def image(
     parts += _padded(content)
     header = (0, 0)
     if functions:
+        # Ends are listed for x86-64 alone.
         table = b"".join(
-            struct.pack("<III", CODE_AT + begin, CODE_AT + end, 0) for begin, end in functions
+            struct.pack("<III", CODE_AT + begin, CODE_AT + end, 0)
+            if machine in X86_64
+            else struct.pack("<II", CODE_AT + begin, 0)
+            for begin, end in functions
         )
         found = {102: table, 103: native_array(entries or {})}
         if instances:

@@ -140,7 +140,11 @@ class Emulator:
     """A program under qemu: ``with Emulator("s390x", binary) as it: it.until(0x1000)``."""
 
     def __init__(
-        self, machine: str, binary: Path, environment: Mapping[str, str] | None = None
+        self,
+        machine: str,
+        binary: Path,
+        environment: Mapping[str, str] | None = None,
+        output: Path | None = None,
     ) -> None:
         self._machine = MACHINES[machine]
         self._folder = tempfile.mkdtemp(prefix="fetchc_qemu_")
@@ -148,11 +152,12 @@ class Emulator:
         self._process: subprocess.Popen[bytes] | None = None
         self._remote: Remote | None = None
         path = os.path.join(self._folder, "gdb")
+        printed = open(output or os.devnull, "wb")  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
                 [self._machine.qemu, "-g", path, str(binary)],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                stdout=printed,
                 stderr=subprocess.PIPE,
                 env={**os.environ, **(environment or {})},
                 preexec_fn=_end_with_parent,
@@ -164,6 +169,8 @@ class Emulator:
         except BaseException:
             self.close()
             raise
+        finally:
+            printed.close()
 
     def __enter__(self) -> Emulator:
         return self
@@ -199,6 +206,16 @@ class Emulator:
         if ended is not None:
             raise RemoteError(f"the program ended: {ended}")
         return Stopped(self._machine, self._remote, self._registers())
+
+    def finish(self) -> None:
+        """Run to the program's end; RemoteError where that is not a good one."""
+        assert self._remote is not None
+        for gone in self._breakpoints:
+            self._remote.unbreak(gone, self._machine.kind)
+        self._breakpoints = set()
+        ended = self._remote.go()
+        if ended != "W00":
+            raise RemoteError(f"the program ended: {ended}")
 
     def _registers(self) -> dict[str, int]:
         assert self._remote is not None

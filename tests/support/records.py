@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from fetchc.tracer.model import Field, Format, Plan, Wanted
 from fetchc.tracer.shape import Shape
-from fetchc.tracer.values import reader
+from fetchc.tracer.values.decoders import reader
 
 Mapped = Callable[[int, int], bool | None]
 Symbol = Callable[[int, int], str | None]

@@ -26,6 +26,8 @@ WORDS = {
     "KEYWORD": ["struct ", "enum "],
     "WORDS": ["unsigned long", "long  long int"],
     "EMPTY": ["interface{}", "struct { }"],
+    "RANK": ["[]", "[ , ]"],
+    "AS": [" as "],
     "CAST_WORD": ["(char)", "( const int )"],
     "MAP": ["map"],
     "CHAN": ["chan "],

@@ -2,7 +2,8 @@
 
 ``.ci/setup`` brings them. Names: ``gcc``, ``clang`` and other commands by their own name,
 ``go1.15``, ``go1.22`` and so on for the toolchains below ``.toolchains``, and ``miekg`` for the
-source of the Go package github.com/miekg/dns.
+source of the Go package github.com/miekg/dns. ``FETCHC_GO=1.23,1.26`` has the tests of Go take
+these versions and no others.
 """
 
 from __future__ import annotations
@@ -41,11 +42,16 @@ _GO_ROOTS = {
     "1.19": TOOLCHAINS / "go-1.19/usr/lib/go-1.19",
     "1.21": TOOLCHAINS / "go-1.21.13/go",
     "1.22": TOOLCHAINS / "go-1.22.10/go",
+    "1.23": TOOLCHAINS / "go-1.23.9/go",
     "1.24": TOOLCHAINS / "go-1.24.11/go",
+    "1.25": TOOLCHAINS / "go-1.25.5/go",
+    "1.26": TOOLCHAINS / "go-1.26.6/go",
     "1.27": TOOLCHAINS / "go-1.27.3/go",
 }
-GO_VERSIONS = ("1.15", "1.22", "1.27")
-ALL_GO_VERSIONS = tuple(_GO_ROOTS)
+# What `.ci/setup --all-go` brings on top is tested where FETCHC_GO names it.
+_ASKED = tuple(filter(None, os.environ.get("FETCHC_GO", "").split(",")))
+GO_VERSIONS = _ASKED or ("1.15", "1.19", "1.22", "1.27")
+ALL_GO_VERSIONS = _ASKED or ("1.15", "1.19", "1.21", "1.22", "1.24", "1.27")
 
 
 def go_root(version: str) -> Path:

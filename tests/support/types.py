@@ -20,6 +20,7 @@ class TypeTable:
     word_bytes = 8
     little_endian = True
     machine_flags = 0
+    in_kernel = False
 
     def __init__(self) -> None:
         self._types: list[Type] = []

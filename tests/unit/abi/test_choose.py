@@ -72,3 +72,12 @@ def test_choice_by_machine(architecture: str, flags: int, language: str, name: s
             convention_for(table.program, made)
     else:
         assert convention_for(table.program, made).name == name
+
+
+def test_kernels_that_pass_parameters_otherwise() -> None:
+    table = TypeTable()
+    table.architecture, table.in_kernel = "i386", True
+    with pytest.raises(CompileError, match="c on i386"):  # built with -mregparm=3
+        convention_for(table.program, function("f"))
+    table.architecture = "x86_64"
+    assert convention_for(table.program, function("f")).name == "sysv-x86_64"

@@ -24,8 +24,11 @@ def said(given: object) -> str:
 def test_all_that_can_be_asked() -> None:
     whole = GOOD | {
         "function": "f", "at": "+4", "return": True, "kernel": "6.1", "reference": ["d"], "id": 3,
+        "debug_file": "g", "debug_dir": ["h"],
     }  # fmt: skip
-    assert read_question(whole) == Question("b", ("e",), "f", "+4", True, "6.1", ("d",), 3)
+    assert read_question(whole) == Question(
+        "b", ("e",), "f", "+4", True, "6.1", ("d",), "g", ("h",), 3
+    )
     assert read_question(GOOD, "5.10").kernel == "5.10"
     assert read_question(GOOD | {"function": None, "kernel": None}, "5.10").kernel == "5.10"
 

@@ -86,10 +86,51 @@ def test_the_running_kernel_and_its_modules() -> None:
         fetchc.open("kernel:no_such_module")
 
 
-@pytest.mark.parametrize("format", ["perf", "bpftrace"])
-def test_formats_of_programs_do_not_carry_them(
-    kernel: str, format: str, capsys: pytest.CaptureFixture[str]
+def test_what_the_kernel_calls_by_number_has_a_name(kernel: str) -> None:
+    program = fetchc.open(kernel)
+    probe = program.probe("vfs_read", kernel="6.12")
+    explained = [
+        [(hop.fetcharg, hop.kernel, hop.expression) for hop in road.hops]
+        for text in ("+0($arg1):u32", "$arg2", "$arg3")
+        for road in probe.explain(text).roads
+    ]
+    assert explained == [
+        [
+            ("$arg1", "a parameter", "file"),
+            ("+0($arg1):u32", "load u32 at +0", "file->flags"),
+        ],
+        [("$arg2", "a parameter", "buf")],
+        [("$arg3", "a parameter", None)],
+    ]
+    (road,) = program.probe("fprobe:vfs_read", kernel="6.12").explain("+8($arg1)").roads
+    assert [hop.expression for hop in road.hops] == ["file", "file->name"]
+
+
+def test_an_explanation_has_no_address_of_the_kernel(
+    kernel: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["compile", "file->flags", "-x", kernel, "-f", "vfs_read", "--kernel", "6.12"]
-    assert main([*words, "--format", format]) == 1
-    assert "FC0514" in capsys.readouterr().err
+    words = ["explain", "$arg1", "-x", kernel, "-f", "vfs_read", "--kernel", "6.12"]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "$arg1 at the entry of vfs_read"
+    assert main([*words, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["address"] is None
+
+
+@pytest.mark.parametrize("tool", ["perf", "bpftrace"])
+def test_tools_take_functions_of_the_kernel(kernel: str, tool: str) -> None:
+    probe = fetchc.open(kernel).probe("vfs_read", kernel="6.12")
+    text = probe.written(tool, [probe.compile("file->flags"), probe.compile("buf")]).text
+    shown = {
+        "perf": "vfs_read file_flags=+0(%di):u32 buf=+0(%si):ustring",
+        "bpftrace": 'flags\n        str(uptr(reg("si"))));  // buf',
+    }
+    assert shown[tool] in text
+    called = fetchc.open(kernel).probe("fprobe:vfs_read", returns=True, kernel="6.12")
+    argument = called.compile("flags=file->flags")
+    if tool == "perf":
+        with pytest.raises(fetchc.CompileError, match="FC0514"):
+            called.written(tool, [argument])
+    else:
+        text = called.written(tool, [argument]).text
+        assert "kretfunc:vfs_read\n" in text
+        assert "*(uint32*)((uint64)args->file));  // flags=file->flags" in text

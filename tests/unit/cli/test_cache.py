@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from fetchc.cli import cache_folder, main
-from fetchc.debuginfo.image import Image
+from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.kept import files
 from tests.support.cases import CORPUS
 
 GO = str(CORPUS / "go/dnsforward/bin/go1.27")  # 580 KB of debug information, compressed
@@ -21,6 +22,7 @@ ALL = ["types", "*", "-x", GO]  # reads every unit
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(Image, "cache_folder", "")
+    monkeypatch.setattr(files, "notes", [])
     return tmp_path / "fetchc"
 
 
@@ -43,6 +45,29 @@ def test_what_two_runs_keep_is_shown_and_cleared(
     assert cleared["cleared"]
     assert len(cleared["files"]) == len(shown) - 1
     assert [file.name for file in folder.iterdir()] == ["not ours"]
+
+
+def test_verbose_says_what_is_not_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert main(ALL) == 0
+    file = max(folder.iterdir(), key=lambda one: one.stat().st_size)
+    file.chmod(0o644)
+    capsys.readouterr()
+    assert main(ALL) == 0
+    assert capsys.readouterr().err == ""
+    file.chmod(0o644)  # it was written anew
+    assert main([*ALL, "-v"]) == 0
+    wanted = f"note: {file} is not used: it is another user's, or open to others\n"
+    assert capsys.readouterr().err == wanted
+
+
+@pytest.mark.parametrize("cache", ["/dev/null", "/proc"])
+def test_verbose_says_that_nothing_can_be_kept(
+    cache: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    assert main([*ALL, "-v"]) == 0
+    assert f"note: nothing is kept in {cache}/fetchc: " in capsys.readouterr().err
 
 
 def test_nothing_is_kept_without_a_cache(folder: Path) -> None:
@@ -104,4 +129,4 @@ def test_what_is_not_compressed_does_not_load_it() -> None:
         done = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
         )
-        assert ("fetchc.debuginfo.cache" in done.stdout.split()) == wanted
+        assert ("fetchc.debuginfo.kept.files" in done.stdout.split()) == wanted

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.code.instructions import exits, instruction_starts
-from fetchc.debuginfo.program import open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import CompileError
 from fetchc.units import Address
 from tests.support.programs import fixture, fixtures
@@ -49,7 +49,7 @@ def test_bytes_that_are_no_instruction_are_refused() -> None:
 def test_whole_programs_are_read_without_a_gap(name: str) -> None:
     # Every jump inside a function leads to the start of an instruction: nothing was read askew.
     path: Path = fixture(name)
-    program = open_program(str(path))
+    program = DwarfProgram(str(path))
     count = 0
     for function in [f for n in program.function_names() if n.startswith("main.")
                      for f in program.functions_named(n)]:  # fmt: skip

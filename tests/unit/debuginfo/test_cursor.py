@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.cursor import Cursor
-from fetchc.debuginfo.dwarf.forms import read_sleb, read_uleb
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.dwarf.entries.forms import read_sleb, read_uleb
 from fetchc.diag.errors import DebugInfoError
 from tests.support.assembler import sleb, uleb
 

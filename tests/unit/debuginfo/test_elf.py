@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.elf import Elf
-from fetchc.debuginfo.sections import Section
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.sections import Section
+from fetchc.debuginfo.finding.search import Search
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address
 from tests.support.elfwriter import Load, Sym, elf_file
@@ -23,7 +24,7 @@ COMPRESSED = 0x800
 def written(path: Path, content: bytes) -> Elf:
     file = path / "file"
     file.write_bytes(content)
-    return Elf(str(file), debug_root=str(path / "none"))
+    return Elf(str(file), Search(roots=(str(path / "none"),)))
 
 
 @pytest.mark.parametrize(("bits", "little"), CLASSES)
@@ -52,8 +53,9 @@ def test_headers_of_every_class(tmp_path: Path, bits: int, little: bool) -> None
         elf.read(Address(0x10), 1)
 
 
+@pytest.mark.parametrize("before", [0, 100])  # searches, after which all names are read once
 @pytest.mark.parametrize(("bits", "little"), CLASSES)
-def test_symbols(tmp_path: Path, bits: int, little: bool) -> None:
+def test_symbols(tmp_path: Path, bits: int, little: bool, before: int) -> None:
     symbols = [
         Sym("main", 0x1000, 16),
         Sym("domain", 0x2000, 8, 1),
@@ -63,6 +65,8 @@ def test_symbols(tmp_path: Path, bits: int, little: bool) -> None:
         Sym("nicht\udcff", 0x4000),
     ]
     elf = written(tmp_path, elf_file({}, symbols=symbols, bits=bits, little=little))
+    for _ in range(before):
+        assert elf.symbols_named("none") == ()
     assert [s.address for s in elf.symbols_named("main")] == [0x1000, 0x3000]
     assert elf.symbols_named("main")[0].size == 16
     assert elf.symbols_named("domain")[0].kind == 1
@@ -167,17 +171,6 @@ def test_damaged_compression_is_located(tmp_path: Path) -> None:
         damaged(tmp_path, b"GZIP" + bytes(20), ".zdebug_info")
 
 
-def test_zstd_without_its_module_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
-    with pytest.raises(DebugInfoError, match="compressed with zstd") as raised:
-        damaged(tmp_path, compressed(b"x", 64, True, method=2))
-    assert raised.value.code == "FC0905"
-    assert raised.value.help is not None
-    assert "--decompress-debug-sections" in raised.value.help
-
-
 def test_what_is_not_an_elf_file(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("#!/bin/sh\n")
@@ -214,34 +207,3 @@ def test_a_section_outside_the_file_is_located(tmp_path: Path) -> None:
     elf = written(tmp_path, whole.replace(struct.pack("<Q", 100), struct.pack("<Q", 1 << 40)))
     with pytest.raises(DebugInfoError, match=r": \.debug_info: the section runs past the end"):
         elf.section(".debug_info")
-
-
-def note(build_id: bytes) -> bytes:
-    return struct.pack("<III", 4, len(build_id), 3) + b"GNU\0" + build_id
-
-
-def test_a_debug_file_of_another_build_is_refused(tmp_path: Path) -> None:
-    own, other = b"\xab" * 20, b"\xcd" * 20
-    directory = tmp_path / "root/.build-id/ab"
-    directory.mkdir(parents=True)
-    path = directory / (own.hex()[2:] + ".debug")
-    path.write_bytes(elf_file({".note.gnu.build-id": note(other), ".debug_info": b""}))
-    program = tmp_path / "program"
-    program.write_bytes(elf_file({".note.gnu.build-id": note(own)}))
-    elf = Elf(str(program), debug_root=str(tmp_path / "root"))
-    assert elf.build_id() == own.hex()
-    with pytest.raises(DebugInfoError, match=f"another build: build-id {other.hex()}") as raised:
-        elf.open_section(".debug_info")
-    assert raised.value.code == "FC0903"
-
-
-def test_a_linked_file_with_another_checksum_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "p.debug").write_bytes(elf_file({".debug_info": b"x"}))
-    link = b"p.debug\0" + struct.pack("<I", 0x12345678)
-    program = tmp_path / "program"
-    program.write_bytes(elf_file({".gnu_debuglink": link}))
-    with pytest.raises(DebugInfoError, match="its checksum differs"):
-        Elf(str(program)).section(".debug_info")
-    program.write_bytes(elf_file({".gnu_debuglink": b"../evil\0" + bytes(4)}))
-    with pytest.raises(DebugInfoError, match=r"'\.\./evil' is no name of a file"):
-        Elf(str(program)).section(".debug_info")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf import constants as c
-from fetchc.debuginfo.dwarf.die import Die, LocationListRef
-from fetchc.debuginfo.dwarf.info import DebugInfo
-from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.elf.file import Elf
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, DieOffset
 from tests.support.assembler import uleb
@@ -365,22 +365,25 @@ def test_values_are_what_their_form_says(tmp_path: Path) -> None:
         die.unit.info.follow(die, c.DW_AT_high_pc)
 
 
-@pytest.mark.parametrize(
-    ("version", "attribute"), [(4, c.DW_AT_GNU_dwo_name), (5, c.DW_AT_dwo_name)]
-)
-def test_a_split_unit_names_its_file(tmp_path: Path, version: int, attribute: int) -> None:
-    name = Attr(attribute, c.DW_FORM_string, "f.dwo")
-    root = compile_unit(low=0x100, high=0x110, extra=(name,))
-    info = opened(tmp_path, Unit(root, version), Unit(compile_unit(), version))
-    split, whole = info.units()
-    assert split.split_file == "f.dwo"
+def test_a_split_unit_names_its_file(tmp_path: Path) -> None:
+    name = Attr(c.DW_AT_GNU_dwo_name, c.DW_FORM_string, "f.dwo")
+    stated = Attr(c.DW_AT_GNU_dwo_id, c.DW_FORM_data8, 7)
+    indexed = Attr(AT, c.DW_FORM_addrx, 0x100)  # for a .debug_addr, without which none is split
+    root = compile_unit(low=0x100, high=0x110, extra=(name, stated))
+    info = opened(tmp_path, Unit(root, 4), Unit(compile_unit(extra=(indexed,)), 5))
+    split, whole = info.own.units()
+    assert (split.split_file, split.dwo_id, split.skeleton) == ("f.dwo", 7, split)
     assert whole.split_file is None
-    assert info.unit_of_address(Address(0x108)) is split
-    assert info.function_at(Address(0x100)) is None
+    with pytest.raises(DebugInfoError, match=r"the split debug file f\.dwo is not found") as raised:
+        info.unit_of_address(Address(0x108))
+    assert raised.value.code == "FC0909"
+    assert list(info.units()) == [split, whole]
+    with pytest.raises(DebugInfoError, match=r"f\.dwo is not found"):
+        list(info.find_named("there", frozenset({c.DW_TAG_base_type})))
 
 
 def test_units_give_their_bytes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fetchc.debuginfo.dwarf.info._RESIDENT", 1)
+    monkeypatch.setattr("fetchc.debuginfo.dwarf.entries.info._RESIDENT", 1)
     units = [Unit(compile_unit(base_die(f"t{at}", 4, 5), name=f"{at}.c"), 4) for at in range(5)]
     info = opened(tmp_path, *units)
     for _ in range(2):

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.cursor import Cursor
-from fetchc.debuginfo.dwarf.expr import Machine, evaluate, moved, resolve_frame
-from fetchc.debuginfo.dwarf.operations import operation_name
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.dwarf.locations.expr import Machine, evaluate, moved, resolve_frame
+from fetchc.debuginfo.dwarf.locations.operations import operation_name
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import (
     Absent,
@@ -23,6 +23,7 @@ from fetchc.program.places import (
     Piece,
     Pieces,
     Place,
+    PointerTo,
 )
 from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
 
@@ -47,6 +48,10 @@ def at(address: int) -> AtAddress:
 
 def indirect(pointer: Place, offset: int = 0) -> Indirect:
     return Indirect(pointer, ByteOffset(offset))
+
+
+def pointer_to(target: Place, offset: int = 0) -> PointerTo:
+    return PointerTo(target, ByteOffset(offset))
 
 
 def pieces(*parts: tuple[int, int, Place]) -> Pieces:
@@ -116,7 +121,10 @@ def absent(expression: str, **options: Place | None) -> Absent:
         ("37 35 27 9f", Constant(2)),
         ("37 1f 9f", Constant(-7)),
         ("37 20 9f", Constant(-8)),
-        ("9e 04 78563412", Constant(0x12345678)),  # implicit_value
+        ("9e 04 78563412", Constant(0x12345678, ByteSize(4))),  # implicit_value
+        ("75 08 9f", pointer_to(memory(5, 8))),
+        ("9c 9f", pointer_to(frame(0))),
+        ("03 1020000000000000 9f", pointer_to(at(0x2010))),
         ("75 00 9f", register(5)),  # the value is all of a register
         ("77 08 06 9f", memory(7, 8)),  # the value is a word of memory
         ("35 12 22 9f", Constant(10)),  # dup
@@ -158,7 +166,7 @@ def test_pieces_count_from_the_start_of_the_object() -> None:
 
 def test_values_can_be_pieces() -> None:
     assert describe("35 9f 93 04 9e 02 0100 93 02") == pieces(
-        (0, 4, Constant(5)), (4, 2, Constant(1))
+        (0, 4, Constant(5)), (4, 2, Constant(1, ByteSize(2)))
     )
 
 
@@ -177,6 +185,23 @@ def test_bit_pieces_that_are_no_bytes() -> None:
     assert absent("50 9d 03 00 51 9d 05 00").code == "FC0404"
 
 
+def test_an_implicit_pointer_leads_to_the_variable_it_names() -> None:
+    places: dict[int, Place] = {
+        0x10: memory(7, 8),
+        0x20: register(3),
+        0x30: Absent("FC0401", "gone"),
+    }
+
+    def pointed(expression: str) -> Place:
+        cursor = Cursor("a.out", ".debug_info", bytes.fromhex(expression))
+        return evaluate(cursor, Machine(8, 4, None, None, places.__getitem__))
+
+    assert pointed("a0 10000000 04") == pointer_to(memory(7, 12))
+    assert pointed("a0 10000000 78") == register(7)  # 8 bytes before it, where %sp points
+    assert pointed("a0 20000000 04") == pointer_to(register(3), 4)
+    assert pointed("f2 30000000 00") == places[0x30]
+
+
 @pytest.mark.parametrize(
     ("expression", "code", "reason"),
     [
@@ -185,17 +210,6 @@ def test_bit_pieces_that_are_no_bytes() -> None:
         ("0e 1000000000000000 e0", "FC0403", "it is in thread-local storage"),
         ("0e 1000000000000000 9b", "FC0403", "it is in thread-local storage"),
         ("9b 0e 8000000000000000", "FC0403", "it is in thread-local storage"),  # as GCC 12 does
-        ("75 08 9f", "FC0406", "it is computed as DWARF register 5 + 8 and kept in no memory"),
-        (
-            "9c 9f",
-            "FC0406",
-            "it is computed as the address of its stack frame and kept in no memory",
-        ),
-        (
-            "03 1020000000000000 9f",
-            "FC0406",
-            "it is computed as the address 0x2010 of the file and kept in no memory",
-        ),
         (
             "a3 01 55 9f",
             "FC0406",
@@ -264,12 +278,12 @@ def test_a_frame_base_that_is_absent_takes_its_variables_along() -> None:
 
 def test_a_word_of_a_big_endian_machine_is_not_taken_for_its_value() -> None:
     assert describe("77 08 06", little=False) == indirect(memory(7, 8))
-    assert isinstance(describe("77 08 06 9f", little=False), Absent)
+    assert describe("77 08 06 9f", little=False) == pointer_to(indirect(memory(7, 8)))
 
 
 def test_numbers_in_the_byte_order_of_the_file() -> None:
     assert describe("03 00002010", little=False, address_size=4) == at(0x2010)
-    assert describe("9e 02 0102", little=False) == Constant(0x0102)
+    assert describe("9e 02 0102", little=False) == Constant(0x0102, ByteSize(2))
 
 
 def test_a_32_bit_address_wraps_at_its_own_size() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.cfi import Row
-from fetchc.debuginfo.dwarf.frame import cfa_at, entry_at, row
-from fetchc.debuginfo.elf import Elf
+from fetchc.debuginfo.dwarf.locations.cfi import Row
+from fetchc.debuginfo.dwarf.locations.frame import cfa_at, entry_at, row
+from fetchc.debuginfo.elf.file import Elf
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import Absent, FrameRelative, Indirect, InMemory, InRegister, Place
 from fetchc.units import Address, ByteOffset, DwarfRegister

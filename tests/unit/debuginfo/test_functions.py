@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf import constants as dw
-from fetchc.debuginfo.dwarf import go_names
-from fetchc.debuginfo.dwarf.info import DebugInfo
-from fetchc.debuginfo.dwarf.scopes import parts
-from fetchc.debuginfo.elf import Elf
-from fetchc.debuginfo.program import DwarfProgram, open_program
+from fetchc.debuginfo.dwarf.entries import constants as dw
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf.entries.scopes import parts
+from fetchc.debuginfo.dwarf.names import go_names
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.model import Function
 from fetchc.program.types import IntType, PointerType, StructType
 from fetchc.units import Address
@@ -19,6 +20,7 @@ from tests.support.cases import CORPUS
 from tests.support.dwarfwriter import Attr, Entry, Unit, compile_unit, variable_die
 from tests.support.dwarfwriter import program as program_file
 from tests.support.programs import fixture
+from tests.support.toolchains import require
 from tests.support.typed_programs import build
 
 C_BUILDS = [
@@ -36,12 +38,12 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=C_BUILDS, ids=" ".join)
 def c_program(directory: Path, request: pytest.FixtureRequest) -> DwarfProgram:
-    return open_program(str(build(directory, *request.param)))
+    return DwarfProgram(str(build(directory, *request.param)))
 
 
 @pytest.fixture(scope="module", params=["g++", "clang++"])
 def cpp_program(directory: Path, request: pytest.FixtureRequest) -> DwarfProgram:
-    return open_program(str(build(directory, request.param, "-gdwarf-5", "-O0")))
+    return DwarfProgram(str(build(directory, request.param, "-gdwarf-5", "-O0")))
 
 
 def only(program: DwarfProgram, name: str) -> Function:
@@ -77,7 +79,7 @@ def test_results(c_program: DwarfProgram) -> None:
 
 
 def test_statics_of_one_name_are_several_functions(directory: Path) -> None:
-    program = open_program(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
+    program = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     found = program.functions_named("helper")
     assert len(found) == 2
     assert sorted(len(program.parameters(function)) for function in found) == [1, 2]
@@ -85,29 +87,65 @@ def test_statics_of_one_name_are_several_functions(directory: Path) -> None:
 
 
 def test_an_alias_is_the_function_at_its_address(directory: Path) -> None:
-    program = open_program(str(build(directory, "gcc", "-gdwarf-4", "-O2")))
+    program = DwarfProgram(str(build(directory, "gcc", "-gdwarf-4", "-O2")))
     alias, real = only(program, "aliased"), only(program, "scopes")
     assert (alias.address, alias.die, alias.name) == (real.address, real.die, "scopes")
 
 
 def test_clones_answer_to_the_name() -> None:
-    program = open_program(str(fixture("c/layouts/gcc-O2-dwarf5")))
+    program = DwarfProgram(str(fixture("c/layouts/gcc-O2-dwarf5")))
     (clone,) = program.functions_named("scaled")
     assert clone.symbol.startswith("scaled.")
     assert clone.name == "scaled"
     assert program.functions_named(clone.symbol) == (clone,)
 
 
+def test_versions_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    require("gcc")
+    source = """
+    int old(int n) { return n; }
+    int new(int n) { return n + 1; }
+    __asm__(".symver old, call@V1");
+    __asm__(".symver new, call@@V2");
+    """
+    (tmp_path / "call.c").write_text(source)
+    (tmp_path / "versions").write_text("V1 { global: call; }; V2 { global: call; } V1;")
+    command = ["gcc", "-g", "-shared", "-fPIC", "-Wl,--version-script=versions"]
+    subprocess.run([*command, "-o", "call.so", "call.c"], check=True, cwd=tmp_path)
+    program = DwarfProgram(str(tmp_path / "call.so"))
+    assert [one.symbol for one in program.functions_named("call")] == ["call@V1", "call@@V2"]
+    assert [only(program, name).name for name in ("call@V1", "call@@V2")] == ["old", "new"]
+
+
+def test_clones_answer_to_the_name_where_the_symbols_are_in_the_debug_file(tmp_path: Path) -> None:
+    require("gcc")
+    source = """
+    __attribute__((noinline)) static int twice(int n) __asm__("twice.lto_priv.0");
+    static int twice(int n) { return 2 * n; }
+    int main(int argc, char **argv) { return twice(argc); }
+    """
+    program, debug = tmp_path / "program", tmp_path / "program.debug"
+    (tmp_path / "twice.c").write_text(source)
+    for command in (
+        ["gcc", "-g", "-O1", "-o", program, tmp_path / "twice.c"],
+        ["objcopy", "--only-keep-debug", program, debug],
+        ["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program],
+    ):
+        subprocess.run([str(word) for word in command], check=True, cwd=tmp_path)
+    found = only(DwarfProgram(str(program)), "twice")
+    assert (found.name, found.symbol) == ("twice", "twice.lto_priv.0")
+
+
 @pytest.mark.parametrize(
     "name", ["", "nope", "unused_arg", "nused_args", "inlined", "\udcff", "a::"]
 )
 def test_names_of_nothing(directory: Path, name: str) -> None:
-    program = open_program(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
+    program = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     assert program.functions_named(name) == ()
 
 
 def test_a_function_without_code_of_its_own_is_told_apart(directory: Path) -> None:
-    program = open_program(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
+    program = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     assert program.functions_named("inlined") == ()
     assert program.is_only_inlined("inlined")
     assert not program.is_only_inlined("scopes")
@@ -115,13 +153,13 @@ def test_a_function_without_code_of_its_own_is_told_apart(directory: Path) -> No
 
 
 def test_a_function_that_is_also_inlined_says_so() -> None:
-    program = open_program(str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5"))
+    program = DwarfProgram(str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5"))
     assert program.is_inlined(only(program, "call_twin_here"))
     assert not program.is_inlined(only(program, "visit"))
 
 
 def test_scopes_hide_each_other(directory: Path) -> None:
-    program = open_program(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
+    program = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     function = only(program, "scopes")
     seen = set()
     for address in range(function.address, function.address + (function.size or 0)):
@@ -137,7 +175,7 @@ def test_scopes_hide_each_other(directory: Path) -> None:
 
 
 def test_globals_prefer_the_functions_unit(directory: Path) -> None:
-    program = open_program(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
+    program = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     main, other = only(program, "main"), only(program, "other")
     (here,) = program.global_variables("file_static", main)
     (there,) = program.global_variables("file_static", other)
@@ -196,7 +234,7 @@ def test_parts_of_names() -> None:
 
 @pytest.mark.parametrize("binary", ["go/dnsforward/go1.15", "go/dnsforward/go1.27-N-l"])
 def test_go_parameters(binary: str) -> None:
-    program = open_program(str(fixture(binary)))
+    program = DwarfProgram(str(fixture(binary)))
     found = only(program, "main.(*server).handleRequest")
     assert (found.language, found.name) == ("go", "main.(*server).handleRequest")
     assert names(program, found) == ["s", "w", "r"]
@@ -205,14 +243,14 @@ def test_go_parameters(binary: str) -> None:
 
 
 def test_go_results_follow_the_parameters() -> None:
-    program = open_program(str(fixture("go/dnsforward/go1.15")))
+    program = DwarfProgram(str(fixture("go/dnsforward/go1.15")))
     found = only(program, "strconv.FormatInt")
     shown = [(v.name, v.kind) for v in program.parameters(found)]
     assert shown == [("i", "parameter"), ("base", "parameter"), ("~r2", "result")]
 
 
 def test_go_twins_of_the_stack_convention() -> None:
-    program = open_program(str(fixture("go/dnsforward/go1.27")))
+    program = DwarfProgram(str(fixture("go/dnsforward/go1.27")))
     names = set(program.function_names())
     twins = [name for name in names if name + ".abi0" in names]
     assert twins
@@ -226,7 +264,7 @@ def test_go_twins_of_the_stack_convention() -> None:
 
 
 def test_go_names_without_their_import_path() -> None:
-    program = open_program(str(fixture("go/miekg/go1.27")))
+    program = DwarfProgram(str(fixture("go/miekg/go1.27")))
     candidates = [n for n in program.function_names() if n.startswith("github.com/miekg/dns.(*")]
     assert candidates, "the fixture has methods of the package"
     whole = candidates[0]

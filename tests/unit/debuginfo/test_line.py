@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.cursor import Cursor
-from fetchc.debuginfo.dwarf.line import LineRow, file_name, rows
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.dwarf.lines.line import LineRow, file_name, rows
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address
 
@@ -32,17 +32,18 @@ class FakeSection:
 
 
 class FakeFile:
-    """Info, its ELF file, a unit and the unit's top entry in one, as line tables ask for them."""
+    """Info, a unit and the unit's top entry in one, as line tables ask for them."""
 
     path = "a.out"
     comp_dir: str | None = "/build"
 
     def __init__(self, sections: dict[str, bytes], little: bool = True, word: int = 8) -> None:
-        self.elf: Any = self
+        self.skeleton: Any = self
         self.top: Any = self
+        self.line_header = None
         self.sections, self.little, self.address_size = sections, little, word
 
-    def open_section(self, name: str) -> FakeSection | None:
+    def open_section(self, name: str, unit: FakeFile) -> FakeSection | None:
         raw = self.sections.get(name)
         return None if raw is None else FakeSection(name, raw, self.little)
 

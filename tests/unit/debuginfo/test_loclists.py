@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fetchc.debuginfo.dwarf.constants import (
+from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_const_value,
     DW_AT_frame_base,
     DW_AT_location,
@@ -15,9 +15,10 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_FORM_data4,
     DW_FORM_string,
 )
-from fetchc.debuginfo.dwarf.cursor import Cursor
-from fetchc.debuginfo.dwarf.die import LocationListRef
-from fetchc.debuginfo.dwarf.loclists import constant_of, entries, extents, place_at
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.dwarf.entries.die import LocationListRef
+from fetchc.debuginfo.dwarf.locations.const_value import constant_of
+from fetchc.debuginfo.dwarf.locations.loclists import entries, extents, place_at
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Extent
 from fetchc.program.places import Absent, Constant, FrameRelative, InMemory, InRegister, Place
@@ -39,11 +40,10 @@ class FakeInfo:
     """As much of DebugInfo as location lists ask for; each entry is its own origin."""
 
     def __init__(self, sections: dict[str, str], little: bool = True) -> None:
-        self.elf = self
         self.sections = sections
         self.little = little
 
-    def open_section(self, name: str) -> FakeSection | None:
+    def open_section(self, name: str, unit: FakeUnit) -> FakeSection | None:
         raw = self.sections.get(name)
         return None if raw is None else FakeSection(name, bytes.fromhex(raw), self.little)
 
@@ -58,6 +58,7 @@ class FakeUnit:
     path = "a.out"
     version = 5
     offset_size = 4
+    is_split = False
     low_pc = Address(0x1000)
 
     def __init__(self, version: int = 5, address_size: int = 8, little: bool = True) -> None:

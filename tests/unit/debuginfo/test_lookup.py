@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from fetchc.api import Program
-from fetchc.debuginfo.dwarf import constants as c
-from fetchc.debuginfo.dwarf.die import Die
-from fetchc.debuginfo.dwarf.info import DebugInfo
-from fetchc.debuginfo.dwarf.lookup import function_at
-from fetchc.debuginfo.elf import Elf
+from fetchc.api.program import Program
+from fetchc.debuginfo.dwarf.entries import by_address
+from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf.entries.by_address import function_at
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.units import Address
 from tests.support.dwarfwriter import (
     Attr,
@@ -23,6 +26,7 @@ from tests.support.dwarfwriter import (
     subprogram_die,
 )
 from tests.support.programs import fixture
+from tests.support.toolchains import require
 
 AT = 0x3E00  # an attribute that means nothing
 WIDTHS = list(product((4, 8), (True, False)))
@@ -279,3 +283,35 @@ def test_many_functions_of_a_unit_are_found_by_a_table(name: str) -> None:
             assert (found and found.offset) == (walked and walked.offset)
             tabled += found is not None and unit.functions is not None
     assert tabled > 1 or "go" not in name
+
+
+PARTED = """
+__attribute__((cold, noinline)) int report(const char *what, int n) { return what[0] + n; }
+__attribute__((noinline)) int parted(int n, const char *what) {
+    for (int i = 0; i < n; i++)
+        if (__builtin_expect(what[i] == 'x', 0)) { n += report(what, i); n += report(what, n); }
+    return n;
+}
+__attribute__((noinline)) int plain(int n) { return n * 3; }
+int main(int argc, char **argv) { return parted(argc, argv[0]) + plain(argc); }
+"""
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_function_in_parts_is_found_by_the_bytes_of_its_list(
+    tmp_path: Path, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("gcc")
+    (tmp_path / "parted.c").write_text(PARTED)
+    command = ["gcc", "-O2", f"-gdwarf-{version}", "-o", "parted", "parted.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    program = DwarfProgram(str(tmp_path / "parted"))
+    (function,) = [f for f in program.functions_named("parted") if f.symbol == "parted"]
+    (unit,) = [unit for unit in program._info.units() if unit.top.text(c.DW_AT_name) == "parted.c"]
+    by_walk = by_address._function_by_walk(unit, function.address, None)
+    assert by_walk is not None
+    assert len(program._info.ranges(by_walk)) == 2  # the hot part, and the cold one
+    monkeypatch.setattr(by_address, "_function_by_walk", pytest.fail)
+    found = by_address.function_at(unit, function.address)
+    assert found is not None
+    assert found.offset == by_walk.offset

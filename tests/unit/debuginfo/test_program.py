@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf import constants as dw
-from fetchc.debuginfo.program import DwarfProgram, open_program
+from fetchc.debuginfo.dwarf.entries import constants as dw
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program import types as t
 from fetchc.program.places import Absent, AtAddress, InMemory, InRegister, Pieces
@@ -62,7 +62,7 @@ def opened(
         loads=[Load(0x1000, b"\x90\x90\x90\xc3"), Load(0x20000, b"data", 0x100, flags=6)],
         machine=machine,
     )
-    return open_program(path)
+    return DwarfProgram(path)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_object_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f.c").write_text("int f(int first) { return first; }\n")
     subprocess.run(["gcc", "-g", "-c", "f.c"], cwd=tmp_path, check=True, timeout=60)
     with pytest.raises(DebugInfoError, match="object file") as caught:
-        open_program(str(tmp_path / "f.o"))
+        DwarfProgram(str(tmp_path / "f.o"))
     assert caught.value.code == "FC0905"
 
 
@@ -146,7 +146,7 @@ def test_addresses_and_offsets(tmp_path: Path) -> None:
 
 
 def test_go_places_at_entry() -> None:
-    stack = open_program(str(fixture("go/dnsforward/go1.15")))
+    stack = DwarfProgram(str(fixture("go/dnsforward/go1.15")))
     (function,) = stack.functions_named(HANDLER)
     s, w, r = stack.parameters(function)
     places = [stack.place(v, function, function.address) for v in (s, w, r)]
@@ -158,7 +158,7 @@ def test_go_places_at_entry() -> None:
         InMemory(STACK, ByteOffset(24)),
     ]
     assert stack.frame_base_is_cfa(function)
-    registers = open_program(str(fixture("go/dnsforward/go1.27")))
+    registers = DwarfProgram(str(fixture("go/dnsforward/go1.27")))
     (function,) = registers.functions_named(HANDLER)
     request = registers.parameters(function)[2]
     assert registers.place(request, function, function.address) == InRegister(DwarfRegister(5))
@@ -170,7 +170,7 @@ def test_go_places_at_entry() -> None:
 
 
 def test_unoptimised_parameters_stand_below_the_frame_address(directory: Path) -> None:
-    found = open_program(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
+    found = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     (function,) = found.functions_named("scopes")
     (n,) = found.parameters(function)
     entry = found.place(n, function, function.address)
@@ -186,13 +186,13 @@ def test_unoptimised_parameters_stand_below_the_frame_address(directory: Path) -
 
 
 def test_clang_measures_from_a_register(directory: Path) -> None:
-    found = open_program(str(build(directory, "clang", "-gdwarf-4", "-O0")))
+    found = DwarfProgram(str(build(directory, "clang", "-gdwarf-4", "-O0")))
     (function,) = found.functions_named("scopes")
     assert not found.frame_base_is_cfa(function)
 
 
 def test_an_optimised_out_parameter_has_no_place(directory: Path) -> None:
-    found = open_program(str(build(directory, "gcc", "-gdwarf-4", "-O2")))
+    found = DwarfProgram(str(build(directory, "gcc", "-gdwarf-4", "-O2")))
     (function,) = found.functions_named("unused_args")
     first, *_ = found.parameters(function)
     last = Address(function.address + (function.size or 0) - 1)
@@ -205,7 +205,7 @@ def test_a_stripped_file_has_functions_and_nothing_else(directory: Path) -> None
     stripped = directory / "stripped"
     shutil.copy(build(directory, "gcc", "-gdwarf-5", "-O0"), stripped)
     subprocess.run(["strip", "--strip-debug", stripped], check=True, timeout=30)
-    found = open_program(str(stripped))
+    found = DwarfProgram(str(stripped))
     (function,) = found.functions_named("scopes")
     assert (function.die, function.language, function.producer) == (None, "", "")
     assert found.main_language() == ""
@@ -240,7 +240,7 @@ def test_a_function_without_an_entry_says_so(tmp_path: Path) -> None:
         symbols=[Sym("f", 0x1000, 4)],
         loads=[Load(0x1000, b"\x90\x90\x90\xc3")],
     )
-    found = open_program(path)
+    found = DwarfProgram(path)
     (function,) = found.functions_named("f")
     assert function.die is None
     with pytest.raises(DebugInfoError, match="no debug information describes `f`"):
@@ -255,7 +255,7 @@ def test_files_that_are_no_programs(tmp_path: Path, content: bytes | None, code:
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(DebugInfoError) as caught:
-        open_program(str(path))
+        DwarfProgram(str(path))
     assert caught.value.code == code
 
 
@@ -263,7 +263,7 @@ def test_answers_are_kept_only_up_to_a_bound(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fetchc.debuginfo.program.CACHED_ANSWERS", 3)
-    found = open_program(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
+    found = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     for name in ("main", "scopes", "helper", "other", "main", "scopes"):
         assert found.functions_named(name) == found.functions_named(name)
         for function in found.functions_named(name):
@@ -305,7 +305,7 @@ def test_link_time_optimisation_places_globals_in_another_unit(tmp_path: Path) -
     symbols = {
         line.split()[-1]: int(line.split()[0], 16) for line in listed.split("\n") if line[:1] == "0"
     }
-    found = open_program(str(path))
+    found = DwarfProgram(str(path))
     (function,) = found.functions_named("f")
     for name in ("own", "shared"):
         (variable,) = found.global_variables(name, function)

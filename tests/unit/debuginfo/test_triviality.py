@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.program import DwarfProgram, open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.types import StructType
 from tests.support.toolchains import require
 
@@ -108,7 +108,7 @@ def built(where: Path, compiler: str, *flags: str) -> DwarfProgram:
         check=True,
         timeout=120,
     )
-    return open_program(str(made))
+    return DwarfProgram(str(made))
 
 
 def answers(program: DwarfProgram) -> Iterator[tuple[str, bool | None, bool | None]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.program import DwarfProgram, open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program import types as t
 from fetchc.program.types import BitField, Member, Type
 from fetchc.units import BitOffset, BitSize, ByteSize, TypeId
@@ -25,17 +25,17 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=BUILDS, ids=" ".join)
 def c_program(directory: Path, request: pytest.FixtureRequest) -> DwarfProgram:
-    return open_program(str(build(directory, *request.param)))
+    return DwarfProgram(str(build(directory, *request.param)))
 
 
 @pytest.fixture(scope="module", params=["g++", "clang++"])
 def cpp_program(directory: Path, request: pytest.FixtureRequest) -> DwarfProgram:
-    return open_program(str(build(directory, request.param, "-gdwarf-5", "-O0")))
+    return DwarfProgram(str(build(directory, request.param, "-gdwarf-5", "-O0")))
 
 
 @pytest.fixture(scope="module", params=["go/dnsforward/go1.15", "go/dnsforward/go1.27"])
 def go_program(request: pytest.FixtureRequest) -> DwarfProgram:
-    return open_program(str(fixture(request.param)))
+    return DwarfProgram(str(fixture(request.param)))
 
 
 def named(program: DwarfProgram, name: str, function: str | None = "main") -> TypeId:
@@ -125,11 +125,11 @@ def test_a_bit_field_whose_unit_begins_before_the_structure(tmp_path: Path) -> N
         "int main(void) { return 0; }\n"
     )
     subprocess.run(["gcc", "-g", "-gdwarf-4", "-o", binary, source], check=True)
-    found = members(open_program(str(binary)), "struct s")
+    found = members(DwarfProgram(str(binary)), "struct s")
     assert found["m"].bits == BitField(BitOffset(0), BitSize(46))
     assert found["n"].bits == BitField(BitOffset(46), BitSize(40))
     # The union has DW_AT_bit_offset 0 for the same unit, and no DW_AT_data_member_location.
-    found = members(open_program(str(binary)), "union u")
+    found = members(DwarfProgram(str(binary)), "union u")
     assert found["m"].bits == BitField(BitOffset(0), BitSize(40))
 
 
@@ -213,7 +213,7 @@ def test_names_of_nothing(c_program: DwarfProgram, spelling: str) -> None:
 
 
 def test_a_base_type_that_no_unit_uses_is_made_up(tmp_path: Path) -> None:
-    program = open_program(str(fixture("c/layouts/gcc-O2-dwarf5")))
+    program = DwarfProgram(str(fixture("c/layouts/gcc-O2-dwarf5")))
     (found,) = program.types_named("unsigned long long", program.functions_named("main")[0])
     made = program.type(found)
     assert isinstance(made, t.IntType)
@@ -264,8 +264,13 @@ def test_references_and_member_pointers(cpp_program: DwarfProgram) -> None:
         assert isinstance(found, t.PointerType)
         assert found.reference
     derived = members(cpp_program, "ns::derived")
-    sizes = [cpp_program.type(derived[name].type) for name in ("member", "method")]
-    assert [found.size for found in sizes if isinstance(found, t.UnknownType)] == [8, 16]
+    data, method = (cpp_program.type(derived[name].type) for name in ("member", "method"))
+    assert isinstance(data, t.EnumType)
+    assert (data.size, data.signed, data.enumerators[0]) == (8, True, ("nullptr", -1))
+    assert data.enumerators[1] == ("&ns::base::b", 0)
+    assert isinstance(method, t.StructType)
+    assert [(one.name, one.offset) for one in method.members] == [("ptr", 0), ("adj", 8)]
+    assert (method.size, method.by_reference) == (16, False)
 
 
 def test_an_enum_class_takes_its_size_and_sign_from_below(cpp_program: DwarfProgram) -> None:
@@ -275,14 +280,14 @@ def test_an_enum_class_takes_its_size_and_sign_from_below(cpp_program: DwarfProg
 
 
 def test_clang_says_how_a_class_is_passed(directory: Path) -> None:
-    program = open_program(str(build(directory, "clang++", "-gdwarf-5", "-O0")))
+    program = DwarfProgram(str(build(directory, "clang++", "-gdwarf-5", "-O0")))
     assert structure(program, "complicated").by_reference is True
     assert structure(program, "trivial").by_reference is False
 
 
 def test_type_units(directory: Path) -> None:
     for version in ("-gdwarf-4", "-gdwarf-5"):
-        program = open_program(str(build(directory, "g++", version, "-fdebug-types-section")))
+        program = DwarfProgram(str(build(directory, "g++", version, "-fdebug-types-section")))
         derived = structure(program, "ns::derived")
         assert [m.name for m in derived.members[:2]] == ["ns::base", "ns::other_base"]
         inside = program.type(derived.members[-1].type)

@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf import constants as dw
-from fetchc.debuginfo.program import DwarfProgram, open_program
+from fetchc.debuginfo.dwarf.entries import constants as dw
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program import types as t
 from fetchc.program.model import Function
@@ -69,7 +69,7 @@ def program(directory: Path, entries: list[Entry], language: int = dw.DW_LANG_C9
         low=START,
         high=START + 1,
     )
-    return open_program(
+    return DwarfProgram(
         written(
             directory / "unit",
             [Unit(unit)],
@@ -255,7 +255,7 @@ class Asker:
 
     def __init__(self, path: Path) -> None:
         self.refused = 0
-        self.program: DwarfProgram | None = self.ask(lambda: open_program(str(path)))
+        self.program: DwarfProgram | None = self.ask(lambda: DwarfProgram(str(path)))
 
     def ask(self, question: Callable[[], Answer]) -> Answer | None:
         try:

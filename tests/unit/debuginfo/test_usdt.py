@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.elf import Elf
-from fetchc.debuginfo.usdt import static_probes
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.usdt import static_probes
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import StaticProbe
 from fetchc.units import Address

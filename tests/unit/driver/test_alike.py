@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.driver.alike import alike
 from fetchc.driver.listing import matching
+from fetchc.driver.points.alike import alike, alike_demangled
 
 NAMES = (
     "main.Max[go.shape.int]",
@@ -44,3 +44,32 @@ def test_the_names_meant(name: str, meant: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("glob", ["a.b/yaml.v3.*", "a.b/yaml%2ev3.*", "*.Decode"])
 def test_escaped_dots_match_dots(glob: str) -> None:
     assert matching(NAMES, glob) == ["a.b/yaml%2ev3.(*Node).Decode"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Multi::Meth", ("Multi::meth",)),
+        ("Mult::meth(int)", ("Multi::meth",)),
+        ("methd", ("Multi::meth",)),
+        ("Tmpl::convert", ()),
+        ("other", ()),
+    ],
+)
+def test_functions_of_cpp_that_may_be_meant(name: str, meant: tuple[str, ...]) -> None:
+    symbols = ("_ZNK5Multi4methEi", "_ZN4TmplIiLi4ELb1EE4convIdEET_S2_", "main")
+    assert alike_demangled(name, symbols) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Server.Handel", ["N.Server.Handle(N.Request, int)"]),
+        ("Server.Handle(string)", ["N.Server.Handle(N.Request, int)"]),
+        ("Handel", ["N.Server.Handle(N.Request, int)"]),
+        ("Server.Answer", []),
+    ],
+)
+def test_methods_have_parameters_in_their_names(name: str, meant: list[str]) -> None:
+    known = ["N.Server.Handle(N.Request, int)", "N.Server.Close()", "N.Box.Put(string)"]
+    assert list(alike(name, known)) == meant

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.cli import main
-from fetchc.driver.checking import check_definition
+from fetchc.driver.written.checking import check_definition
 from fetchc.target.kernel import kernel, previous, turns
 from tests.support.cases import CORPUS
 from tests.support.selftests import SelfTest, selftests
@@ -51,6 +51,19 @@ def test_versions_that_accept(text: str, ranges: list[tuple[str, str | None]]) -
         ("p:g/e vfs_read +0(%di):string", "kprobe", [("3.5", None)]),
         ("p:g/e vfs_read $arg1", "kprobe", [("4.20", None)]),
         ("p:g/e vfs_read+9 $arg1", "kprobe", []),
+        ("p:g/e vfs_read c=$current->comm:string", "kprobe", [("7.3", None)]),
+        ("r:g/e vfs_read c=+8($current):u32", "kretprobe", [("7.3", None)]),
+        ("t:g/e sched_switch $current", "tprobe", [("7.3", None)]),
+        ("p:g/e vfs_read c=$current:string", "kprobe", []),
+        ("p:g/e vfs_read c=$current.pid", "kprobe", []),
+        ("p:g/e vfs_read c=this_cpu_ptr(@runqueues+8)", "kprobe", [("7.3", None)]),
+        ("p:g/e vfs_read+4 c=+4(this_cpu_ptr(%di)):u32", "kprobe", [("7.3", None)]),
+        ("f:g/e vfs_read c=this_cpu_read(@runqueues):u32", "fprobe", [("7.3", None)]),
+        ("e:g/e g.e c=this_cpu_read(@runqueues):u32", "eprobe", []),
+        ("p:g/e vfs_read c=(file)$arg1->f_path.dentry->d_inode", "kprobe", [("7.3", None)]),
+        ("r:g/e vfs_read c=+0((file,f_path)(%di)->f_flags)", "kretprobe", [("7.3", None)]),
+        ("e:g/e sched.sched_switch c=(file)$prev->f_flags", "eprobe", [("7.2", None)]),
+        ("p:g/e vfs_read c=(file)$arg1", "kprobe", []),
         ("p:g/e vfs_read $retval", "kprobe", []),
         ("r:g/e vfs_read $retval", "kretprobe", [("3.5", None)]),
         ("r:g/e vfs_read $arg1", "kretprobe", [("6.9", None)]),
@@ -87,6 +100,14 @@ def test_kernel_probes(text: str, kind: str, ranges: list[tuple[str, str | None]
     assert (checked.kind, list(checked.ranges)) == (kind, ranges)
     # Whether the function is there is never known, and said where nothing else is wrong.
     assert [each.code for each in checked.warnings] == ([] if checked.problems else ["FC0606"])
+
+
+def test_fields_that_some_kernels_misread() -> None:
+    line = "e:g/e syscalls.sys_enter_openat file=+0($filename):ustring flags=$flags"
+    told = "reads one byte of `$filename` if it points to characters"
+    for version, misread in (("6.12", False), ("6.18", True), ("7.1", True), ("7.2", False)):
+        (warning,) = check_definition(line, kernel(version)).warnings
+        assert warning.notes[1:] == ((f"Linux {version} {told}",) if misread else ())
 
 
 def test_a_turn_is_where_a_verdict_can_change() -> None:
@@ -129,6 +150,7 @@ def test_every_cause_is_told_in_its_place() -> None:
         ("f", "FC0201"),
         ("f:g/e", "FC0206"),
         ("p:g/e /x:main", "FC0206"),
+        ("p:g/e /x:" + "9" * 5000, "FC0206"),
         ("\ud800", "FC0101"),
     ],
 )

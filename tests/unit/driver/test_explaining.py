@@ -54,6 +54,12 @@ def test_elements_of_slices_are_told_from_pointers_to_them() -> None:
     )
 
 
+def test_behind_a_structure_is_its_flexible_array() -> None:
+    size = fetchc.open(str(fixture(C))).probe("visit").compile("sizeof(struct inner)").fetcharg
+    at = 304 + int(size.removeprefix("\\").partition(":")[0])
+    assert hops(C, "visit", f"+{at + 4}(%di):s32")[1][1:] == ("r->tail[1].i", "int")
+
+
 def test_only_the_expression_knows_of_casts() -> None:
     assert hops(C, "visit", "((struct inner *)r->raw)->i")[1:] == [
         ("+264(%di)", "(struct inner *)r->raw", "struct inner *"),
@@ -72,7 +78,7 @@ def test_only_the_expression_knows_of_casts() -> None:
         ("+65(%di):u8", None, "`struct record` has no member at +65"),
         ("+9(%di):u8", None, "+1 is not where a `int` starts"),
         ("+8(%r9):u64", None, "no parameter or variable is known to be in `%r9` here"),
-        ("+592(%di):s32", "r[1].head", None),
+        ("+32(+288(%di)):s32", "r->head[1].next", None),
     ],
 )
 def test_what_does_not_fit(text: str, expression: str | None, why: str | None) -> None:

@@ -23,6 +23,12 @@ def code(program: fetchc.Program, text: str) -> tuple[str, str]:
     return diagnostic.code, text[span.start : span.end]
 
 
+def test_no_more_members_than_a_tree_may_be_deep() -> None:
+    text = "record" + ".a" * 201
+    assert code(C, text) == ("FC0102", text)
+    assert code(C, text[:-2])[0] == "FC0302"
+
+
 @pytest.mark.parametrize("name", ["struct record", "record"])
 def test_a_field_of_c(name: str) -> None:
     (found,) = C.offsets(f"{name}.head")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 import fetchc
-from fetchc.debuginfo.program import open_program
-from fetchc.driver.returns import must_not_be_returned_from
+from fetchc.debuginfo.program import DwarfProgram
+from fetchc.driver.points.returns import must_not_be_returned_from, return_addresses
 from fetchc.program.model import Function
+from fetchc.program.protocol import Program
 from tests.support.programs import fixture
 
 
@@ -44,8 +47,8 @@ def test_one_that_only_jumps_out_is_refused_with_where_to() -> None:
 
 
 def test_code_of_unknown_origin_in_a_go_program_gets_no_return_probe() -> None:
-    go = open_program(str(fixture("go/features/go1.27")))
-    c = open_program(str(fixture("c/layouts/gcc-O2-dwarf5")))
+    go = DwarfProgram(str(fixture("go/features/go1.27")))
+    c = DwarfProgram(str(fixture("c/layouts/gcc-O2-dwarf5")))
     (known,) = go.functions_named("main.split")
 
     def of(language: str) -> Function:
@@ -72,3 +75,26 @@ def test_an_argument_is_compiled_for_each_address() -> None:
         (one.address, one.address, "%di:s64") for one, _ in each
     ]
     assert len(each) == 2
+
+
+class OfArm:
+    """A program of 32-bit Arm, as far as its machine is asked for."""
+
+    architecture = "arm"
+
+    def __init__(self, program: object) -> None:
+        self._program = program
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+
+def test_where_no_return_can_be_probed_the_machine_is_the_reason() -> None:
+    go = DwarfProgram(str(fixture("go/features/go1.27")))
+    (split,) = go.functions_named("main.split")
+    with pytest.raises(fetchc.CompileError) as caught:
+        return_addresses(cast("Program", OfArm(go)), split)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "FC0409"
+    assert "takes its frame away" in diagnostic.notes[0]
+    assert return_addresses(go, split)[0]

@@ -47,6 +47,14 @@ def test_the_return_of_a_function_that_is_inlined_everywhere(program: fetchc.Pro
     assert "into every function that calls it" in said
 
 
+def test_a_bare_number_may_have_meant_a_line(program: fetchc.Program) -> None:
+    with pytest.raises(fetchc.CompileError) as caught:
+        program.probe("main", at="6", kernel="6.1")
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "FC0202"
+    assert diagnostic.help == "a line is written `:6`, a distance in bytes `+6`"
+
+
 def test_an_address_finds_its_function(program: fetchc.Program) -> None:
     start = program.probe("plain", kernel="6.1").address
     probe = program.probe(at=f"{start:#x}", kernel="6.1")
@@ -58,6 +66,15 @@ def test_an_address_finds_its_function(program: fetchc.Program) -> None:
 def test_an_address_of_another_function_is_refused(program: fetchc.Program) -> None:
     start = program.probe("plain", kernel="6.1").address
     assert refused(program, "main", f"{start:#x}").startswith("FC0206")
+
+
+def test_a_point_in_place_of_a_function(program: fetchc.Program) -> None:
+    entry = program.probe("main", kernel="6.1").address
+    for written in (f"{entry:#x}", "main+0", "main:6", "sites.c:6"):
+        assert program.probe(written, kernel="6.1").address == entry, written
+    assert program.probe("main+0x4", kernel="6.1").address == entry + 4
+    assert refused(program, "sites.c:70").startswith("FC0206 line 70 has no code in `sites.c`")
+    assert refused(program, "other+4").startswith("FC0202 no function `other`")
 
 
 def test_an_address_of_no_segment_is_refused(program: fetchc.Program) -> None:

@@ -129,7 +129,7 @@ def test_what_one_address_lacks_is_told_with_the_address(directory: Path) -> Non
     with pytest.raises(fetchc.CompileError) as caught:
         probe.definition([probe.compile("p")])
     (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.code == "FC0406"
+    assert diagnostic.code == "FC0405"
     assert any("`second`+0x" in note for note in diagnostic.notes)
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fetchc.diag.errors import CompileError
-from fetchc.emit.formats import FORMATS, Event, Item, settled, written
+from fetchc.emit.formats import FORMATS, Event, Item, KernelPoint, settled, written
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import (
     Absolute,
@@ -19,6 +19,7 @@ from fetchc.ir.nodes import (
     Fetch,
     Image,
     Immediate,
+    KernelValue,
     Register,
     ReturnValue,
     Scalar,
@@ -48,12 +49,16 @@ def event(
     start: bool = True,
     ambiguous: bool = False,
     machine: str = "x86_64",
+    counted: bool = False,
+    static: str = "",
+    point: KernelPoint | None = None,
 ) -> Event:
     rules = kernel("6.18")
     address, offset = Address(0x401139), FileOffset(0x1139)
     return Event(
-        kind, "fetchc_x", "e", path, address, offset, start, ambiguous, machine, 8, rules, items
-    )
+        kind, "fetchc_x", "e", path, address, offset, start, ambiguous, machine, 8, rules, items,
+        counted, static=static, point=point,
+    )  # fmt: skip
 
 
 def expression(one: Item, *more: Item, kind: str = "uprobe") -> str:
@@ -217,3 +222,95 @@ def test_perf_asks_the_kernels_rules() -> None:
 def test_every_format_says_which_warnings_it_settles() -> None:
     for name in FORMATS:
         assert all(code.startswith("FC06") for code in settled(name))
+
+
+def test_static_probes_by_name() -> None:
+    one = item(DI, Scalar("s", 32))
+    made = written("bpftrace", [event(one, start=False, counted=True, static="python:line")])
+    assert 'usdt:"/bin/x":python:line\n{' in made.text
+    assert "--unsafe" not in made.text
+    assert made.warnings == ()
+    for format, static in (("perf", "python:line"), ("bpftrace", "")):
+        with pytest.raises(CompileError, match="semaphore"):
+            written(format, [event(one, start=False, counted=True, static=static)])
+
+
+READ = KernelPoint("vfs_read", "", 0, (("$arg1", "file"), ("$arg3", "count")))
+OPENED = KernelPoint(
+    "syscalls:sys_enter_openat", "", 0, (("$filename", "filename"), ("$comm", "comm")), ("comm",)
+)
+
+
+def kernel_expression(one: Item, kind: str, point: KernelPoint = READ) -> str:
+    text = written("bpftrace", [event(one, kind=kind, point=point)]).text
+    argument = re.search(r"^        (.*?)\);  // v$", text, re.MULTILINE)
+    assert argument, text
+    return argument[1]
+
+
+COUNT = KernelValue("argument", "$arg3")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "store", "shown"),
+    [
+        ("kprobe", Deref(DI, 8), Scalar("u", 32), '*(uint32*)(reg("di") + 8)'),
+        ("kprobe", COUNT, Scalar("u", 64), "(uint64)arg2"),
+        ("kprobe", Deref(DI, 8, user=True), Scalar("u", 32), '*(uint32*)(uptr(reg("di") + 8))'),
+        ("kprobe", Deref(DI, 0), Text(user=True), 'str(uptr(reg("di")))'),
+        ("kprobe", Deref(KernelValue("symbol", "@jiffies"), 8), Scalar("u", 64),
+         '*(uint64*)(kaddr("jiffies") + 8)'),
+        ("kprobe", Deref(Absolute(0x10), 8), Word(), "*(uint64*)(0x18)"),
+        ("kprobe", Deref(KernelValue("current", "$current"), 16), Scalar("s", 32),
+         "*(int32*)((uint64)curtask + 16)"),
+        ("kprobe", DI, Symbol(), 'ksym(reg("di"))'),
+        ("kretprobe", ReturnValue(), Scalar("s", 32), "(int32)retval"),
+        ("fprobe", COUNT, Scalar("u", 32), "(uint32)(uint64)args->count"),
+        ("fexit", Deref(KernelValue("argument", "$arg1"), 40), Text(),
+         "str((uint64)args->file + 40)"),
+    ],
+)  # fmt: skip
+def test_values_in_the_kernel(kind: str, value: Value, store: Store, shown: str) -> None:
+    assert kernel_expression(item(value, store), kind) == shown
+
+
+def test_texts_of_events() -> None:
+    for name, shown in (("comm", "args->comm"), ("filename", "str(args->filename)")):
+        field = item(KernelValue("event_field", f"${name}"), Text())
+        assert kernel_expression(field, "eprobe", OPENED) == shown
+
+
+def test_places_in_the_kernel() -> None:
+    inside = KernelPoint("vfs_read", "", 16, ())
+    for kind, point, place, named in (
+        ("kprobe", READ, "kprobe:vfs_read", "vfs_read"),
+        ("kprobe_inside", inside, "kprobe:vfs_read+16", "vfs_read+16"),
+        ("kretprobe", READ, "kretprobe:vfs_read", "vfs_read%return"),
+    ):
+        made = event(kind=kind, point=point)
+        text = written("bpftrace", [made]).text
+        assert f"\n{place}\n{{" in text
+        # In a function bpftrace wants to be told that the place is an instruction's.
+        assert text.splitlines()[0].endswith(" --unsafe") == (point is inside)
+        assert written("perf", [made]).text == f"perf probe fetchc_x:e={named}"
+    for kind, place in (("fprobe", "kfunc:vfs_read"), ("fexit", "kretfunc:vfs_read")):
+        assert f"\n{place}\n{{" in written("bpftrace", [event(kind=kind, point=READ)]).text
+    of_module = KernelPoint("loop_open", "loop", 0, ())
+    made = event(kind="kprobe", point=of_module)
+    assert written("perf", [made]).text == "perf probe -m loop fetchc_x:e=loop_open"
+
+
+def test_what_a_tool_cannot_carry_of_the_kernel() -> None:
+    count, unnamed = item(COUNT, Word()), item(KernelValue("argument", "$arg2"), Word())
+    with_room = KernelPoint("vfs_read", "", 0, (), (), True)
+    others = ("fprobe", "fexit", "tprobe", "eprobe")
+    refused = [
+        ("bpftrace", event(count, kind="kretprobe", point=READ)),
+        ("bpftrace", event(unnamed, kind="fprobe", point=READ)),
+        ("bpftrace", event(kind="tprobe", point=READ)),
+        *[("perf", event(kind=kind, point=READ)) for kind in others],
+        ("perf", event(kind="kretprobe", point=with_room)),
+    ]
+    for format, made in refused:
+        with pytest.raises(CompileError, match="FC0514"):
+            written(format, [made])

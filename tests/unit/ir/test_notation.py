@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fetchc.diag.errors import CompileError
-from fetchc.emit.fetcharg import body
 from fetchc.ir.nodes import (
     Absolute,
     Array,
@@ -25,6 +24,7 @@ from fetchc.ir.nodes import (
     Text,
     Word,
 )
+from fetchc.ir.notation import body
 
 DI, SP = Register("di"), Register("sp")
 

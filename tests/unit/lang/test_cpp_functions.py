@@ -26,6 +26,14 @@ SYMBOLS = [
     "_Z4applyPFiPKcES0_",  # apply(int (*)(char const*), char const*)
     "_Z3mapSt3mapIiSt6vectorIlSaIlEESt4lessIiESaISt4pairIKiS2_EEE",
     "_ZN11AddressBook10AddContactEi.constprop.0",
+    "_ZNK4ConvcvNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEEv",
+    "_ZN4TmplIiLi4ELb1EE4convIdEET_S2_",  # double Tmpl<int, 4, true>::conv<double>(double)
+    "_ZN4TmplIiLi5ELb1EE4convIdEET_S2_",
+    "_ZThn16_N7DiamondD0Ev",  # non-virtual thunk to Diamond::~Diamond()
+    "_ZN7DiamondD0Ev",
+    "_Z5aloneIZ4mainEUliE_EiT_.isra.0",
+    "_Z5alonei.cold",
+    "_ZZN5Maker4makeEiRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEENKUliE_clEi",
     "main",
 ]
 
@@ -53,6 +61,19 @@ SYMBOLS = [
         ("operator<<(std::ostream&, const AddressBook&)", ["_ZlsRSoRK11AddressBook"]),
         ("map(std::map<int, std::vector<long>>)", [SYMBOLS[12]]),
         ("map(std::map<int, std::vector<int>>)", []),
+        ("Conv::operator std::string", [SYMBOLS[14]]),
+        ("Conv::operator std::string() const", [SYMBOLS[14]]),
+        ("Conv::operator std::wstring", []),
+        ("Tmpl<int>::conv<double>", [SYMBOLS[15], SYMBOLS[16]]),
+        ("Tmpl<int, 5>::conv", [SYMBOLS[16]]),
+        ("Tmpl<int, 4, true>::conv", [SYMBOLS[15]]),
+        ("Tmpl<long>::conv", []),
+        ("Diamond::~Diamond", ["_ZN7DiamondD0Ev"]),
+        ("non-virtual thunk to Diamond::~Diamond()", ["_ZThn16_N7DiamondD0Ev"]),
+        ("alone", ["_Z5aloneIZ4mainEUliE_EiT_.isra.0"]),
+        ("Maker::make::{lambda(int)#1}::operator()", [SYMBOLS[21]]),
+        ("make::{lambda(int)#1}::operator()(int)", [SYMBOLS[21]]),
+        ("Other::make::{lambda(int)#1}::operator()", []),
         ("Book::AddContact", []),
         ("contact", []),
         ("main", []),
@@ -86,6 +107,12 @@ def test_the_whole_name_and_the_short_one_lead_back(symbol: str) -> None:
 )
 def test_parts(text: str, expected: tuple[str, str | None, str]) -> None:
     assert parts(text) == expected
+
+
+def test_what_compilers_add_keeps_its_mark() -> None:
+    shown = demangled("_ZThn16_N7DiamondD0Ev")
+    assert shown is not None
+    assert shortened(shown) == "non-virtual thunk to Diamond::~Diamond()"
 
 
 def test_short_names() -> None:

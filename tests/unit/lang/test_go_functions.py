@@ -34,6 +34,11 @@ KNOWN = [
 ]
 
 
+def shapes(argument: str, package: str) -> tuple[str, ...]:
+    shape = "*uint8" if argument.startswith("*") else argument
+    return (f"go.shape.{shape}", "go.shape.string" if argument == f"{package}.name" else "")
+
+
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
@@ -55,6 +60,8 @@ KNOWN = [
         ("zone.v2.Load", "example.com/dnsd/zone%2ev2.Load"),
         ("Stack[int].Push", "main.(*Stack[go.shape.int]).Push"),
         ("main.(*Stack[string]).Push", "main.(*Stack[go.shape.string]).Push"),
+        ("Stack[main.name].Push", "main.(*Stack[go.shape.string]).Push"),
+        ("Stack[*].Peek", "main.(*Stack[go.shape.*uint8]).Peek"),
         ("Stack[*server].Peek", "main.(*Stack[go.shape.*uint8]).Peek"),
         ("Stack.Pop", "main.(*Stack[go.shape.[]example.com/a.b/c.T]).Pop"),
         ("Stack[...].Pop", "main.(*Stack[go.shape.[]example.com/a.b/c.T]).Pop"),
@@ -68,7 +75,7 @@ KNOWN = [
     ],
 )
 def test_one_function_is_meant(wanted: str, found: str) -> None:
-    assert meant(wanted, KNOWN) == [found]
+    assert meant(wanted, KNOWN, shapes) == [found]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +87,7 @@ def test_one_function_is_meant(wanted: str, found: str) -> None:
     ],
 )
 def test_several_are_listed(wanted: str, found: list[str]) -> None:
-    assert meant(wanted, KNOWN) == found
+    assert meant(wanted, KNOWN, shapes) == found
 
 
 @pytest.mark.parametrize(
@@ -89,4 +96,4 @@ def test_several_are_listed(wanted: str, found: list[str]) -> None:
      "v2.Load", ""],
 )  # fmt: skip
 def test_what_is_not_there_is_not_meant(wanted: str) -> None:
-    assert meant(wanted, KNOWN) == []
+    assert meant(wanted, KNOWN, shapes) == []

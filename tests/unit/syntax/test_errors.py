@@ -56,7 +56,7 @@ def test_labels_are_short() -> None:
     ("text", "message", "span"),
     [
         ("a->", "expected a field name after `->`", "->"),
-        ("a.5", "expected a field name after `.`", "5"),
+        ("a.%x", "expected a field name after `.`", "%x"),
         ("a[0", "unclosed `[`", "["),
         ("f((a)", "unclosed `(`", "("),
         ("a)", "`)` closes nothing", ")"),
@@ -92,6 +92,8 @@ def test_labels_are_short() -> None:
         ("a@f+0x", "`0x` is not a number", "0x"),
         ("a@f\x01", "a control character (code 1) in a probe point", "\x01"),
         ("sizeof(char *[4]*)", "a star behind a count is not a type", "*"),
+        ("sizeof(unsigned long[4][])", "rows of C# have no counts", "[]"),
+        ("sizeof(*unsigned long[])", "no pointer leads to rows of C#", "*unsigned long[]"),
         ("(a<b>)", "`<` begins a template's arguments, which only a type has", "a<b>"),
     ],
 )  # fmt: skip

@@ -25,6 +25,7 @@ from fetchc.syntax.tree import (
     Point,
     PointerTo,
     Range,
+    RowOf,
     SizeOf,
     SliceOf,
 )
@@ -35,6 +36,7 @@ CANONICAL = {
     # members and indices
     "r->Question[0].Name": "r->Question[0].Name",
     " a . b -> c ": "a.b->c",
+    "t.0.1.x": "t.__0.__1.x",
     "*p->x": "*p->x",
     "(*p).x": "(*p).x",
     "&p->x": "&p->x",
@@ -98,6 +100,12 @@ CANONICAL = {
     "(dns.Msg)(x).Id": "(dns.Msg)(x).Id",
     "(*dns.Msg)(x).Id": "(*dns.Msg)(x).Id",
     "(*github.com/miekg/dns.Msg)(x).Id": "(*github.com/miekg/dns.Msg)(x).Id",
+    # casts as C# writes them
+    "(int[])x.f": "(int[])x.f",
+    "((List<int[]>[,])x)[1,2].f": "((List<int[]>[,])x)[1, 2].f",
+    "(x as Square).Side": "((Square)x).Side",
+    "x + 1 as int:u8": "(int)(x + 1):u8",
+    "as + a.as": "as + a.as",
     "(*T)(x).Id": "((T *)x).Id",
     "([]byte)(x)[0]": "([]byte)(x)[0]",
     "([4]int)(x)": "([4]int)(x)",
@@ -212,8 +220,12 @@ def test_sizeof_keeps_what_may_be_a_value() -> None:
         ("char const *const*", "char **"),
         ("char *[4]", "[4]*char"),
         ("int[2][3]", "[2][3]int"),
+        ("int[][,]", "int[][,]"),
+        ("Ns.T*[]", "Ns.T *[]"),
         ("*dns.Msg", "*dns.Msg"),
         ("[]*github.com/miekg/dns.Msg", "[]*github.com/miekg/dns.Msg"),
+        ("[]Name", "[]Name"),  # as plain as a value
+        ("[]a.B", "[]a.B"),
         ("map[string][]int", "map[string][]int"),
         ("<-chan int", "<-chan int"),
         ("chan <- struct{}", "chan<- struct {}"),
@@ -232,6 +244,9 @@ def test_shapes_of_types() -> None:
     assert parse_type("int *") == PointerTo(word, Span(0, 5))
     assert parse_type("int[2][3]") == ArrayOf(ArrayOf(word, 3, Span(0, 9)), 2, Span(0, 9))
     assert isinstance(parse_type("[]int"), SliceOf)
+    # The brackets that are written first are the outermost array's, as in C#.
+    inner = RowOf(word, 2, Span(0, 8))
+    assert parse_type("int[][,]") == RowOf(inner, 1, Span(0, 5))
     assert isinstance(parse_type("map[int]int"), MapOf)
 
 

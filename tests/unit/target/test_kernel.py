@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.errors import CompileError
-from fetchc.ir.verify import PROBES
+from fetchc.ir.legality import PROBES
 from fetchc.resources import data_path
 from fetchc.target.kernel import kernel, running_version
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.errors import TracerError
-from fetchc.tracer.command import WAITING, Command
+from fetchc.tracer.process.command import WAITING, Command
 
 
 def wait_for(command: Command) -> int:
@@ -102,7 +102,7 @@ def test_closing_ends_what_runs_and_what_waits() -> None:
 
 
 def test_one_that_does_not_obey_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fetchc.tracer.command._GRACE", 0.2)
+    monkeypatch.setattr("fetchc.tracer.process.command._GRACE", 0.2)
     script = "import signal, sys, time; signal.signal(15, signal.SIG_IGN); print(); time.sleep(60)"
     read, write = os.pipe()
     saved = os.dup(1)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
 from fetchc.tracer.filters import Condition, accepts, parse_filter, unfit
-from fetchc.tracer.kinds import CutText, SymbolName
 from fetchc.tracer.shape import Bytes, Items, Leaf, Members
+from fetchc.tracer.values.kinds import CutText, SymbolName
 
 if TYPE_CHECKING:
     from fetchc.tracer.model import Value
@@ -81,6 +81,30 @@ def test_what_does_not_parse(text: str, start: int, end: int) -> None:
     assert diagnostic.code == "FC0751"
     assert diagnostic.primary is not None
     assert (diagnostic.primary.span.start, diagnostic.primary.span.end) == (start, end)
+
+
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [
+        ("n = 3", "equality is `==`"),
+        ("name == 'root'", "a text stands in double quotes"),
+        ("1 == n", "put the constant behind the operator"),
+        ('"a" != name', "put the constant behind the operator"),
+        ("3 < n", "put the constant behind the operator"),
+        ("len(s)", 'write `EXPR op CONST`: `len(s) > 8`, `r->name ~ "a*"`'),
+    ],
+)
+def test_what_other_languages_write(text: str, help: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        parse_filter(text)
+    assert [each.help for each in refused.value.diagnostics] == [help]
+
+
+@pytest.mark.parametrize("text", ["n > " + "9" * 5000, " " * 30000, "n" + " " * 30000 + "x"])
+def test_no_longer_than_an_argument(text: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        parse_filter(text)
+    assert [each.code for each in refused.value.diagnostics] == ["FC0102"]
 
 
 @given(st.text(alphabet="ab10 ->=!<&|~\"'\\.x", max_size=20))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.tracer.guards import OF_KERNEL, OF_PROGRAM, Remembered, guarded
+from fetchc.tracer.values.guards import OF_KERNEL, OF_PROGRAM, Remembered, guarded
 
 
 def test_what_was_there_is_remembered_for_a_second() -> None:

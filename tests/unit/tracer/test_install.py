@@ -7,9 +7,9 @@ import errno
 import pytest
 
 from fetchc.diag.errors import TracerError
-from fetchc.tracer import install as module
-from fetchc.tracer.install import head, install, uninstall
-from fetchc.tracer.tracefs import Tracefs
+from fetchc.tracer.kernel import install as module
+from fetchc.tracer.kernel.install import head, install, uninstall
+from fetchc.tracer.kernel.tracefs import Tracefs
 
 
 class Kernel(Tracefs):

@@ -53,6 +53,12 @@ def test_what_the_kernel_takes(text: str, field: str, decode: Decode, expected: 
     assert sent(text, field, decode) == expected
 
 
+def test_no_more_than_the_kernel_reads() -> None:
+    text = sent("&&".join(["v>1"] * 500), "i8", SIGNED8)
+    assert 4096 - len(" && i8 > 1") <= len(text) < 4096
+    assert set(text.split(" && ")) == {"i8 > 1"}
+
+
 @pytest.mark.parametrize(
     ("text", "field", "decode"),
     [

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from fetchc.ir.decode import Decode
 from fetchc.tracer.model import Format, Plan, Wanted
-from fetchc.tracer.numbers import numbers
 from fetchc.tracer.shape import Guard, Leaf
-from fetchc.tracer.values import reader
+from fetchc.tracer.values.decoders import reader
+from fetchc.tracer.values.numbers import numbers
 from tests.support.records import NEAR, format_of, record
 
 WORD, SHORT = Decode("integer", 64, True), Decode("integer", 16)

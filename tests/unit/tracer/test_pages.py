@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.tracer.pages import Layout, parse_layout, samples
+from fetchc.tracer.kernel.pages import Layout, parse_layout, samples
 from tests.support.ring_pages import EVENT, PAGE, word
 
 LAYOUT = Layout(0, 8, 16, 4096)

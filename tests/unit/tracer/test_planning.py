@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.tracer.fields import COMM
 from fetchc.tracer.model import Plan
+from fetchc.tracer.plan.fields import COMM
 from fetchc.tracer.shape import Bytes, Leaf, Members, Row, Sequence
 from tests.support.programs import fixture
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.tracer.kinds import (
+from fetchc.tracer.values.kinds import (
     CutList,
     CutText,
     Enumerator,
@@ -17,7 +17,7 @@ from fetchc.tracer.kinds import (
     Single,
     SymbolName,
 )
-from fetchc.tracer.printing import printed
+from fetchc.tracer.values.printing import printed
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from fetchc.tracer.signals import shielded, terminable
+from fetchc.tracer.signals import postponed, shielded, terminable
 
 
 def _interrupt() -> None:
@@ -33,6 +33,18 @@ def test_blocks_can_be_nested() -> None:
         with shielded():
             _interrupt()
         assert signal.SIGINT in signal.sigpending()
+
+
+def test_a_handler_waits_for_the_end_of_the_block() -> None:
+    order = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - as above
+        with postponed():
+            signal.raise_signal(signal.SIGINT)
+            done = subprocess.run(["grep", "^SigBlk", "/proc/self/status"], stdout=subprocess.PIPE)
+            order.append("inside")
+        order.append("behind")
+    assert order == ["inside"]
+    assert int(done.stdout.split()[1], 16) == 0  # a child that is started inside has none blocked
 
 
 @pytest.mark.parametrize(("number", "status"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.tracer.model import Event, Plan
-from fetchc.tracer.stacks import Frame, Stacks, parse_maps
-from fetchc.tracer.symbols import open_symbols
+from fetchc.tracer.process.stacks import Frame, Stacks, parse_maps
+from fetchc.tracer.process.symbols import open_symbols
+from tests.support.elfwriter import elf_file
 from tests.support.programs import fixture
 
 BINARY = fixture("c/layouts/gcc-O2-dwarf5")
@@ -19,7 +20,7 @@ SHIFT = 0x5555_5555_4000
 @pytest.fixture(name="code")
 def code_() -> dict[str, int]:
     """Addresses as the file states them."""
-    from fetchc.api import Program
+    from fetchc.api.program import Program
 
     program = Program(str(BINARY))
     return {name: program.probe(name).address for name in ("visit", "chain", "main")}
@@ -94,7 +95,7 @@ def test_maps_are_read_again_after_a_while(
     assert stacks.name(PID, code["chain"] + SHIFT) == "chain"
     (folder / "maps").write_text(maps_of("/no/such/program"))
     assert stacks.name(PID, code["chain"] + SHIFT) == "chain"
-    monkeypatch.setattr("fetchc.tracer.stacks._FRESH", -1.0)
+    monkeypatch.setattr("fetchc.tracer.process.stacks._FRESH", -1.0)
     assert stacks.name(PID, code["chain"] + SHIFT) is None
 
 
@@ -148,3 +149,12 @@ def test_what_is_no_elf_file_has_no_symbols(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     assert open_symbols(str(tmp_path / "text")) is None
     assert open_symbols(str(tmp_path / "missing")) is None
+
+
+def test_a_debug_file_of_another_build_does_not_end_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(elf_file({".debug_info": b"x"}))
+    link = b"other\0\0\0" + bytes(4)
+    (tmp_path / "program").write_bytes(elf_file({".gnu_debuglink": link}))
+    symbols = open_symbols(str(tmp_path / "program"))
+    assert symbols is not None
+    assert symbols.find(0x1000) is None

@@ -13,7 +13,7 @@ import pytest
 
 from fetchc.diag.errors import TracerError
 from fetchc.diag.model import Diagnostic
-from fetchc.tracer.tracefs import Tracefs, find_tracefs, refused_setting
+from fetchc.tracer.kernel.tracefs import Tracefs, find_tracefs, refused_setting
 
 
 def mounts(folder: Path, *lines: str) -> str:
@@ -43,6 +43,12 @@ def test_one_below_debugfs_serves_as_well(tmp_path: Path) -> None:
     (root / "uprobe_events").write_text("")
     listing = mounts(tmp_path, f"nodev {tmp_path}/debug debugfs rw 0 0")
     assert find_tracefs(listing).root == str(root)
+
+
+def test_without_a_list_of_mounts(tmp_path: Path) -> None:
+    told = refusal(f"{tmp_path}/proc/mounts")
+    assert (told.code, told.help) == ("FC0702", "mount it: `mount -t proc proc /proc`")
+    assert told.message.endswith("/proc/mounts: No such file or directory")
 
 
 def test_not_mounted(tmp_path: Path) -> None:
@@ -78,7 +84,7 @@ def test_what_the_kernel_answers_is_told_apart(
         raise OSError(number, os.strerror(number), path)
 
     listing = mounts(tmp_path, f"nodev {tmp_path} tracefs rw 0 0")
-    monkeypatch.setattr("fetchc.tracer.tracefs.os.open", refuse)
+    monkeypatch.setattr("fetchc.tracer.kernel.tracefs.os.open", refuse)
     told = refusal(listing)
     assert told.code == code
     assert words in told.message
@@ -87,7 +93,7 @@ def test_what_the_kernel_answers_is_told_apart(
 AS_NOBODY = """
 import os, sys
 from fetchc.diag.errors import TracerError
-from fetchc.tracer.tracefs import find_tracefs
+from fetchc.tracer.kernel.tracefs import find_tracefs
 os.setuid(65534)
 try:
     find_tracefs(sys.argv[1])

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.ir.decode import Decode
-from fetchc.tracer.kinds import CutList, CutText, Hexadecimal, SymbolName
 from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.printing import printed
 from fetchc.tracer.shape import (
     Between,
     Bytes,
@@ -25,12 +23,21 @@ from fetchc.tracer.shape import (
     Sequence,
     Shape,
 )
-from fetchc.tracer.values import reader
+from fetchc.tracer.values.decoders import reader
+from fetchc.tracer.values.kinds import CodeAddress, CutList, CutText, Hexadecimal, SymbolName
+from fetchc.tracer.values.printing import printed
 from tests.support.records import COMM, NEAR, THREAD, format_of, read
 
 INT = Decode("integer", 32, True)
 WORD = Decode("integer", 64, True)
 COLOUR = Decode("enum", 32, False, None, (("RED", 0), ("GREEN", 5), ("ALSO_RED", 0)))
+
+SETS = (("None", 0), ("Read", 1), ("Write", 2), ("Both", 3), ("Run", 4))
+RIGHTS = Decode("enum", 8, False, None, SETS, None, True)
+
+BITS = Decode(
+    "enum", 32, False, None, (("READ", 1), ("WRITE", 2), ("BOTH", 3), ("RUN", 4), ("LINK", 8))
+)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,34 @@ COLOUR = Decode("enum", 32, False, None, (("RED", 0), ("GREEN", 5), ("ALSO_RED",
         (COLOUR, "I", 0, {"name": "RED", "value": 0}),
         (COLOUR, "I", 7, {"name": None, "value": 7}),
         (Decode("enum", 3, True, None, (("LEFT", -2),)), "B", 6, {"name": "LEFT", "value": -2}),
+        (Decode("char", 16), "H", 0x20AC, "€"),
+        (Decode("char", 32), "I", 0x1F600, "😀"),
+        (Decode("char", 32), "I", 0x110000, 0x110000),
+        (RIGHTS, "B", 0, {"name": "None", "value": 0}),
+        (RIGHTS, "B", 5, {"name": "Read, Run", "value": 5}),
+        (RIGHTS, "B", 7, {"name": "Both, Run", "value": 7}),  # the greatest that fit
+        (RIGHTS, "B", 9, {"name": None, "value": 9}),
+        (BITS, "I", 4, {"name": "RUN", "value": 4}),
+        (BITS, "I", 5, {"name": "READ|RUN", "value": 5}),
+        (BITS, "I", 11, {"name": "BOTH|LINK", "value": 11}),
+        (BITS, "I", 16, {"name": None, "value": 16}),
+        (BITS, "I", 0, {"name": None, "value": 0}),
+        (
+            Decode("enum", 32, False, None, (("A", 1), ("B", 2), ("C", 4), ("D", 9))),
+            "I",
+            3,
+            {"name": None, "value": 3},
+        ),  # no bits: 9 is none, and no mask of others
+        (
+            Decode("enum", 32, False, None, (("ONE", 1), ("TWO", 2))),
+            "I",
+            3,
+            {"name": None, "value": 3},
+        ),
         (Decode("pointer", 64), "Q", NEAR, NEAR),
+        (Decode("pointer", 64), "Q", 0, 0),
+        (Decode("reference", 64), "Q", NEAR, NEAR),
+        (Decode("reference", 64), "Q", 0, None),  # null of .NET
         (Decode("float", 64), "Q", struct.unpack("=Q", struct.pack("=d", -0.1))[0], -0.1),
         (Decode("float", 32), "I", struct.unpack("=I", struct.pack("=f", 0.5))[0], 0.5),
         (Decode("float", 32), "Q", 0x1234_0000_3F00_0000, 0.5),  # half a register
@@ -124,6 +158,16 @@ def test_a_null_that_was_asked_for_is_a_value() -> None:
     got, faults = read(Leaf("v", Decode("pointer", 64)), [("v", "Q")], [0])
     assert (got, faults) == (0, ())
     assert isinstance(got, Hexadecimal)
+
+
+def test_rows_of_functions_by_name() -> None:
+    row = Row("v", Decode("symbol", 64), 3, 8, total=3)
+    names = {(THREAD, NEAR): "swap"}
+    data = struct.pack("=3Q", NEAR, 0, NEAR + 1)
+    got, _ = read(row, [("v", "24s")], [data], symbol=lambda *at: names.get(at))
+    assert isinstance(got, list)
+    assert printed(got) == f"[swap, 0x0, {NEAR + 1:#x}]"
+    assert isinstance(got[2], CodeAddress)  # may have a name later
 
 
 def test_functions_by_name() -> None:
@@ -244,6 +288,31 @@ def test_lists_of_texts() -> None:
     got, _ = read(more, fields, [[b"a", b"b", b"c"], b"sh"])
     assert isinstance(got, CutList)
     assert (got, got.length) == (["a", "b", "c"], 9)
+
+
+def test_no_text_behind_a_null_pointer() -> None:
+    fields = [("v", "text"), ("p", "Q"), (COMM, "text")]
+    leaf = Leaf("v", Decode("text"), guards=(Guard("p", empty=True),))
+    assert read(leaf, fields, [b"", 0, b"sh"]) == (None, ())
+    assert read(leaf, fields, [b"", 8, b"sh"]) == (None, ("v",))
+    assert read(leaf, fields, [b"", NEAR, b"sh"]) == ("", ())
+    behind = Leaf("v", Decode("text"), guards=(Guard("p", moved=8),))
+    assert read(behind, fields, [b"", 0, b"sh"]) == (None, ("v",))
+    assert printed(None, ()) == "null"
+    # A pointer that could not be loaded is 0, too.
+    fields = [("v", "text"), ("q", "Q"), ("p", "Q"), (COMM, "text")]
+    leaf = Leaf("v", Decode("text"), guards=(Guard("q"), Guard("p", empty=True)))
+    assert read(leaf, fields, [b"", NEAR, 0, b"sh"], lambda *_: True) == (None, ())
+    assert read(leaf, fields, [b"", NEAR, 0, b"sh"], lambda *_: False) == (None, ("v",))
+    assert read(leaf, fields, [b"", 8, 0, b"sh"], lambda *_: True) == (None, ("v",))
+
+
+def test_lists_of_texts_some_of_which_have_no_pointer() -> None:
+    fields = [("v", "text3"), ("p", "24s"), (COMM, "text")]
+    leaf = Leaf("v", Decode("text", count=3), total=3, pointers="p")
+    pointers = struct.pack("=3Q", NEAR, 0, 8)
+    got = read(leaf, fields, [[b"a", None, None], pointers, b"sh"])
+    assert got == (["a", None, None], ("v[2]",))
 
 
 ROW = Row("v", INT, 3, 4, total=3)

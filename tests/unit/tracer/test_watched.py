@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
-from fetchc.tracer.watched import Watched
+from fetchc.tracer.process.watched import Watched
 
 
 def test_changes_are_told_once(tmp_path: Path) -> None:
@@ -25,3 +26,12 @@ def test_changes_are_told_once(tmp_path: Path) -> None:
     two.rename(one)
     messages = [told.message for told in watched.changes()]
     assert messages == [f"the traced file {one} was replaced", f"the traced file {two} was deleted"]
+
+
+def test_what_is_named_by_a_process_goes_with_it() -> None:
+    watched = Watched()
+    with subprocess.Popen(["sleep", "60"]) as process:
+        watched.watch(f"/proc/{process.pid}/exe")
+        assert watched.changes() == ()
+        process.kill()
+    assert watched.changes() == ()

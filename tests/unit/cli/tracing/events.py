@@ -22,7 +22,9 @@ def plan(event: str = "f", function: str | None = "main.f", kind: str = "entry")
     return Plan("g", event, "/bin/x", function, kind, 0x1000, (line,), values)
 
 
-def target(role: str, made: Plan, *labels: str, filter: str = "", **fields: str | int) -> Target:
+def target(
+    role: str, made: Plan, *labels: str, filter: str = "", **fields: str | int | tuple[str, ...]
+) -> Target:
     conditions = tuple([(each.expression, each) for each in parse_filter(filter)]) if filter else ()
     return Target(role, made, labels, conditions, **fields)  # type: ignore[arg-type]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fetchc.cli.tracing.calls import Hit
 from fetchc.cli.tracing.jsonl import JsonLines
 from fetchc.cli.tracing.text import TextLines
-from fetchc.tracer.kinds import CutList, CutText, Enumerator, Hexadecimal, SymbolName
-from fetchc.tracer.stacks import Frame
+from fetchc.tracer.process.stacks import Frame
+from fetchc.tracer.values.kinds import CutList, CutText, Enumerator, Hexadecimal, SymbolName
 from tests.unit.cli.tracing.events import event, plan, target
 
 if TYPE_CHECKING:

@@ -32,6 +32,8 @@ def test_expressions_of_filters_and_histograms_are_fetched_too() -> None:
         (("n", "-f", "f"), True),
         (("-f", "f", "--summary"), False),
         (("-f", "f", "--histogram", "n"), False),
+        (("-f", "f", "--sum", "n", "--sum", "m", "--by", "$comm"), False),
+        (("n", "-f", "f", "--sum", "m"), True),
         (("n", "-f", "f", "--summary"), True),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from fetchc.cli.tracing.calls import Hit
+from fetchc.cli.tracing.sums import Sums
 from fetchc.cli.tracing.tally import HistogramTally, Summary
 from tests.unit.cli.tracing.events import event, plan, target
 
@@ -86,3 +87,47 @@ def test_a_summary_with_times() -> None:
     assert json.loads(list(tally.json())[1]) == {
         "summary": "main.f", "hits": 3, "latency_us": {"count": 2, "mean": 2.5, "max": 4.0},
     }  # fmt: skip
+
+
+def test_sums_of_one_expression_by_a_key() -> None:
+    shown = target("hit", MADE, sums=("n",), by="$comm")
+    tally = Sums(["n"], "$comm")
+    for value, comm in ((5, "b"), (-2, "a"), (None, "b"), (8, "b"), (1, "a")):
+        tally.add(Hit(shown, event(MADE, {"n": value}, comm=comm), None))
+    head = "     COUNT             SUM          MEAN         MIN         MAX  EXPRESSION"
+    assert list(tally.text()) == [
+        "",
+        '$comm = "a":',
+        head,
+        "         2              -1        -0.500          -2           1  n",
+        "",
+        '$comm = "b":',
+        head,
+        "         2              13         6.500           5           8  n",
+    ]
+    assert list(tally.remarks()) == ["1 values that are no numbers are not in the sums"]
+
+
+def test_sums_of_several_are_added_up_together() -> None:
+    shown = target("hit", MADE, sums=("n", "f"), by="")
+    tally = Sums(["n", "f", "n"], None)
+    for n, f in ((5, 0.5), (6, float("nan")), (7, 1.0)):
+        tally.add(Hit(shown, event(MADE, {"n": n, "f": f}), None))
+    assert [json.loads(line) for line in tally.json()] == [
+        {
+            "sum": name, "by": None, "key": None, "count": count, "total": total,
+            "smallest": smallest, "largest": largest,
+        }
+        for name, count, total, smallest, largest in (
+            ("n", 3, 18, 5, 7), ("f", 2, 1.5, 0.5, 1.0), ("(all)", 5, 19.5, 0.5, 7),
+        )
+    ]  # fmt: skip
+
+
+def test_sums_of_nothing_have_no_ends() -> None:
+    shown = target("hit", MADE, sums=("n",), by="")
+    tally = Sums(["n"], None)
+    tally.add(Hit(shown, event(MADE, {"n": None}), None))
+    (line,) = tally.json()
+    assert (json.loads(line)["smallest"], json.loads(line)["largest"]) == (None, None)
+    assert next(iter(list(tally.text())[2:])).split() == ["0", "0", "n"]

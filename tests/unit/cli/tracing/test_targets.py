@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from fetchc.api import Program
+from fetchc.api.program import Program
 from fetchc.cli.options import Options, parse
 from fetchc.cli.tracing import functions
 from fetchc.cli.tracing.functions import named
 from fetchc.cli.tracing.request import request
 from fetchc.cli.tracing.targets import CALLER, FRAME, GOROUTINE, Targets, collect
 from fetchc.diag.errors import CompileError
+from tests.support.btfwriter import BtfWriter
 from tests.support.programs import fixture
 
 C = str(fixture("c/layouts/gcc-O2-dwarf5"))
@@ -159,3 +162,16 @@ def test_since() -> None:
     ]
     with pytest.raises(CompileError):
         targets(C, "-f", "gone", "--since", "nosuch")
+
+
+def test_calls_that_nothing_tells_apart(tmp_path: Path) -> None:
+    writer = BtfWriter()
+    number = writer.integer("long", 8, 1)
+    writer.function("vfs_read", number, ("count", number))
+    path = tmp_path / "vmlinux.btf"
+    path.write_bytes(writer.bytes())
+    assert not codes(targets(str(path), "count", "--latency", "-f", "vfs_read"))
+    (refused,) = targets(str(path), "count", "--latency", "-f", "fprobe:vfs_read").left_out
+    (told,) = refused.diagnostics
+    assert (told.code, told.help) == ("FC0507", "leave `fprobe:` out: `-f vfs_read`")
+    assert "%sp" not in told.message

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import struct
 from pathlib import Path
 
 import pytest
 
 import fetchc
-from fetchc.debuginfo.dotnet.bundle import SIGNATURE, bundle_of
-from fetchc.diag.errors import DebugInfoError
+from fetchc.debuginfo.dotnet.image.bundle import SIGNATURE, bundle_of
+from fetchc.debuginfo.program import DwarfProgram
+from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.tracer.process.mapped import Process
+from tests.support.elfwriter import elf_file
 
 IMAGES = Path(__file__).parents[4] / "corpus/dotnet/echo/bin"
 
@@ -81,3 +86,32 @@ def test_a_manifest_of_any_length_is_bounded(tmp_path: Path) -> None:
         host.write_bytes(raw)
         with pytest.raises(DebugInfoError):
             bundle_of(str(host))
+
+
+def test_the_host_itself_names_its_assemblies(tmp_path: Path) -> None:
+    host = tmp_path / "app"
+    elf = elf_file({".text": b"\xc3" * 16})
+    host.write_bytes(elf.ljust(0x200, b"\0") + bundle()[0x200:])
+    assert DwarfProgram(str(host)).assemblies() == ("System.Private.CoreLib", "sample")
+    with pytest.raises(CompileError) as refused:
+        fetchc.open(str(host)).probe("EchoProvider.calculateEchoValue")
+    (said,) = refused.value.diagnostics
+    listed = "`System.Private.CoreLib`, `sample`"
+    assert said.notes == (f"it is a program of .NET in one file, of {listed}",)
+
+
+def test_images_of_a_process_in_one_file(tmp_path: Path) -> None:
+    host = tmp_path / "app"
+    host.write_bytes(bundle() + bytes(0x2000))
+    with host.open("rb") as file:
+        flags, kind = mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC
+        first = mmap.mmap(file.fileno(), 0x1000, flags=flags, prot=kind)
+        rest = mmap.mmap(file.fileno(), 0x1000, flags=flags, prot=kind, offset=0x1000)
+    process = Process(os.getpid())
+    names = {image.program.assembly_name for image in process.images}
+    assert names == {"sample", "System.Private.CoreLib"}
+    (found,) = process.find("calculateEchoValue")
+    assert found.path == str(host)
+    assert host.read_bytes()[found.offset] == 0xC3
+    first.close()
+    rest.close()

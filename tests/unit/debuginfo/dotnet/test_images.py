@@ -6,12 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.assembly import Assembly
-from fetchc.debuginfo.dotnet.native_format import array_element, native_number, signed_number
-from fetchc.debuginfo.dotnet.pe import Pe
-from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun
-from fetchc.debuginfo.dotnet.signatures import Array, Parameter, Pointer, Primitive, SignatureReader
-from fetchc.debuginfo.dwarf.cursor import Cursor
+from fetchc.debuginfo.dotnet.image.native_format import (
+    array_element,
+    array_elements,
+    native_number,
+    signed_number,
+    table_entries,
+)
+from fetchc.debuginfo.dotnet.image.pe import Pe
+from fetchc.debuginfo.dotnet.image.ready_to_run import ReadyToRun
+from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.dotnet.metadata.signatures import (
+    Array,
+    Parameter,
+    Pointer,
+    Primitive,
+    SignatureReader,
+)
+from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.diag.errors import DebugInfoError
 from tests.support.pewriter import (
     assembly,
@@ -126,6 +138,46 @@ def test_sparse_arrays(width: int) -> None:
         found = array_element(Cursor("f", "s", data), index)
         assert (found is not None) == (index in elements), index
         assert found is None or native_number(found) == 1000 + index
+    whole = array_elements(Cursor("f", "s", data))
+    assert {index: native_number(each) for index, each in whole} == {
+        index: 1000 + index for index in elements
+    }
+
+
+def test_an_early_end_of_a_tree_is_of_its_own_branch() -> None:
+    # The root has both branches; the low one ends with an element of the high one.
+    tree = written(3 << 2 | 3) + written(9 << 2) + b"\x02" + written(9 << 2) + b"\x04"
+    data = written(16 << 2) + b"\x01" + tree
+    found = [(index, native_number(each)) for index, each in array_elements(Cursor("f", "s", data))]
+    assert found == [(9, 2)]
+    nine = array_element(Cursor("f", "s", data), 9)
+    assert nine is not None
+    assert native_number(nine) == 2
+
+
+def test_hash_tables() -> None:
+    distances = [3, -2, 1000, -70000, 1 << 22, -(1 << 29)]
+    entries = b""
+    expected = []
+    for number, distance in enumerate(distances):
+        bits = next(
+            size * 7 for size in range(1, 6) if -(1 << size * 7 - 1) <= distance < 1 << size * 7 - 1
+        )
+        expected.append(3 + len(entries) + 1 + distance)
+        entries += bytes([number]) + written_as(distance, bits // 7)
+    table = b"\x00" + bytes([2, 2 + len(entries)]) + entries
+    assert table_entries(Cursor("f", "s", table)) == expected
+    with pytest.raises(DebugInfoError, match="an entry that is broken off"):
+        table_entries(Cursor("f", "s", b"\x00\x02\x04\x00\x01"))
+    with pytest.raises(DebugInfoError, match="buckets that are not in order"):
+        table_entries(Cursor("f", "s", b"\x00\x05\x04\x00\x01"))
+
+
+def written_as(value: int, size: int) -> bytes:
+    """A signed native number of so many bytes."""
+    if size == 5:
+        return b"\x0f" + (value & (1 << 32) - 1).to_bytes(4, "little")
+    return ((value & (1 << 7 * size) - 1) << size | (1 << size - 1) - 1).to_bytes(size, "little")
 
 
 @pytest.mark.parametrize("value", [0, 127, 128, 1 << 14, (1 << 21) - 1, 1 << 27, (1 << 32) - 1])
@@ -136,9 +188,9 @@ def test_native_numbers(value: int) -> None:
 
 
 def test_signed_native_numbers() -> None:
-    assert signed_number(Cursor("f", "s", written(0x7F))) == -1
-    assert signed_number(Cursor("f", "s", written(0x3F))) == 63
-    assert signed_number(Cursor("f", "s", b"\x0f\xfe\xff\xff\xff")) == -2
+    assert signed_number(written(0x7F), 0) == (-1, 1)
+    assert signed_number(written(0x3F), 0) == (63, 1)
+    assert signed_number(b"\x0f\xfe\xff\xff\xff", 0) == (-2, 5)
     with pytest.raises(DebugInfoError, match="a number that begins with 0x1f"):
         native_number(Cursor("f", "s", b"\x1f\0\0\0\0"))
 

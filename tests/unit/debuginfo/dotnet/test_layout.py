@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.assembly import Assembly
-from fetchc.debuginfo.dotnet.closed import ClosedTypes, Instance
-from fetchc.debuginfo.dotnet.layout import Layout, Layouts
-from fetchc.debuginfo.dotnet.references import References
+from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.dotnet.metadata.references import References
+from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
+from fetchc.debuginfo.dotnet.types.layout import Layout, Layouts
 from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.target.dotnet import runtime
 from tests.support.pewriter import Column, assembly, core_tables

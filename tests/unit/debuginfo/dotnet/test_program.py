@@ -107,7 +107,11 @@ def test_types_by_name(program: DotnetProgram) -> None:
     assert [(one.name, one.offset) for one in shape.members] == [("X", 0), ("Y", 4), ("Z", 8)]
     assert program.types_named("Nothing", None) == ()
     assert program.types_named("List<", None) == ()
-    assert [spell(program, one) for one in program.types_named("byte*[]", None)] == ["byte*[]"]
+    for wrong in ("int]", "int[3]", "]", "[]", "Nothing[]", "int[,"):
+        assert program.types_named(wrong, None) == ()
+    for name in ("byte*[]", "int[,]", "int[][,]", "List<int[,]>[]"):
+        (array,) = program.types_named(name, None)
+        assert spell(program, array).removeprefix("System.Collections.Generic.") == name
 
 
 def test_missing_references_name_the_assembly_and_the_folders(tmp_path: Path) -> None:
@@ -161,3 +165,36 @@ def test_machines_of_32_bits_are_refused(tmp_path: Path) -> None:
     assert program.architecture == "arm"
     with pytest.raises(DebugInfoError, match=r"layouts of \.NET for `arm` are not known"):
         program.types_named("Request", None)
+
+
+def test_on_64_bit_arm(tmp_path: Path) -> None:
+    # By the convention's documents: structures of 12 bytes in two registers, all in their order.
+    for name, content in builder().images(0xAA64 ^ 0x7B79).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    probe = fetchc.open(str(tmp_path / "sample.dll")).probe("Server.Move", kernel=KERNEL)
+    asked = ["request.Name.Length", "by.Y", "by.Z", "times"]
+    found = [probe.compile(one).fetcharg for one in asked]
+    assert found == ["+8(+24(%x0)):s32", "%x1:b32@32/64", "%x2:u8", "%x3:s32"]
+    x86 = fetchc.open(str(SAMPLE)).probe("Server.Move", kernel=KERNEL)
+    assert probe.offset == x86.offset
+
+
+def test_a_return_at_ones_own_risk() -> None:
+    taken = fetchc.open(str(SAMPLE), unsafe_return=True)
+    probe = taken.probe("calculateEchoValue", returns=True, kernel=KERNEL)
+    argument = probe.compile("$retval.Length")
+    assert argument.fetcharg == "+8($retval):s32"
+    told = {one.code: one for one in probe.warnings}
+    assert told["FC0621"].notes == ("an exception that passes a return probe ends the program",)
+    # Go's returns are never left to the kernel.
+    go = fetchc.open(str(FOLDER.parents[1] / "go/dnsforward/bin/go1.27"), unsafe_return=True)
+    again = go.probe("main.(*server).forward", returns=True, kernel=KERNEL)
+    assert again.compile("$ret0").probe.kind == "return-site"
+
+
+def test_what_has_no_code_is_told_with_the_reason(program: DotnetProgram) -> None:
+    assert dict(program.without_code()) == {
+        "sample.Server.Stop()": "it is abstract: its implementations have code",
+        "sample.Server.Late()": "the compiler left it to the runtime",
+    }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.program import DwarfProgram, open_program
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.model import RuntimeType
 from tests.support.programs import fixture
 
@@ -15,7 +15,7 @@ FIXTURES = ["go1.15", "go1.22", "go1.27", "go1.27-N-l"]
 
 
 def opened(name: str) -> DwarfProgram:
-    return open_program(str(fixture(f"go/features/{name}")))
+    return DwarfProgram(str(fixture(f"go/features/{name}")))
 
 
 def described(program: DwarfProgram, name: str) -> RuntimeType | None:
@@ -76,7 +76,7 @@ def test_an_int_of_go_is_a_word(name: str) -> None:
 
 
 def test_a_program_of_c_has_none() -> None:
-    assert open_program(str(fixture("c/layouts/gcc-O2-dwarf5"))).runtime_types() is None
+    assert DwarfProgram(str(fixture("c/layouts/gcc-O2-dwarf5"))).runtime_types() is None
 
 
 def test_damaged_descriptors_are_no_types(tmp_path: Path) -> None:
@@ -89,4 +89,4 @@ def test_damaged_descriptors_are_no_types(tmp_path: Path) -> None:
     for damage in (b"\xff" * 48, bytes(48)):
         path = tmp_path / "damaged"
         path.write_bytes(whole[:at] + damage + whole[at + 48 :])
-        assert described(open_program(str(path)), "main.square") is None
+        assert described(DwarfProgram(str(path)), "main.square") is None

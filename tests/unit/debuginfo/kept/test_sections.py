@@ -13,9 +13,10 @@ from random import Random
 
 import pytest
 
-from fetchc.debuginfo import cache
-from fetchc.debuginfo.image import Image
-from fetchc.debuginfo.inflate import ZlibInflater
+from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.inflate import ZlibInflater
+from fetchc.debuginfo.kept import files
+from fetchc.debuginfo.kept.sections import LEAST
 from tests.support.elfwriter import elf_file
 
 SIZE = 3_000_000
@@ -61,7 +62,7 @@ class Runs:
         section = Image(str(path)).open_section(NAME)
         assert section is not None
         data = b"".join(bytes(section.upto(size)[:size]) for size in (4, size))[4:]
-        cache.save()
+        files.save()
         return data, self.inflated
 
     def kept(self) -> list[Path]:
@@ -198,17 +199,20 @@ def test_a_file_that_changed_is_inflated_anew(runs: Runs, kept: Path) -> None:
     assert runs.ask(kept) == (other[:2_000_000], 2_000_000)
 
 
-def test_a_file_without_build_id_is_not_kept(runs: Runs, tmp_path: Path) -> None:
+def test_a_file_without_build_id_is_known_by_where_it_is(runs: Runs, tmp_path: Path) -> None:
     path = program(tmp_path / "program", build_id=b"")
-    for _ in range(3):
-        assert runs.ask(path) == (CONTENT[:2_000_000], 2_000_000)
-    assert runs.kept() == []
+    for inflated in (2_000_000, 2_000_000, 0):
+        assert runs.ask(path) == (CONTENT[:2_000_000], inflated)
+    (file,) = runs.kept()
+    assert file.name.startswith("file-")
+    twin = program(tmp_path / "twin", bytes(reversed(CONTENT)), build_id=b"")
+    assert runs.ask(twin) == (CONTENT[:-2_000_001:-1], 2_000_000)
 
 
 def test_little_is_not_kept(runs: Runs, tmp_path: Path) -> None:
     path = program(tmp_path / "program")
     for _ in range(3):
-        assert runs.ask(path, cache.LEAST // 2)[1] > 0
+        assert runs.ask(path, LEAST // 2)[1] > 0
     assert runs.kept() == []
 
 
@@ -235,7 +239,7 @@ def test_a_disk_without_room(runs: Runs, tmp_path: Path) -> None:
 def test_what_was_not_used_for_longest_goes_first(
     runs: Runs, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "MOST", 5_000_000)
+    monkeypatch.setattr(files, "MOST", 5_000_000)
     (first,) = runs.kept()
     other = program(tmp_path / "other", build_id=b"\x11")
     for _ in range(2):
@@ -252,13 +256,13 @@ def test_what_was_not_used_for_longest_goes_first(
 
 WRITER = """
 import sys
-from fetchc.debuginfo import cache
-from fetchc.debuginfo.image import Image
+from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.kept import files
 Image.cache_folder = sys.argv[2]
 for number in range(8):
     section = Image(sys.argv[1]).open_section(".debug_info")
     print(hash(bytes(section.upto(size := 1_000_000 + 50_000 * number)[:size])), flush=True)
-    cache.save()
+    files.save()
 """
 
 
@@ -271,7 +275,7 @@ def test_many_processes_write_and_read(runs: Runs, tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
-            cwd=Path(__file__).parents[3],
+            cwd=Path(__file__).parents[4],
         )
         for _ in range(4)
     ]

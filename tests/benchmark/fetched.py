@@ -1,0 +1,143 @@
+"""Files of Debian packages, downloaded and unpacked where the toolchains are, not installed.
+
+A package is asked for by name of apt-get, in the machine's own suite. What is there already is not
+fetched again; only whole files ever get their final name.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.toolchains import TOOLCHAINS, go_environment, go_root, missing
+
+__all__ = ["Unavailable", "ceph", "drgn", "go_compiler", "go_server", "libstdcxx", "vmlinux"]
+
+FOLDER = TOOLCHAINS / "benchmark"
+_SERVER = """package main
+
+import "net/http"
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(r.Host)) })
+	if err := http.ListenAndServe("127.0.0.1:0", nil); err != nil {
+		panic(err)
+	}
+}
+"""
+
+
+class Unavailable(Exception):
+    """A file or tool is missing; the text says which and how to get it."""
+
+
+def _kept(name: str, make: Callable[[Path, Path], None]) -> Path:
+    # ``make`` is given a scratch folder and the path to write to.
+    path = FOLDER / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=FOLDER) as scratch:
+            partial = path.with_name(path.name + ".partial")
+            make(Path(scratch), partial)
+            partial.rename(path)
+    return path
+
+
+def _run(command: list[str | Path], cwd: Path, environment: dict[str, str] | None = None) -> str:
+    try:
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise Unavailable(f"no {command[0]} here") from None
+    if done.returncode != 0:
+        raise Unavailable(f"{command[0]} fails: {done.stderr.strip()[-200:]}")
+    return done.stdout
+
+
+def _unpacked(package: str, scratch: Path, pattern: str) -> Path:
+    # The one file of a package whose path matches.
+    folder = scratch / package
+    folder.mkdir()
+    _run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package], folder)
+    (archive,) = folder.glob("*.deb")
+    _run(["dpkg-deb", "-x", archive, folder], folder)
+    found = [path for path in folder.glob(pattern) if path.is_file() and not path.is_symlink()]
+    if len(found) != 1:
+        raise Unavailable(f"{package} has {len(found)} files {pattern}")
+    return found[0]
+
+
+def vmlinux() -> Path:
+    """A kernel with DWARF: 630 MB, of a package of 860 MB."""
+
+    def make(scratch: Path, path: Path) -> None:
+        depends = _run(["apt-cache", "depends", "linux-image-amd64-dbg"], scratch)
+        names = [word for word in depends.split() if word.endswith("-dbg")]
+        if not names:
+            raise Unavailable("no package linux-image-amd64-dbg here")
+        found = _unpacked(names[-1], scratch, "usr/lib/debug/boot/vmlinux-*")
+        shutil.move(found, path)
+
+    return _kept("vmlinux/vmlinux", make)
+
+
+def ceph() -> Path:
+    """A C++ program with 183 MB of debug information, its two files made one."""
+
+    def make(scratch: Path, path: Path) -> None:
+        program = _unpacked("ceph-mds", scratch, "usr/bin/ceph-mds")
+        debug = _unpacked("ceph-mds-dbg", scratch, "usr/lib/debug/.build-id/*/*.debug")
+        tool = shutil.which("eu-unstrip")
+        environment = None
+        if tool is None:
+            unpacked = _unpacked("elfutils", scratch, "usr/bin/eu-unstrip")
+            tool = str(unpacked)
+        _run([tool, program, debug, "-o", path], scratch, environment)
+
+    return _kept("ceph/ceph-mds", make)
+
+
+def libstdcxx() -> Path:
+    """The library of g++ as its package has it for debuggers: not optimised, not compressed."""
+
+    def make(scratch: Path, path: Path) -> None:
+        pattern = "usr/lib/*/debug/libstdc++.so.6.0.*[0-9]"
+        shutil.move(_unpacked("libstdc++6-12-dbg", scratch, pattern), path)
+
+    return _kept("libstdcxx/libstdc++.so.6", make)
+
+
+def _go(name: str, package: str, source: str = "") -> Path:
+    def make(scratch: Path, path: Path) -> None:
+        if reason := missing("go1.27"):
+            raise Unavailable(reason)
+        if source:
+            folder = scratch / "src" / package
+            folder.mkdir(parents=True)
+            (folder / "main.go").write_text(source)
+        environment = go_environment("1.27", scratch)
+        _run([go_root("1.27") / "bin/go", "build", "-o", path, package], scratch, environment)
+
+    return _kept(name, make)
+
+
+def go_compiler() -> Path:
+    """Go's own compiler, with DWARF, which the one of the toolchain lacks. Takes a minute."""
+    return _go("compile", "cmd/compile")
+
+
+def go_server() -> Path:
+    """A server of net/http."""
+    return _go("go-server", "server", _SERVER)
+
+
+def drgn() -> Path:
+    """A Python that has drgn, in a virtual environment of its own."""
+    python = FOLDER / "drgn/bin/python"
+    if not python.exists():
+        _run(["python3", "-m", "venv", python.parents[1]], TOOLCHAINS)
+    if subprocess.run([python, "-c", "import drgn"], capture_output=True).returncode != 0:
+        _run([python, "-m", "pip", "-q", "install", "drgn"], TOOLCHAINS)
+    return python

@@ -1,0 +1,101 @@
+"""What was measured, as tables and a plot."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import date
+
+from tests.benchmark.measure import Result
+from tests.benchmark.plot import svg
+from tests.benchmark.subjects import BARE, KEPT, Subject
+from tests.support.toolchains import ROOT
+
+__all__ = ["missed", "table", "write_docs"]
+
+Rows = Mapping[str, Mapping[str, Result]]
+
+COLUMNS = ("fetchc", KEPT, BARE, "perf", "gdb", "drgn", "bpftrace", "pahole")
+BEGIN, END = "<!-- benchmark: begin -->\n", "<!-- benchmark: end -->\n"
+_WARM = 4.5  # times bare Python: 45 ms where that takes 10
+
+
+def missed(subject: Subject, row: Mapping[str, Result]) -> list[str]:
+    """The goals of one file that were not met."""
+    ours, kept = row["fetchc"], row[KEPT]
+    if ours.status != 0:
+        return [f"{subject.name}: fetchc ends with status {ours.status}"]
+    found = []
+    for peer, factor in subject.goals.items():
+        theirs = row.get(peer)
+        if theirs is not None and theirs.status == 0 and theirs.median < factor * ours.median:
+            ratio = theirs.median / ours.median
+            found.append(f"{subject.name}: {ratio:.2f} x {peer}, goal {factor:.2f}")
+    if subject.peak_bytes is not None and ours.peak_bytes > subject.peak_bytes:
+        goal = subject.peak_bytes / 1e6
+        found.append(f"{subject.name}: {ours.peak_bytes / 1e6:.0f} MB, goal {goal:.0f}")
+    warm = kept.median / row[BARE].median
+    if warm > _WARM:
+        found.append(f"{subject.name}: kept, {warm:.1f} times bare Python, goal {_WARM}")
+    return found
+
+
+def table(
+    results: Rows, tasks: Rows, sizes: Mapping[str, int], failures: list[str], rounds: int
+) -> str:
+    """Markdown: the files, the other tasks, the goals that were missed."""
+    lines = [
+        f"CPU ms: median (lowest-highest) of {rounds}; peak MB; x: times fetchc's median",
+        "",
+        "| file | debug information | " + " | ".join(COLUMNS) + " |",
+        "|---|---|" + "---|" * len(COLUMNS),
+    ]
+    for name, row in results.items():
+        cells = [_cell(row.get(tool), row["fetchc"]) for tool in COLUMNS]
+        lines.append(f"| {name} | {sizes[name] / 1e6:.1f} MB | " + " | ".join(cells) + " |")
+    if tasks:
+        lines += ["", "| task | fetchc | perf |", "|---|---|---|"]
+    for name, row in tasks.items():
+        cells = [_cell(row.get(tool), row["fetchc"]) for tool in ("fetchc", "perf")]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += ["", *(f"* missed: {line}" for line in failures)]
+    return "\n".join(lines if failures else [*lines, "Every goal is met."])
+
+
+def _cell(result: Result | None, ours: Result) -> str:
+    if result is None:
+        return ""
+    times = f"{result.median * 1e3:.0f} ({result.low * 1e3:.0f}-{result.high * 1e3:.0f})"
+    memory = f"{result.peak_bytes / 1e6:.0f} MB"
+    if result.status != 0:
+        return f"fails ({result.status})"
+    return f"{times}; {memory}; {result.median / ours.median:.2f}x"
+
+
+def write_docs(
+    results: Rows, tasks: Rows, sizes: Mapping[str, int], failures: list[str], rounds: int
+) -> None:
+    """Put the tables between the marks in docs/speed.md, and the plot beside it."""
+    path = ROOT / "docs/speed.md"
+    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{path} lacks the lines {BEGIN.strip()} and {END.strip()}")
+    machine = f"{date.today():%d %B %Y}; Python {platform.python_version()}, {platform.machine()}"
+    shown = table(results, tasks, sizes, failures, rounds)
+    text = f"{machine}.\n\n{shown}\n\n![CPU time by size](speed.svg)\n"
+    path.write_text(f"{before}{begin}{text}{end}{after}", encoding="utf-8")
+    path.with_suffix(".svg").write_text(svg(_series(results, sizes)), encoding="utf-8")
+
+
+def _series(results: Rows, sizes: Mapping[str, int]) -> dict[str, list[tuple[float, float]]]:
+    series: dict[str, list[tuple[float, float]]] = {}
+    for tool in COLUMNS:
+        line = [
+            (float(sizes[name]), row[tool].median * 1e3)
+            for name, row in results.items()
+            if tool in row and row[tool].status == 0
+        ]
+        if line:
+            series[tool] = line
+    return series

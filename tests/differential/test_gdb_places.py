@@ -1,0 +1,218 @@
+"""Where names are, against gdb: functions of real programs, drawn, at their entry and within.
+
+Every name that either of the two knows at an address is compared, place by place. What differs is
+in ``gdb_places.toml``: the kinds of difference with the reason, and for the builds that are named
+there each single one. ``--bless`` writes these anew; a difference of no kind stays a failure.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fetchc
+from fetchc.program import places
+from fetchc.program.places import Absent, Constant, Pieces, Place
+from fetchc.units import ByteOffset, DwarfRegister
+from tests.support.gdb_scope import Frames, ask, drawn, length_of, place_of
+
+DATA = Path(__file__).with_name("gdb_places.toml")
+SEED = 20
+FUNCTIONS = 205
+SUBJECTS = {
+    "libc": (Path("/lib/x86_64-linux-gnu/libc.so.6"), 2),
+    "python": (Path("/usr/bin/python3.11"), 1),
+}
+
+UNLISTED = Absent("", "unlisted")
+
+Shown = tuple[str, str, Place]  # name, kind, place
+Told = Callable[[fetchc.Program, int], list[Shown]]
+Difference = tuple[str, dict[str, str]]  # where and what, and its features
+
+
+def told(program: fetchc.Program, address: int) -> list[Shown]:
+    """What `fetchc variables` says."""
+    shown = program.probe(None, hex(address)).variables()
+    return [(each.name, each.kind, each.place) for each in shown]
+
+
+def sort_of(place: Place | None) -> str:
+    """What kind of answer a place is; a refusal by its code, gdb's by its words."""
+    if place is None:
+        return "error"
+    if isinstance(place, Absent):
+        return place.code or place.reason.split(" to ")[0]
+    return type(place).__name__
+
+
+def plain(place: Place, length: int | None) -> Place:
+    """A place without what the two spell differently: signs of constants, reasons."""
+    match place:
+        case Absent():
+            return Absent("", "")
+        case Constant(value):
+            return Constant(value if length is None else value % (1 << 8 * length))
+        case Pieces(pieces):
+            parts = [places.Piece(p.offset, p.size, plain(p.place, None)) for p in pieces]
+            return Pieces(tuple(parts))
+        case _:
+            return place
+
+
+def compared(
+    answer: dict[str, Any], shown: list[Shown], frames: Frames
+) -> Iterator[tuple[dict[str, str], str]]:
+    """Features of every difference at one address, and the name."""
+    address = answer["address"]
+    ours: dict[str, tuple[str, Place]] = {}
+    for name, kind, place in shown:
+        ours.setdefault(name, (kind, place))
+    cold = ".cold" in answer["symbol"]
+    where = "entry" if address == answer["entry"] and not cold else "body"
+    for name, texts in answer["names"].items():
+        kind, place = ours.pop(name, ("", UNLISTED))
+        said = [(text and place_of(text, address, frames), text) for text in texts]
+        first, text = said[0]
+        features = {"where": where, "kind": kind, "gdb": sort_of(first) if text else "unasked"}
+        features |= {"part": "cold"} if cold else {}
+        if place is UNLISTED:
+            enumerator = text is not None and text.startswith("a constant with value")
+            features |= {"ours": "unlisted"} | ({"gdb": "enumerator"} if enumerator else {})
+        else:
+            # Same names of blocks around it come into it where the first has no place.
+            same = [
+                plain(one, length_of(words)) == plain(place, length_of(words))
+                for one, words in said
+                if one is not None and words is not None
+            ]
+            if text is not None and first is not None and same[0]:
+                continue
+            reason = place.reason if isinstance(place, Absent) else ""
+            features |= {"ours": sort_of(place), "reason": reason}
+            features |= {"outer": "yes"} if any(same) else {}
+        yield features, name
+    for name, (kind, place) in ours.items():
+        yield {"where": where, "kind": kind, "gdb": "unlisted", "ours": sort_of(place)}, name
+
+
+def differences(
+    binary: Path, questions: list[dict[str, object]], folder: Path, say: Told
+) -> tuple[list[Difference], int, int]:
+    """All differences, the number of functions asked for, and of names."""
+    answers = ask(binary, questions, folder)
+    frames, program = Frames(binary), fetchc.open(str(binary))
+    found: list[Difference] = []
+    names = 0
+    for answer in answers:
+        names += len(answer["names"])
+        offset = answer["address"] - answer["entry"]
+        for features, name in compared(answer, say(program, answer["address"]), frames):
+            found.append((f"{answer['symbol']}+{offset:#x} {name}", features))
+    return found, len({answer["entry"] for answer in answers}), names
+
+
+def explained(features: dict[str, str], kinds: list[dict[str, Any]]) -> str | None:
+    """The first kind whose every condition holds: a word of a list, or part of the reason."""
+    for kind in kinds:
+        conditions = kind["when"]
+        if all(
+            re.search(wanted, features.get(key, ""))
+            if key == "reason"
+            else features.get(key, "") in wanted
+            for key, wanted in conditions.items()
+        ):
+            return str(kind["name"])
+    return None
+
+
+def subject(name: str) -> tuple[Path, Path, str, int]:
+    """The file, its separate debug information, its build-id, instructions within a function."""
+    if shutil.which("gdb") is None:
+        pytest.skip("no gdb: .ci/setup installs it")
+    binary, points = SUBJECTS[name]
+    if not binary.exists():
+        pytest.skip(f"no {binary} here")
+    build = fetchc.open(str(binary)).build_id
+    assert build is not None
+    debug = Path(f"/usr/lib/debug/.build-id/{build[:2]}/{build[2:]}.debug")
+    if not debug.exists():
+        pytest.skip(f"no debug information of {binary}: .ci/setup installs it")
+    return binary, debug, build, points
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_difference_is_explained(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    binary, debug, build, points = subject(name)
+    data = tomllib.loads(DATA.read_text())
+    questions = drawn(debug, SEED, FUNCTIONS + 20, points)
+    found, functions, names = differences(binary, questions, tmp_path, told)
+    assert functions >= 200
+    assert names > 2000
+    kinds = [(what, features, explained(features, data["kind"])) for what, features in found]
+    assert [entry for entry in kinds if entry[2] is None] == []
+    listed: dict[str, list[str]] = {}
+    for what, _, kind in kinds:
+        assert kind is not None
+        listed.setdefault(kind, []).append(what)
+    if request.config.getoption("--bless"):
+        bless(build, name, listed)
+    elif build in data["build"]:
+        assert listed == data["build"][build]["differences"]
+    assert sum(map(len, listed.values())) < names / 4
+
+
+def bless(build: str, name: str, listed: dict[str, list[str]]) -> None:
+    """Write the differences of this build, in place of those of an older one."""
+    text = DATA.read_text()
+    pattern = rf'\n\[build\.\w+\]\nof = "{name}"\n.*?(?=\n\[build\.|\Z)'
+    text = re.sub(pattern, "", text, flags=re.DOTALL).rstrip("\n")
+    lines = [f'\n\n[build.{build}]\nof = "{name}"\n\n[build.{build}.differences]']
+    for kind in sorted(listed):
+        items = "".join(f'    "{what}",\n' for what in listed[kind])
+        lines.append(f"{kind} = [\n{items}]")
+    DATA.write_text(text + "\n".join(lines) + "\n")
+
+
+def _wrong_register(place: Place) -> Place:
+    if isinstance(place, places.InRegister):
+        return places.InRegister(DwarfRegister(place.register ^ 1))
+    return place
+
+
+def _moved(place: Place) -> Place:
+    if isinstance(place, places.InMemory):
+        return places.InMemory(place.register, ByteOffset(place.offset + 8))
+    return place
+
+
+@pytest.mark.parametrize("lie", [_wrong_register, _moved])
+def test_the_comparison_sees_a_wrong_place(tmp_path: Path, lie: Callable[[Place], Place]) -> None:
+    def liar(program: fetchc.Program, address: int) -> list[Shown]:
+        return [(name, kind, lie(place)) for name, kind, place in told(program, address)]
+
+    binary, debug, _, points = subject("libc")
+    kinds = tomllib.loads(DATA.read_text())["kind"]
+    questions = drawn(debug, SEED, 12, points)
+    right = differences(binary, questions, tmp_path, told)[0]
+    wrong = differences(binary, questions, tmp_path, liar)[0]
+    assert [one for one in right if explained(one[1], kinds) is None] == []
+    assert len([one for one in wrong if explained(one[1], kinds) is None]) > 3
+
+
+def test_the_comparison_sees_a_name_that_is_left_out(tmp_path: Path) -> None:
+    def forgetful(program: fetchc.Program, address: int) -> list[Shown]:
+        return [entry for entry in told(program, address) if entry[1] != "parameter"]
+
+    binary, debug, _, points = subject("libc")
+    kinds = tomllib.loads(DATA.read_text())["kind"]
+    wrong = differences(binary, drawn(debug, SEED, 12, points), tmp_path, forgetful)[0]
+    assert len([one for one in wrong if explained(one[1], kinds) is None]) > 3

@@ -1,0 +1,102 @@
+"""Values of C programs as their source has them: what a debugger would show."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.live.traced import trace
+from tests.support.toolchains import require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+SOURCE = r"""
+#include <stdio.h>
+#define KEPT __attribute__((noipa))
+#define USE(value) __asm__ volatile("" : : "g"(value) : "memory")
+struct ops { int (*first)(int); int (*table[3])(int); const char *name, *none; };
+static int twice(int n) { return 2 * n; }
+static int thrice(int n) { return 3 * n; }
+const char *words[] = {"zero", "one", NULL};
+KEPT void handle(struct ops *ops, const char *text) { USE(ops); USE(text); }
+KEPT void rows(int n, int m, int grid[n][m]) { USE(grid); }
+struct point { double x, y; };
+KEPT double scale(double by, struct point at) { puts("EVENT"); return at.x * by; }
+int main(void)
+{
+    struct ops ops = {thrice, {twice, NULL, thrice}, "ops", NULL};
+    int grid[2][5] = {{0, 1, 2, 3, 4}, {10, 11, 12, 13, 14}};
+    rows(2, 5, grid);
+    scale(2.5, (struct point){-1.25, 8});
+    handle(&ops, stdout && stdin ? NULL : "closed");
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module", name="program")
+def program_(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_uprobes()
+    require("gcc")
+    folder = tmp_path_factory.mktemp("values")
+    program, source = folder / "values", folder / "values.c"
+    source.write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O2", "-w", "-o", program, source], check=True, timeout=60)
+    return program
+
+
+def _only(program: Path, capfd: pytest.CaptureFixture[str], *words: str) -> str:
+    """The values of the one call, as they are shown to people."""
+    traced = trace(capfd, *words, "-x", program, "-f", "handle", "--", program)
+    assert (traced.status, traced.errors) == (0, "")
+    (line,) = traced.lines
+    return line.partition("handle  ")[2]
+
+
+def test_no_text_is_null(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    shown = _only(program, capfd, "text", "ops->name", "ops->none", "words")
+    assert shown == 'text=null  ops->name="ops"  ops->none=null  words=["zero", "one", null]'
+
+
+def test_functions_have_their_names_wherever_they_are(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shown = _only(program, capfd, "ops->first", "ops->table", "*ops")
+    table = "[twice, 0x0, thrice]"
+    whole = f'{{first=thrice, table={table}, name="ops", none=null}}'
+    assert shown == f"ops->first=thrice  ops->table={table}  *ops={whole}"
+
+
+def test_a_variable_that_is_declared_alone(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # The executable's copy of libc's variable.
+    assert _only(program, capfd, "stdout->_fileno", "stdin->_fileno") == (
+        "stdout->_fileno=1  stdin->_fileno=0"
+    )
+
+
+def test_what_is_in_a_vector_register_is_fetched_where_the_refusal_says(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    refused = trace(capfd, "by", "-x", program, "-f", "scale", "--", program)
+    assert refused.status == 1
+    point = refused.errors.rpartition("in memory: `--at ")[2].rstrip("`\n")
+    traced = trace(capfd, "by", "-x", program, "-f", "scale", "--at", point, "--", program)
+    (line,) = traced.lines
+    assert line.endswith("by=2.5")
+    whole = trace(capfd, "at", "-x", program, "-f", "scale", "--", program)
+    assert (whole.status, "FC0402" in whole.errors) == (1, True)
+
+
+def test_rows_of_a_length_that_is_known_at_run_time(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ("-x", program, "-f", "rows", "--", program)
+    refused = trace(capfd, "grid[1][2]", *words)
+    assert (refused.status, "(*e)[7]" in refused.errors) == (1, True)
+    (line,) = trace(capfd, "(*grid)[7]", "(*grid)[0:6]", *words).lines
+    assert line.endswith("(*grid)[7]=12  (*grid)[0:6]=[0, 1, 2, 3, 4, 10]")

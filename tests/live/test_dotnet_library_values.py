@@ -1,0 +1,120 @@
+"""Values of many kinds in methods of the class library, on running runtimes: each is what the
+program printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.traced import trace
+from tests.support.dotnet import NET9, NETCORE31, compiled, framework, host, missing
+from tests.support.toolchains import ROOT
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+SOURCE = ROOT / "corpus/dotnet/calls/values.cs"
+# The name that the program prints, and the function.
+METHODS = {
+    "Decimal.Round": "Decimal.Round(decimal, int)",
+    "DateTime.Compare": "DateTime.Compare(DateTime, DateTime)",
+    "DateTimeOffset.Compare": "DateTimeOffset.Compare(DateTimeOffset, DateTimeOffset)",
+    "TimeSpan.Compare": "TimeSpan.Compare(TimeSpan, TimeSpan)",
+    "Guid.Equals": "Guid.Equals(object)",
+    "Array.Reverse": "Array.Reverse(Array)",
+    "MemoryStream.WriteAsync": "MemoryStream.WriteAsync(ReadOnlyMemory<byte>, CancellationToken)",
+    "Dictionary.Remove": "Dictionary<__Canon, __Canon>.Remove(__Canon)",
+}
+NEWER = {
+    "DateOnly.ToLongDateString": "DateOnly.ToLongDateString()",
+    "TimeOnly.ToLongTimeString": "TimeOnly.ToLongTimeString()",
+}
+ENVIRONMENT = {
+    "COMPlus_TieredCompilation": "0",  # all of the code stays what it is; up to .NET 5
+    "DOTNET_TieredCompilation": "0",
+    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+}
+Seen = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, compiled against the library of 2.1, which newer runtimes have too."""
+    require_uprobes()
+    return compiled(SOURCE, tmp_path_factory.mktemp("values") / "values.dll")
+
+
+def run(runtime: Path, program: Path) -> list[str]:
+    """The words that run the program."""
+    version = "9.0.1" if runtime == NET9 else runtime.name
+    config = program.with_suffix(f".{version}.json")
+    named = {"name": "Microsoft.NETCore.App", "version": version}
+    config.write_text(json.dumps({"runtimeOptions": {"framework": named}}))
+    words = [host(runtime, program.parent), "exec", "--runtimeconfig", str(config), str(program)]
+    return [*words, "newer"] if runtime == NET9 else words
+
+
+def told(method: str, lines: list[str]) -> Seen:
+    """What the program printed of a method's calls."""
+    events = [json.loads(line.removeprefix("EVENT ")) for line in lines]
+    return [each["values"] for each in events if each["method"] == method]
+
+
+def traced(
+    runtime: Path, program: Path, method: str, capfd: pytest.CaptureFixture[str]
+) -> tuple[Seen, Seen]:
+    """What a trace of the method showed, and what the program printed of it."""
+    if reason := missing(runtime):
+        pytest.skip(reason)
+    words = run(runtime, program)
+    done = subprocess.run(
+        words,
+        env={**os.environ, **ENVIRONMENT},
+        check=True,
+        timeout=60,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    expressions = list(told(method, done.stdout.splitlines())[0])
+    function = {**METHODS, **NEWER}[method]
+    where = ["-x", framework(runtime), "-f", function, "--format", "jsonl"]
+    settings = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
+    # Where a type has the assembly's own name: that of the program is beside it.
+    where += ["--reference", str(program.parent)]
+    found = trace(capfd, *expressions, *where, "--", "env", *settings, *words)
+    assert found.status == 0, found.errors
+    printed = told(method, found.program)
+    # The runtime itself calls some of them before the program begins.
+    return found.args[-len(printed) :], printed
+
+
+@pytest.mark.parametrize("runtime", [NETCORE31, NET9])
+@pytest.mark.parametrize("method", METHODS)
+def test_values(
+    method: str, runtime: Path, program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen, printed = traced(runtime, program, method, capfd)
+    assert len(printed) >= 3
+    assert seen == printed
+
+
+@pytest.mark.parametrize("method", NEWER)
+def test_values_of_newer_types(
+    method: str, program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen, printed = traced(NET9, program, method, capfd)
+    assert len(printed) == 3
+    assert seen == printed
+
+
+def test_another_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seen, printed = traced(NETCORE31, program, "Guid.Equals", capfd)
+    assert printed[0]["(int)o"] == 7
+    printed[0]["(int)o"] = 8
+    assert seen != printed

@@ -1,0 +1,222 @@
+"""Captured variables at the entry of closures: each value is what the program says it is.
+
+By value and by reference, in one register, in several, larger than registers, nested, of
+closures that ``go`` and ``defer`` call. Where in a closure a variable is, Go says from 1.23 on;
+whether it is there itself, or its address, no version does.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from fetchc import CompileError, Probe
+from fetchc.tracer.model import Plan
+from tests.live.watching import watched
+from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+SOURCE = """
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+type point struct {
+	x int
+	s string
+}
+
+type row struct {
+	cells [40]int
+	name  string
+}
+
+var kept []interface{}
+
+//go:noinline
+func sink(values ...interface{}) { kept = append(kept[:0], values...) }
+
+func told(function string, values map[string]interface{}) {
+	text, err := json.Marshal(values)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintf(os.Stdout, "%s %s\\n", function, text)
+}
+
+type named map[string]interface{}
+
+//go:noinline
+func byValue(n int, label string, p point, b byte, list []int, small int16, f [3]byte) func(int) {
+	told("main.byValue.func1", named{"n": n, "label": label, "p.x": p.x, "p.s": p.s, "b": b,
+		"list[1]": list[1], "len(list)": len(list), "small": small, "f[2]": f[2], "step": 5})
+	return func(step int) {
+		sink(n, label, p, b, list, step)
+		sink(small, f)
+	}
+}
+
+//go:noinline
+func byReference(n int, label string, r row) (func(int), func()) {
+	total, count := n, int32(0)
+	add := func(step int) {
+		told("main.byReference.func2", named{"total": total + step, "label": label + "+",
+			"r.name": r.name, "r.cells[3]": r.cells[3] + 1, "count": count + 1})
+		total += step
+		count++
+		label += "+"
+		r.cells[3]++
+	}
+	return add, func() { sink(total, label, r, count) }
+}
+
+//go:noinline
+func nested(k int, name string) func() func() {
+	told("main.nested.func1", named{"k": k, "name": name})
+	told("main.nested.func1.1", named{"name": name})
+	return func() func() {
+		sink(name, k)
+		k++
+		return func() {
+			k++
+			sink(name, k)
+		}
+	}
+}
+
+//go:noinline
+func partly(label string, p point, list []string) func() int {
+	told("main.partly.func1", named{"len(label)": len(label), "p.x": p.x, "cap(list)": cap(list)})
+	return func() int {
+		sink(1)
+		return len(label) + p.x + cap(list)
+	}
+}
+
+//go:noinline
+func copied(n int, label string) func() int {
+	told("main.copied.func1", named{"n": n, "label": label})
+	return func() int {
+		m, other := n, label
+		sink(m)
+		for m < 100 {
+			m += n
+		}
+		sink(other, m)
+		other += label
+		sink(other)
+		return m + n
+	}
+}
+
+//go:noinline
+func waited(n int, s string) {
+	done := make(chan int)
+	told("main.waited.func1", named{"n": n, "s": s})
+	go func() {
+		sink(s, n)
+		done <- n
+	}()
+	<-done
+}
+
+func main() {
+	for round := 1; round < 4; round++ {
+		list := []int{round, 10 * round, 3}
+		byValue(round, fmt.Sprint("label ", round), point{7 * round, "point"}, byte(200+round),
+			list, int16(-round), [3]byte{1, 2, byte(round)})(5)
+		add, show := byReference(100*round, "r", row{[40]int{0, 1, 2, round}, "row"})
+		add(round)
+		show()
+		nested(round, fmt.Sprint("nested ", round))()()
+		partly("partly", point{round, "x"}, make([]string, round, 3*round))()
+		copied(round, fmt.Sprint("copied ", round))()
+		waited(round, "waited")
+	}
+}
+"""
+
+# What must be had in every version, optimised.
+ALWAYS = {
+    "main.byValue.func1": {"n", "label", "step"},
+    "main.byReference.func2": {"total"},
+    "main.nested.func1": {"name"},
+    "main.waited.func1": {"s"},
+}
+
+
+def build(version: str, folder: Path, *flags: str) -> Path:
+    require(f"go{version}")
+    source, program = folder / "main.go", folder / "closures"
+    source.write_text(SOURCE)
+    command = [str(go_root(version) / "bin/go"), "build", *flags, "-o", str(program), str(source)]
+    environment = go_environment(version, folder)
+    subprocess.run(command, env=environment, cwd=folder, check=True, timeout=280)
+    return program
+
+
+def told(program: Path) -> dict[str, list[dict[str, object]]]:
+    printed = subprocess.run([program], check=True, capture_output=True, text=True, timeout=60)
+    values: dict[str, list[dict[str, object]]] = {}
+    for line in printed.stdout.splitlines():
+        function, _, text = line.partition(" ")
+        values.setdefault(function, []).append(json.loads(text))
+    return values
+
+
+def refused(probe: Probe, text: str) -> str | None:
+    try:
+        probe.compile(text)
+    except CompileError as refusal:
+        return refusal.diagnostics[0].code
+    return None
+
+
+def fetchable(program: Path, told: dict[str, list[dict[str, object]]]) -> dict[str, list[str]]:
+    """What compiles of what the program tells; the rest is refused as not visible or not known."""
+    opened = fetchc.open(str(program))
+    found: dict[str, list[str]] = {}
+    for function, rows in told.items():
+        for text in rows[0]:
+            code = refused(opened.probe(function), text)
+            assert code in (None, "FC0201", "FC0401"), (function, text)
+            if code is None:
+                found.setdefault(function, []).append(text)
+    return found
+
+
+@pytest.mark.parametrize("flags", [(), ("-gcflags=-N -l",)], ids=["optimised", "debug"])
+@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
+def test_every_captured_value_is_the_programs(
+    version: str, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    require_uprobes()
+    program = build(version, tmp_path, *flags)
+    wanted = told(program)
+    found = fetchable(program, wanted)
+    for function, needed in ALWAYS.items():
+        assert needed <= set(found.get(function, ())), (function, found)
+
+    def plans(group: str) -> list[Plan]:
+        opened = fetchc.open(str(program))
+        return [
+            opened.probe(function).plan(texts, group, f"e{number}")
+            for number, (function, texts) in enumerate(found.items())
+        ]
+
+    _, events = watched(plans, [program])
+    for number, (function, texts) in enumerate(found.items()):
+        seen = [event for event in events if event.name == f"e{number}"]
+        assert not [event.faults for event in seen if event.faults]
+        shown = [{text: event.args[text] for text in texts} for event in seen]
+        assert shown == [{text: row[text] for text in texts} for row in wanted[function]], function

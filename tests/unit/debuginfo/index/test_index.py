@@ -1,0 +1,161 @@
+"""The index of types: what a walk over all entries finds, kept and mapped or as if it were not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_c_family
+from fetchc.debuginfo.dwarf.entries.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.names import search as names
+from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.index import lookup, scan
+from fetchc.debuginfo.kept import files
+from fetchc.debuginfo.program import DwarfProgram
+from tests.support.cases import CORPUS
+
+C = "c/layouts/bin/gcc-O2-dwarf5"
+CPP = "cpp/addressbook/bin/g++-O2"
+FILES = (
+    C,
+    "c/layouts/bin/gcc-O0-dwarf4",
+    "c/layouts/bin/clang-O0-dwarf4",
+    CPP,
+    "cpp/addressbook/bin/clang++-O0",
+    "go/dnsforward/bin/go1.15",
+    "go/dnsforward/bin/go1.27",
+)
+
+
+def opened(file: str) -> DwarfProgram:
+    return DwarfProgram(str(CORPUS / file))
+
+
+def walked(program: DwarfProgram) -> Iterator[str]:
+    """Names of types outside functions, entry by entry."""
+    for unit in program._info.units():
+        keywords = is_c_family(unit) and not has_namespaces(unit)
+        yield from within(program, unit.top, "", keywords)
+
+
+def within(program: DwarfProgram, parent: Die, scope: str, keywords: bool) -> Iterator[str]:
+    for die in program._info.children(parent):
+        namespace = die.tag == DW_TAG_namespace
+        name = die.text(DW_AT_name) or ("(anonymous namespace)" if namespace else "")
+        if not name or not (namespace or die.tag in names.NAMED):
+            continue
+        if has_namespaces(die.unit) and die.tag in names.NESTING:
+            yield from within(program, die, f"{scope}{name}::", keywords)
+        if not namespace and not die.flag(DW_AT_declaration):
+            keyword = (
+                f"{names.KEYWORDS[die.tag]} " if keywords and die.tag in names.KEYWORDS else ""
+            )
+            yield keyword + scope + name
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_it_has_what_a_walk_finds(file: str) -> None:
+    listed = list(opened(file).type_names())
+    assert len(listed) == len(set(listed)) > 30
+    assert set(listed) == set(walked(opened(file)))
+
+
+def test_a_scope_that_is_not_entered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "NESTING", frozenset())
+    assert set(opened(CPP).type_names()) < set(walked(opened(CPP)))
+
+
+@pytest.fixture
+def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Small files are as big ones; what is kept is in the folder."""
+    monkeypatch.setattr(lookup, "_BIG", 0)
+    monkeypatch.setattr(lookup, "_WORTH_KEEPING", 0)
+    monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Grows by one with each pass over all units."""
+    made: list[object] = []
+    plain = scan.scan
+
+    def counted(*arguments: object) -> scan.Scan:
+        made.append(arguments)
+        return plain(*arguments)  # type: ignore[arg-type]  # as they come
+
+    monkeypatch.setattr(scan, "scan", counted)
+    return made
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_name_leads_to_the_types_that_a_search_finds(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searching, indexed = opened(file), opened(file)
+    known = list(opened(file).type_names())
+    monkeypatch.setattr(lookup, "_BIG", 0)
+    indexed.types_named("struct none", None)  # the first one is searched for
+    plain = lookup.TypeIndex.named
+    for name in [*known[:: max(1, len(known) // 60)], "struct none", "none"]:
+        monkeypatch.setattr(lookup.TypeIndex, "named", plain)
+        found = indexed.types_named(name, None)
+        monkeypatch.setattr(lookup.TypeIndex, "named", lambda *_: None)
+        wanted = searching.types_named(name, None)
+        assert [indexed.type(one) for one in found] == [searching.type(one) for one in wanted], name
+
+
+def test_the_second_search_makes_it_and_the_third_run_maps_it(
+    eager: Path, passes: list[object]
+) -> None:
+    found = opened(C).types_named("struct record", None)
+    assert len(found) == 1
+    assert [file.stat().st_size for file in eager.iterdir()] == [0]
+    for _ in range(3):
+        assert opened(C).types_named("struct record", None) == found
+    assert len(passes) == 1
+    (file,) = eager.iterdir()
+    assert file.suffix == ".types"
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_one_process_makes_it_for_its_second_search(passes: list[object]) -> None:
+    program = opened(C)
+    program.types_named("struct record", None)
+    program.types_named("struct node", None)
+    assert passes == []  # the file is small
+    program._info.type_index.names()
+    program._info.type_index.names()
+    assert len(passes) == 1
+
+
+def test_a_damaged_one_is_made_anew(
+    eager: Path, passes: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "notes", notes := list[str]())
+    listed = list(opened(CPP).type_names())
+    (file,) = eager.iterdir()
+    data = bytearray(file.read_bytes())
+    data[-20] ^= 1
+    file.write_bytes(data)
+    assert list(opened(CPP).type_names()) == listed
+    assert [note.rpartition(": ")[2] for note in notes] == ["it is damaged"]
+    assert list(opened(CPP).type_names()) == listed
+    assert len(passes) == 2
+
+
+def test_an_interrupted_pass_leaves_nothing(eager: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(done: int, total: int) -> None:
+        assert 0 < done <= total
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scan, "_RELEASE", -1)
+    monkeypatch.setattr(Image, "progress", staticmethod(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        opened(C).type_names()
+    assert not eager.exists()
+    monkeypatch.setattr(Image, "progress", None)
+    assert "struct record" in opened(C).type_names()

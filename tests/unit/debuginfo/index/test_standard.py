@@ -1,0 +1,82 @@
+"""The index that clang writes (.debug_names), against a search of the bytes."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fetchc.debuginfo.dwarf.names.search import NAMED
+from fetchc.debuginfo.index import standard
+from fetchc.debuginfo.index.standard import standard_names
+from fetchc.debuginfo.program import DwarfProgram
+from fetchc.diag.errors import DebugInfoError
+from tests.support.toolchains import require
+from tests.support.type_index import indexed, searched
+
+FIRST = """
+struct inner { int a; };
+struct outer { struct inner *p; long b; };
+enum colour { RED, GREEN };
+union both { int i; float f; };
+int use(struct outer *o, enum colour c, union both *u) {
+    struct local { int z; } l = { 3 }, *pl = &l;
+    return o->p->a + c + u->i + pl->z;
+}
+"""
+SECOND = """
+struct inner { int a; };
+struct other { struct inner i; };
+int use(void *, int, void *);
+int main(int count, char **words) { return ((struct other *)words)->i.a + use(0, count, 0); }
+"""
+NAMES = ("inner", "outer", "colour", "both", "other", "int", "long", "nothing", "")
+
+
+def built(folder: Path, second: str = "clang") -> Path:
+    require("clang", second)
+    for name, text, compiler in (("first", FIRST, "clang"), ("second", SECOND, second)):
+        (folder / f"{name}.c").write_text(text)
+        options = ["-gpubnames"] if compiler == "clang" else []
+        command = [compiler, "-O0", "-gdwarf-5", *options, "-c", f"{name}.c"]
+        subprocess.run(command, cwd=folder, check=True)
+    subprocess.run(["clang", "-o", "program", "first.o", "second.o"], cwd=folder, check=True)
+    return folder / "program"
+
+
+def test_it_leads_to_what_a_search_finds(tmp_path: Path) -> None:
+    path = built(tmp_path)
+    assert indexed(path, NAMES) == searched(path, NAMES)
+    assert len(searched(path, NAMES)["inner"]) == 2
+    assert DwarfProgram(str(path))._info.type_index.named("local", NAMED) == []
+
+
+def test_another_hash_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = built(tmp_path)
+    monkeypatch.setattr(standard, "_HASH_FACTOR", 31)
+    assert indexed(path, NAMES) != searched(path, NAMES)
+
+
+def test_one_that_lacks_a_unit_is_not_used(tmp_path: Path) -> None:
+    path = built(tmp_path, "gcc")
+    assert standard_names(DwarfProgram(str(path))._info) is None
+    assert all(found is None for found in indexed(path, NAMES).values())
+
+
+def test_a_damaged_one_ends_in_an_error_or_an_answer(tmp_path: Path) -> None:
+    path = built(tmp_path)
+    header = DwarfProgram(str(path))._elf.debug_image.header(".debug_names")
+    assert header is not None
+    data = path.read_bytes()
+    errors = 0
+    for at in range(header.offset, header.offset + header.size, 3):
+        damaged = bytearray(data)
+        damaged[at] ^= 0xFF
+        (tmp_path / "damaged").write_bytes(damaged)
+        try:
+            indexed(tmp_path / "damaged", NAMES)
+        except DebugInfoError as error:
+            assert error.section in (".debug_names", ".debug_info", ".debug_str")  # noqa: PT017
+            errors += 1
+    assert errors > 10

@@ -1,0 +1,19 @@
+"""What NativeAOT left nothing of is told as such."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fetchc.debuginfo.program import DwarfProgram
+from tests.support.elfwriter import elf_file
+
+
+@pytest.mark.parametrize(("section", "told"), [("__managedcode", True), (".text", False)])
+def test_a_stripped_program_of_nativeaot(tmp_path: Path, section: str, told: bool) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(elf_file({section: b"\xc3" * 16}))
+    notes, help = DwarfProgram(str(path)).debug_info_advice()
+    assert ("NativeAOT" in "".join(notes)) is told
+    assert ("ReadyToRun" in help) is told

@@ -1,0 +1,216 @@
+"""Probe points of a kernel by their means: functions, tracepoints, events, and its variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from fetchc.check.kernel_arguments import _numbered
+from fetchc.check.site import Site
+from fetchc.debuginfo.btf.program import BtfProgram
+from fetchc.program.places import Absent
+from fetchc.target.load import architecture
+from tests.support.btfwriter import BtfWriter
+
+POINTER, ARRAY = 2, 3
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> fetchc.Program:
+    w = BtfWriter()
+    number = w.integer("int", 4, 1)
+    long = w.integer("unsigned long", 8)
+    letter = w.integer("char", 1, 1)
+    comm = w.type(ARRAY, "", 0, letter, number, 16)
+    text = w.type(POINTER, "", letter)
+    task = w.struct("task_struct", 64, ("pid", number, 0), ("comm", comm, 64), ("next", text, 256))
+    there = w.type(POINTER, "", task)
+    w.function("wake", number, ("who", there), ("count", long), ("name", text))
+    seven = [(f"a{at}", long) for at in range(7)]
+    w.function("many", 0, *seven)
+    data = w.type(POINTER, "", 0)
+    w.function("__probestub_switch", 0, ("__data", data), ("prev", there), ("reason", number))
+    w.function("__traceiter_switch", 0, ("__data", data), ("other", there))
+    entry = w.struct("trace_entry", 8, ("pid", number, 32))
+    w.struct(
+        "trace_event_raw_switch",
+        64,
+        ("ent", entry, 0),
+        ("comm", comm, 64),
+        ("pid", number, 192),
+        ("path", text, 256),
+        ("__data_loc_label", number, 320),
+        ("__data", w.type(ARRAY, "", 0, letter, number, 0), 352),
+    )
+    path = tmp_path / "vmlinux.btf"
+    path.write_bytes(w.bytes())
+    return fetchc.open(str(path))
+
+
+def line(
+    kernel: fetchc.Program, function: str, *texts: str, version: str = "6.12", returns: bool = False
+) -> str:
+    probe = kernel.probe(function, kernel=version, returns=returns)
+    return probe.definition([probe.compile(text) for text in texts], "g", "e")
+
+
+def refused(kernel: fetchc.Program, function: str, *texts: str, **how: object) -> str:
+    with pytest.raises(fetchc.CompileError) as refusal:
+        line(kernel, function, *texts, **how)  # type: ignore[arg-type]
+    return refusal.value.diagnostics[0].code
+
+
+def test_a_function_by_fprobe(kernel: fetchc.Program) -> None:
+    assert line(kernel, "kprobe:wake", "who->pid") == "p:g/e wake who_pid=+0(%di):s32"
+    found = line(kernel, "fprobe:wake", "who->pid", "count", "n=name", "x=$arg2")
+    entered = "who_pid=+0($arg1):s32 count=$arg2:u64 n=+0($arg3):string x=$arg2:u64"
+    assert found == f"f:g/e wake {entered}"
+    found = line(kernel, "fprobe:wake", "count", "r=$retval", returns=True)
+    assert found == "f:g/e wake%return count=$arg2:u64 r=$retval:s32"
+
+
+def test_parameters_at_the_return(kernel: fetchc.Program) -> None:
+    expected = "r:g/e wake count=$arg2:u64 pid=+0($arg1):s32 r=$retval:s32"
+    texts = ("count", "pid=who->pid", "r=$retval")
+    assert line(kernel, "wake", *texts, returns=True) == expected
+    assert line(kernel, "kretprobe:wake", *texts) == expected
+    assert refused(kernel, "wake", "count", returns=True, version="6.8") == "FC0506"
+
+
+def test_what_is_in_no_register_has_no_number(kernel: fetchc.Program) -> None:
+    assert line(kernel, "fprobe:many", "a5").endswith("a5=$arg6:u64")
+    assert refused(kernel, "fprobe:many", "a6") == "FC0404"
+    assert refused(kernel, "fprobe:many", "$arg7") == "FC0404"
+    assert refused(kernel, "fprobe:wake", "%di") == "FC0507"
+    assert refused(kernel, "fprobe:wake", "count", version="6.4") == "FC0506"
+    assert refused(kernel, "rawtracepoint:switch", "$arg6") == "FC0404"  # one is hidden
+
+
+def test_a_tracepoint_hides_its_first_argument(kernel: fetchc.Program) -> None:
+    expected = "t:g/e switch pid=+0($arg1):s32 reason=$arg2:s32"
+    for name in ("switch", "sched:switch"):
+        assert line(kernel, f"rawtracepoint:{name}", "pid=prev->pid", "reason") == expected
+    assert refused(kernel, "rawtracepoint:switch", "other") == "FC0201"
+    assert refused(kernel, "rawtracepoint:none", "x") == "FC0202"
+    assert refused(kernel, "rawtracepoint:switch", "reason", returns=True) == "FC0206"
+
+
+def test_an_event_has_fields(kernel: fetchc.Program) -> None:
+    found = line(kernel, "tracepoint:sched:switch", "comm", "id=pid", "p=path", "t=$comm")
+    fields = "comm_=$comm:string id=$pid:s32 p=+0($path):string t=$COMM:string"
+    assert found == f"e:g/e sched.switch {fields}"
+    assert refused(kernel, "tracepoint:sched:switch", "path", version="6.18") == "FC0507"
+    assert refused(kernel, "tracepoint:sched:switch", "label") == "FC0406"
+    assert refused(kernel, "tracepoint:sched:switch", "$arg1") == "FC0401"
+    assert refused(kernel, "tracepoint:sched:switch", "%di") == "FC0507"
+    assert refused(kernel, "tracepoint:sched:switch", "comm", version="5.14") == "FC0506"
+    assert refused(kernel, "tracepoint:sched:none", "x") == "FC0202"
+    assert refused(kernel, "tracepoint:sched", "x") == "FC0202"
+    assert refused(kernel, "kfunc:wake", "x") == "FC0202"
+
+
+def test_machines_that_do_not_number_arguments(kernel: fetchc.Program) -> None:
+    site = kernel.probe("fprobe:wake", kernel="6.12")._found.site
+    assert not isinstance(_numbered(site, 1, 6), Absent)
+    other = Site(
+        site.program, architecture("arm"), site.language, site.function, site.address, True, False,
+        means="fprobe",
+    )  # fmt: skip
+    assert isinstance(_numbered(other, 1, 4), Absent)
+
+
+def test_variables_of_the_kernel(kernel: fetchc.Program) -> None:
+    found = line(kernel, "wake", "jiffies", "c=init_task.comm", "n=init_task.next", "a=avenrun[1]")
+    assert found == (
+        "p:g/e wake jiffies=@jiffies:u64 c=@init_task+8:string n=+0(@init_task+32):string "
+        "a=@avenrun+8:u64"
+    )
+    (warning,) = kernel.probe("wake", kernel="6.12").compile("jiffies").warnings
+    assert warning.code == "FC0606"
+    assert refused(kernel, "wake", "&jiffies") == "FC0405"
+    assert refused(kernel, "wake", "no_such_variable") == "FC0201"
+
+
+def test_listings_by_means(kernel: fetchc.Program) -> None:
+    assert list(kernel.functions("rawtracepoint:*")) == ["rawtracepoint:switch"]
+    assert list(kernel.functions("fprobe:wa*")) == ["fprobe:wake"]
+    assert list(kernel.functions("tracepoint:*")) == []  # BTF names no groups
+    assert list(kernel.functions("other:*")) == []
+    assert "wake" in list(kernel.functions())
+    (one,) = kernel.described("rawtracepoint:switch")
+    assert one["signature"] == "rawtracepoint:switch(struct task_struct * prev, int reason)"
+
+
+FORMAT = """\
+name: example
+ID: 7
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+
+\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:int dfd;\toffset:24;\tsize:8;\tsigned:0;
+\tfield:const char * path;\toffset:32;\tsize:8;\tsigned:0;
+\tfield:struct task_struct * task;\toffset:40;\tsize:8;\tsigned:0;
+\tfield:__data_loc char[] label;\toffset:48;\tsize:4;\tsigned:0;
+\tfield:__data_loc u64[] numbers;\toffset:52;\tsize:4;\tsigned:0;
+\tfield:strange_t other;\toffset:56;\tsize:2;\tsigned:1;
+
+print fmt: "x"
+"""
+
+
+def test_fields_that_the_running_kernel_tells_of(
+    kernel: fetchc.Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = kernel._program
+    assert isinstance(program, BtfProgram)
+    for group in ("syscalls", "sched"):
+        folder = tmp_path / "events" / group / "example"
+        folder.mkdir(parents=True)
+        (folder / "format").write_text(FORMAT)
+    (tmp_path / "available_events").write_text("sched:example\nsyscalls:example\n")
+    monkeypatch.setattr("fetchc.debuginfo.btf.events.TRACEFS", ("/none", str(tmp_path)))
+    program.running = True
+    assert list(kernel.functions("tracepoint:sy*")) == ["tracepoint:syscalls:example"]
+    texts = ("c=comm", "dfd", "p=path", "l=label", "other", "t=task->pid")
+    expected = "c=$comm:string dfd=$dfd:s32 p=+0($path):string l=$label:string other=$other:s16"
+    found = line(kernel, "tracepoint:sched:example", *texts)
+    assert found == f"e:g/e sched.example {expected} t=+0($task):s32"
+    found = line(kernel, "tracepoint:syscalls:example", *texts)  # the program's own memory
+    expected = expected.replace("($path):string", "($path):ustring")
+    assert found == f"e:g/e syscalls.example {expected} t=+u0($task):s32"
+    assert refused(kernel, "tracepoint:sched:example", "numbers") == "FC0404"
+    assert refused(kernel, "tracepoint:sched:none", "x") == "FC0202"
+
+
+def test_the_task_that_runs(kernel: fetchc.Program) -> None:
+    texts = ("pid=$current->pid", "next=$current->next", "where=$current")
+    for point in ("wake", "fprobe:wake", "rawtracepoint:switch"):
+        assert line(kernel, point, *texts, version="7.3").endswith(
+            " pid=+0($current):s32 next=+0(+32($current)):string where=$current:x64"
+        )
+    assert refused(kernel, "wake", "$current->pid", version="6.12") == "FC0506"
+    assert refused(kernel, "tracepoint:sched:switch", "$current->pid", version="7.3") == "FC0507"
+    with pytest.raises(fetchc.CompileError, match="FC0201") as refusal:
+        line(kernel, "wake", "current->pid", version="7.3")
+    assert "`$current`" in str(refusal.value.diagnostics[0].help)
+    (road,) = kernel.probe("wake", kernel="7.3").explain("+0($current):s32").roads
+    assert [hop.expression for hop in road.hops] == ["$current", "$current->pid"]
+
+
+def test_what_is_explained(kernel: fetchc.Program) -> None:
+    def kinds(function: str, text: str) -> list[str]:
+        (road,) = kernel.probe(function, kernel="6.12").explain(text).roads
+        return [hop.kernel for hop in road.hops]
+
+    assert kinds("wake", "init_task.next") == [
+        "load 8 bytes of symbol init_task",
+        "load string at +0",
+    ]
+    assert kinds("fprobe:wake", "who->pid") == ["a parameter", "load s32 at +0"]
+    assert kinds("fprobe:wake", "+0($arg1):s32") == ["a parameter", "load s32 at +0"]
+    assert kinds("tracepoint:sched:switch", "+0($path):string")[1] == "load string at +0"
+    with pytest.raises(fetchc.CompileError, match="FC0507"):
+        kernel.probe("fprobe:wake", kernel="6.12").explain("+0(%di):s32")
