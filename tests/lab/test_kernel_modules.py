@@ -7,10 +7,12 @@ import lzma
 
 import pytest
 
+from fetchc.target.kernel import kernel
 from tests.support.kernel_lab import LabKernel
-from tests.support.kernel_lab_guest import Guest
+from tests.support.kernel_lab_guest import Guest, LabError
 from tests.support.kernel_lab_python import files, interpreter, why_no_python
 
+MODULES_HAVE_BTF = (5, 11)  # kbuild: Build kernel module BTFs if BTF is enabled (5f9ae91f7c0d)
 FINIT_MODULE = 313  # x86-64's number of the system call
 LOAD = f"""
 import ctypes, os
@@ -38,9 +40,9 @@ EXPRESSIONS = (
 )
 
 
-def module(kernel: LabKernel) -> bytes | None:
+def module(lab_kernel: LabKernel) -> bytes | None:
     """The module of the kernel's own package, None where it was not kept."""
-    for path in kernel.image.parent.glob("loop.ko*"):
+    for path in lab_kernel.image.parent.glob("loop.ko*"):
         content = path.read_bytes()
         return lzma.decompress(content) if path.suffix == ".xz" else content
     return None
@@ -55,6 +57,10 @@ def test_a_function_of_a_module(lab_kernel: LabKernel) -> None:
     python = interpreter(lab_kernel)
     with Guest(lab_kernel, {**files(lab_kernel), "loop.ko": loop}) as guest:
         guest.run(python, "-c", LOAD)
+        if kernel(lab_kernel.release).version < MODULES_HAVE_BTF:
+            with pytest.raises(LabError, match="it is loaded, and came without one"):
+                guest.run(python, "-m", "fetchc", "functions", "lo_io*", "-x", "kernel:loop")
+            return
         listed = guest.run(python, "-m", "fetchc", "functions", "lo_io*", "-x", "kernel:loop")
         assert listed.split() == ["lo_ioctl"]
         words = ["trace", *EXPRESSIONS, "-x", "kernel:loop", "-f", "lo_ioctl", "--latency"]

@@ -13,6 +13,7 @@ from fetchc.diag.errors import DebugInfoError
 __all__ = ["open_file", "open_running"]
 
 RUNNING = "/sys/kernel/btf"
+LOADED = "/sys/module"
 # What uname says -> key of targets/arch.
 MACHINES = {
     "x86_64": "x86_64",
@@ -36,18 +37,24 @@ def open_running(name: str, root: str = RUNNING) -> BtfProgram:
     if module:
         path = f"{root}/{module}"
         if not os.path.exists(path):
-            raise DebugInfoError(
-                "FC0901",
-                name,
-                f"the running kernel has no BTF of a module `{module}`",
-                help=f"load it: `modprobe {module}`; those with BTF: `ls {root}`",
-            )
+            raise _no_module(name, module, root)
         btf = Btf(name, _read(name, path), base)
     machine = MACHINES.get(os.uname().machine)
     if machine is None:
         what = f"kernels for `{os.uname().machine}` are not known"
         raise DebugInfoError("FC0905", name, what)
     return BtfProgram(name, btf, machine, 4 if machine in NARROW else 8, running=root == RUNNING)
+
+
+def _no_module(name: str, module: str, root: str) -> DebugInfoError:
+    """It is not loaded, or came without BTF, as all modules before Linux 5.11 did."""
+    what = f"the running kernel has no BTF of a module `{module}`"
+    if root == RUNNING and os.path.exists(f"{LOADED}/{module}"):
+        notes = ("it is loaded, and came without one",)
+        help = "boot a kernel with CONFIG_DEBUG_INFO_BTF_MODULES=y: Linux 5.11 or later"
+        return DebugInfoError("FC0901", name, what, help=help, notes=notes)
+    help = f"load it: `modprobe {module}`; those with BTF: `ls {root}`"
+    return DebugInfoError("FC0901", name, what, help=help)
 
 
 def _mapped(path: str) -> mmap.mmap | None:
