@@ -51,7 +51,7 @@ def module(lab_kernel: LabKernel) -> bytes | None:
 def test_a_function_of_a_module(lab_kernel: LabKernel) -> None:
     loop = module(lab_kernel)
     if lab_kernel.machine.name != "x86_64" or loop is None:
-        pytest.skip("no module of this kernel here: `.ci/lab --refresh --all` keeps one")
+        pytest.skip("no module of this kernel here: `.ci/lab --refresh` keeps one")
     if reason := why_no_python(lab_kernel):
         pytest.skip(reason)
     python = interpreter(lab_kernel)
