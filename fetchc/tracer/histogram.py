@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     Bucket = tuple[int | None, int, int]
 
-__all__ = ["Histogram", "Histograms", "bucket_label", "number"]
+__all__ = ["MOST_KEYS", "Histogram", "Histograms", "bucket_label", "number"]
 
-_KEYS = 4096  # histograms kept apart; a key like an address would fill the memory
+MOST_KEYS = 4096  # kept apart; a key like an address would fill the memory
 _UNITS = ("", "K", "M", "G", "T", "P", "E")
 
 
@@ -55,7 +57,7 @@ class Histograms:
 
     __slots__ = ("_by_key", "_keys", "unkept")
 
-    def __init__(self, keys: int = _KEYS) -> None:
+    def __init__(self, keys: int = MOST_KEYS) -> None:
         self._by_key: dict[Hashable, Histogram] = {}
         self._keys = keys
         self.unkept = 0
@@ -89,13 +91,10 @@ def _short(power: int) -> str:
     return f"{power >> (10 * step)}{_UNITS[step]}"
 
 
-def number(value: object) -> int | None:
-    """The whole number to count for a value; None where it has none (a text, a fault)."""
+def number(value: object) -> int | float | None:
+    """The number that a value counts as; None where it is none (a text, a fault, an infinity)."""
     if isinstance(value, dict):
         value = value.get("value")  # an enum
-    if isinstance(value, (int, float)):
-        try:
-            return int(value)
-        except (OverflowError, ValueError):  # infinite, or no number
-            return None
-    return None
+    if isinstance(value, int):
+        return int(value)
+    return value if isinstance(value, float) and math.isfinite(value) else None

@@ -8,6 +8,7 @@ import math
 from fetchc.cli.tracing.calls import value_of
 from fetchc.cli.tracing.tally import key_of, key_shown, key_value
 from fetchc.diag.render import printable
+from fetchc.tracer.histogram import MOST_KEYS, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sums"]
 
-_KEYS = 4096  # as many as histograms are kept apart
 _TOGETHER = "(all)"
 _encode = json.JSONEncoder(allow_nan=False).encode
 
@@ -71,7 +71,7 @@ class Sums:
             self._unkept += 1
             return
         for position, source in enumerate(sources[0]):
-            value = _number(source(hit))
+            value = number(source(hit))
             if value is None:
                 self._without += 1
                 continue
@@ -81,7 +81,7 @@ class Sums:
 
     def _of(self, key: Hashable) -> list[_Sum] | None:
         sums = self._keys.get(key)
-        if sums is None and len(self._keys) < _KEYS:
+        if sums is None and len(self._keys) < MOST_KEYS:
             sums = self._keys[key] = [_Sum() for _ in self._names]
         return sums
 
@@ -126,14 +126,6 @@ class Sums:
             yield f"{self._without} values that are no numbers are not in the sums"
         if self._unkept:
             yield f"{self._unkept} hits are in no sum: there were too many keys"
-
-
-def _number(value: Value) -> int | float | None:
-    if isinstance(value, dict):
-        value = value.get("value")  # an enum
-    if isinstance(value, (int, float)) and math.isfinite(value):
-        return int(value) if isinstance(value, int) else value
-    return None
 
 
 def _shown(value: int | float) -> str:

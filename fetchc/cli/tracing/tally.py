@@ -47,7 +47,7 @@ class HistogramTally:
         if value is None:
             self._without += 1
             return
-        self._histograms.add(None if self._by is None else key_of(sources[1](hit)), value)
+        self._histograms.add(None if self._by is None else key_of(sources[1](hit)), int(value))
 
     def text(self) -> Iterator[str]:
         """The histograms as bpftrace draws them; the one with most values last."""

@@ -62,8 +62,8 @@ def test_one_for_each_key_and_no_more_than_fit() -> None:
     [
         (7, 7),
         (True, 1),
-        (2.9, 2),
-        (-2.9, -2),
+        (2.9, 2.9),
+        (-2.9, -2.9),
         ({"name": "RED", "value": 3}, 3),
         (None, None),
         ("7", None),
@@ -73,5 +73,5 @@ def test_one_for_each_key_and_no_more_than_fit() -> None:
         (math.inf, None),
     ],
 )
-def test_numbers(value: object, counted: int | None) -> None:
+def test_numbers(value: object, counted: int | float | None) -> None:
     assert number(value) == counted
