@@ -134,22 +134,25 @@ class SymbolTable:
         return (entry[0] for entry in self._functions())
 
     def _functions(self) -> Iterator[tuple[str, int, int, int, int]]:
-        size = self._entry.size
-        count = self._symbols.size // size
-        data = self._symbols.bytes_between(0, count * size)
         strings = self.names.bytes_between(0, self.names.size)
-        wide = self._wide
-        for fields in self._entry.iter_unpack(data):
-            if wide:
-                name, info, _, section, value, length = fields
-            else:
-                name, value, length, info, _, section = fields
+        for name, value, length, info, section in self.entries():
             if info & 15 in _CODE and section != _SHN_UNDEF:
                 end = strings.find(b"\0", name)
                 if end < 0:
                     raise self.names.error("symbol name without an end", name)
                 text = strings[name:end].decode("utf-8", "surrogateescape")
                 yield text, value, length, info, section
+
+    def entries(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """All entries in order: offset in ``names``, st_value, st_size, st_info, st_shndx."""
+        size = self._entry.size
+        data = self._symbols.bytes_between(0, self._symbols.size // size * size)
+        for fields in self._entry.iter_unpack(data):
+            if self._wide:
+                name, info, _, section, value, length = fields
+            else:
+                name, value, length, info, _, section = fields
+            yield name, value, length, info, section
 
     def at(self, address: Address) -> tuple[Symbol, ...]:
         """Defined symbols with exactly that value: functions, and those without a type."""

@@ -7,6 +7,7 @@ more; .gnu.version_d has the versions' names.
 
 from __future__ import annotations
 
+from fetchc.debuginfo.elf.symbols import symbol_table
 from fetchc.units import Address
 
 TYPE_CHECKING = False
@@ -22,26 +23,19 @@ _MOST = 4096  # versions of a library
 
 def versions(image: Image) -> dict[tuple[str, Address], str]:
     """What stands behind each name in .dynsym, by name and address: ``@V1`` or ``@@V2``."""
-    symbols, numbers = image.open_section(".dynsym"), image.open_section(".gnu.version")
-    header, defined = image.header(".dynsym"), image.open_section(".gnu.version_d")
-    if symbols is None or numbers is None or header is None or defined is None:
+    table, numbers = symbol_table(image, ".dynsym"), image.open_section(".gnu.version")
+    defined = image.open_section(".gnu.version_d")
+    if table is None or numbers is None or defined is None:
         return {}
-    if header.link >= len(image.headers):
-        raise symbols.error(f"its string table {header.link} does not exist")
-    strings = image.content(image.headers[header.link])
-    names = _names(defined, strings)
+    names = _names(defined, table.names)
     found: dict[tuple[str, Address], str] = {}
-    size = 24 if image.bits64 else 16
-    place, width = (8, 8) if image.bits64 else (4, 4)
-    for index in range(min(symbols.size // size, numbers.size // 2)):
-        number = numbers.cursor(2 * index).unsigned(2)
+    listed = numbers.cursor(0)
+    for (name, value, *_), _ in zip(table.entries(), range(numbers.size // 2), strict=False):
+        number = listed.unsigned(2)
         version = names.get(number & ~_HIDDEN)
-        if version is None:
-            continue
-        at = size * index
-        text = strings.cstring(symbols.cursor(at).unsigned(4)).decode("utf-8", "surrogateescape")
-        address = Address(symbols.cursor(at + place).unsigned(width))
-        found[text, address] = ("@" if number & _HIDDEN else "@@") + version
+        if version is not None:
+            text = table.names.cstring(name).decode("utf-8", "surrogateescape")
+            found[text, Address(value)] = ("@" if number & _HIDDEN else "@@") + version
     return found
 
 
