@@ -23,6 +23,7 @@ from fetchc.program.places import (
     AtAddress,
     Constant,
     FrameRelative,
+    Indirect,
     InMemory,
     InRegister,
     Pieces,
@@ -65,7 +66,7 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
             "FC0410", "it is a result, which has its value when the function returns"
         ), None
     if not site.entry:
-        return _body_place(site, variable), None
+        return _standing(site, site.function, _body_place(site, variable)), None
     if variable.kind != "parameter":
         return _local_at_entry(site, variable), None
     return _parameter_at_entry(site, site.function, variable, span)
@@ -89,6 +90,8 @@ def _body_place(site: Site, variable: Variable) -> Place:
         early = _stored_by_call(site, function, variable, variable.called)
         if early is not None:
             return early
+    if _is_untracked(site, function, variable):
+        return Absent("FC0401", "gcc does not say where in the function its two halves are")
     if slot is not None:
         body = site.program.body_address(function)
         if site.address < body:
@@ -104,6 +107,28 @@ def _body_place(site: Site, variable: Variable) -> Place:
                 "FC0401", "it is in a stack slot, and nothing says from which instruction on"
             )
     return site.program.place(variable, function, site.address)
+
+
+def _standing(site: Site, function: Function, place: Place) -> Place:
+    """``place``, if the frame that it may be a part of stands at the site."""
+    if not _is_in_frame(place) or site.program.frame_stands(function, site.address):
+        return place
+    body = site.program.body_address(function) - function.address
+    if site.address < function.address + body:
+        return Absent("FC0401", f"the frame is built by the instructions up to +{body:#x}")
+    return Absent("FC0401", "the function's frame is being taken down")
+
+
+def _is_in_frame(place: Place) -> bool:
+    match place:
+        case InMemory():
+            return True
+        case Indirect(pointer=inner) | PointerTo(target=inner):
+            return _is_in_frame(inner)
+        case Pieces(pieces=pieces):
+            return any(_is_in_frame(piece.place) for piece in pieces)
+        case _:
+            return False
 
 
 def _only_slot(site: Site, variable: Variable) -> Place | None:
@@ -201,7 +226,7 @@ def _parameter_at_entry(
         from fetchc.check.go_places import go_place
 
         return go_place(site, function, parameters, places, position, span)
-    found = evidence(site, function, variable)
+    found = _believed(site, function, variable)
     unknown = isinstance(by_convention, Absent)
     if found is None:
         if unknown:
@@ -230,6 +255,30 @@ def _is_unfetchable(site: Site, place: Place) -> bool:
     if isinstance(place, Pieces):
         return all(_is_unfetchable(site, piece.place) for piece in place.pieces)
     return isinstance(place, InRegister) and place.register in site.architecture.unfetchable
+
+
+def _believed(site: Site, function: Function, variable: Variable) -> Place | None:
+    # The evidence for a parameter, if the compiler has followed what becomes of it.
+    found = evidence(site, function, variable)
+    if isinstance(found, Pieces) and _is_untracked(site, function, variable):
+        return None
+    return found
+
+
+def _is_untracked(site: Site, function: Function, variable: Variable) -> bool:
+    # A number in two registers: gcc 12 describes those that it chose for the two halves, which the
+    # first instructions fill (often the other way round) and later ones overwrite, as if they
+    # had them all over the function.
+    if not optimised_by_gcc(function):
+        return False
+    place = site.program.place(variable, function, site.address)
+    if not isinstance(place, Pieces) or len(place.pieces) < 2:
+        return False
+    if not all(isinstance(piece.place, InRegister) for piece in place.pieces):
+        return False
+    end = function.address + (function.size or 0)
+    extents = site.program.extents(variable, function)
+    return any(one.start <= function.address and end <= one.end for one in extents)
 
 
 def _position(parameters: tuple[Variable, ...], variable: Variable) -> int:
@@ -264,7 +313,7 @@ def _unconfirmed(
         # Source: llvm/lib/Transforms/IPO/DeadArgumentElimination.cpp.
         return Absent("FC0401", "the function is local to its file and may no longer take it")
     for parameter, place in zip(parameters, places, strict=True):
-        found = evidence(site, function, parameter)
+        found = _believed(site, function, parameter)
         if found is not None and not isinstance(place, Absent) and not same(found, place):
             return Absent(
                 "FC0407",

@@ -258,7 +258,9 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
             listed = ", ".join(text for _, text in where[:6])
             more = f" and {len(where) - 6} more" if len(where) > 6 else ""
             notes = (f"it is available at {listed}{more}",)
-            if where[0][0] == 0 and not site.entry:
+            if where[0][0] == 0 and not site.entry and variable.kind == "local":
+                hint = "probe where its frame is built: `--at body`, or a line"
+            elif where[0][0] == 0 and not site.entry:
                 option = "--return" if site.returns or site.leaving else "--at"
                 hint = f"probe the function's entry: leave out `{option}`"
             elif (first := _first_start(site, site.function, later)) is not None:

@@ -80,6 +80,10 @@ class Plain(Ordinary):
         """False: there are no frames."""
         return False
 
+    def frame_stands(self, function: Function, address: Address) -> bool:
+        """True: no place counts from a frame."""
+        return True
+
     def passed_by_reference(self, type_id: TypeId) -> bool | None:
         """None: that is of C++."""
         return None

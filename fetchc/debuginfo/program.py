@@ -261,6 +261,15 @@ class DwarfProgram(Ordinary):
         base = loclists.frame_base_at(self._info, self._die(function), function.address)
         return isinstance(base, FrameRelative)
 
+    def frame_stands(self, function: Function, address: Address) -> bool:
+        """Whether places counted from the function's frame are what they say at ``address``."""
+        from fetchc.debuginfo.dwarf.locations import loclists
+        from fetchc.debuginfo.dwarf.locations.standing import stands
+
+        base = loclists.frame_base_at(self._info, self._die(function), address)
+        body = self.body_address(function)
+        return stands(self._elf, base, function.address, body, address)
+
     def body_address(self, function: Function) -> Address:
         """The first instruction behind the prologue, by the line table."""
         from fetchc.debuginfo.dwarf.lines import of_function

@@ -198,6 +198,13 @@ class Program(Protocol):
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
 
+    def frame_stands(self, function: Function, address: Address) -> bool:
+        """Whether places counted from the function's frame are what they say at ``address``.
+
+        Not so in front of the body and where the frame is taken down, if they count from a
+        register that is the caller's there.
+        """
+
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
 

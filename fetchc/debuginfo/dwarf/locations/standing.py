@@ -1,0 +1,29 @@
+"""Whether a function's frame stands at an address, as its debug information takes for granted."""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.locations.frame import cfa_at
+from fetchc.program.places import Absent, FrameRelative
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.program.places import Place
+    from fetchc.units import Address
+
+__all__ = ["stands"]
+
+
+def stands(elf: Elf, base: Place | None, start: Address, body: Address, address: Address) -> bool:
+    """Whether ``base``, what DW_AT_frame_base describes, is the function's own at ``address``.
+
+    A base that is a register (LLVM's) is the caller's in front of the ``body`` of the function
+    that begins at ``start``, and again where the frame is taken down: there the call-frame
+    information has another rule than in the body. Where it has none, the body's beginning counts.
+    """
+    if base is None or isinstance(base, FrameRelative):
+        return True
+    if start <= address < body:
+        return False
+    rule = cfa_at(elf, body, start)
+    return isinstance(rule, Absent) or cfa_at(elf, address, start) == rule
