@@ -35,6 +35,7 @@ from fetchc.program.types import (
     NamedType,
     PointerType,
     QualifiedType,
+    RangeType,
     SequenceType,
     SliceType,
     StringType,
@@ -254,7 +255,7 @@ class Classifier:
                 raise UnclassifiedError(f"its type cannot be read: {reason}")
             case StringType() | SliceType() | InterfaceType() | SequenceType():
                 raise UnclassifiedError(f"`{found.name}` is no type of C")
-            case DifferenceType() | ChoiceType() | CellType():
+            case DifferenceType() | ChoiceType() | CellType() | RangeType():
                 raise UnclassifiedError(f"`{found.name}` is no type of C")
             case StructType() | NamedType() | QualifiedType() | DeclaredType():
                 raise AssertionError(f"not a scalar: {found!r}")

@@ -152,7 +152,14 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
             if node.further or grid(checker, base) is not None:
                 return cell(checker, base, node)
         return indices.element(checker, base, node.index, node.span, node.index_span)
-    return indices.elements(checker, base, node.low, node.high, node.span, node.range_span)
+    low, high = node.low, node.high
+    if isinstance(low, int) and isinstance(high, int):
+        return indices.elements(checker, base, low, high, node.span, node.range_span)
+    from fetchc.check.ranges import ranged
+
+    first = low if isinstance(low, int) else check(checker, low)
+    end = high if isinstance(high, int) else check(checker, high)
+    return ranged(checker, base, first, end, node.span, node.range_span)
 
 
 def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:

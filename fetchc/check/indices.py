@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Follow, Part, Shift
+from fetchc.check.typed import Convert, Follow, Part, Shift
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
@@ -15,6 +15,7 @@ from fetchc.program.types import (
     SliceType,
     StringType,
     StructType,
+    VoidType,
 )
 from fetchc.units import ByteOffset, ByteSize
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["data_pointer", "element", "elements", "first"]
+__all__ = ["data_pointer", "element", "elements", "first", "in_bytes"]
 
 
 def element(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
@@ -49,7 +50,7 @@ def elements(
             "no element in it",
             help="write `[low:high]` with high above low; high itself is not in the range",
         )
-    base = _of_library(checker, base, span)
+    base = in_bytes(checker, _of_library(checker, base, span))
     if checker.site.language.references:
         from fetchc.check.grids import grid, of_window
 
@@ -73,6 +74,16 @@ def _of_library(checker: Checker, base: Typed, span: Span) -> Typed:
     from fetchc.check.library import indexed
 
     return indexed(checker, base, span) or base
+
+
+def in_bytes(checker: Checker, base: Typed) -> Typed:
+    """``base``, or where it is a ``void *`` a pointer to bytes, as GNU C counts."""
+    made = checker.resolved(base.type)
+    if isinstance(made, PointerType) and isinstance(checker.resolved(made.target), VoidType):
+        byte = CharType("unsigned char", ByteSize(1), False)
+        wanted = checker.pointer_to(checker.program.intern(byte))
+        return Convert(base, wanted, base.span)
+    return base
 
 
 def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Part:

@@ -3,7 +3,8 @@
 Six shapes carry every language: a place that a name holds, a constant, a part of an
 object, the object a pointer leads to, an address moved by a constant, an address of
 an object. Slices, strings, promoted fields and the like are spelled out in them by
-the checker. Every node has the type of its value and the span that it came from.
+the checker; a range of elements is a shape for readers. Every node has the type of its
+value and the span that it came from.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "Follow",
     "Held",
     "Part",
+    "Ranged",
     "Shift",
     "Special",
     "Typed",
@@ -124,4 +126,20 @@ class Described(Record):
     span: Span
 
 
-Typed = Held | Special | Constant | Part | Follow | Shift | Address | Convert
+class Ranged(Record):
+    """The elements from the index ``low`` up to, not including, ``high``; not both known now.
+
+    ``first`` is the element of the index ``start``, which no wanted one is in front of. ``bound``
+    is the number of elements that there are, None where no type tells. Type: a ``RangeType``.
+    """
+
+    first: Typed
+    start: int
+    low: Typed | int
+    high: Typed | int
+    bound: Typed | int | None
+    type: TypeId
+    span: Span
+
+
+Typed = Held | Special | Constant | Part | Follow | Shift | Address | Convert | Ranged

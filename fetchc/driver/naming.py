@@ -65,7 +65,7 @@ def named(arguments: Iterable[tuple[str, Compiled]], kernel: Kernel) -> tuple[Na
                     compiled.text,
                     part,
                     values.get(owner) if part.companion else None,
-                    lengths.get(part.suffix) if part.decode.kind == "text" else None,
+                    lengths.get(part.suffix) if part.decode.kind in ("text", "bytes") else None,
                 )
             )
     return tuple(result)

@@ -126,13 +126,13 @@ def _parts(item: Item, word_bytes: int) -> Iterator[tuple[str, Fetch, Decode]]:
             yield str(index), Fetch(Deref(pointer, 0), element), one
         return
     size = fixed_bytes(element)
-    if decode.kind == "text":
+    if decode.kind in ("text", "bytes"):
         # The bytes of a counted text: as bytes they are read right.
         total = store.count * size
         for low in range(0, total, _CHUNK):
             count = min(_CHUNK, total - low)
             bytes_of = Array(Scalar("x", 8), count)
-            shown = Decode("text", 8, count=count)
+            shown = Decode(decode.kind, 8, count=count)
             yield (str(low) if low else ""), Fetch(_moved(fetch.value, low), bytes_of), shown
     elif size == 1 and isinstance(element, Scalar):
         yield "", fetch, decode

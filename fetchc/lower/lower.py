@@ -21,6 +21,7 @@ from fetchc.program.types import (
     IntType,
     MapType,
     PointerType,
+    RangeType,
     SequenceType,
     SliceType,
     StringType,
@@ -89,6 +90,10 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
             return _leaves(checker, node, StructType(made.name, "class", made.size, parts))
         case ChoiceType():
             raise wholes.refuse_choice(checker, node, made)
+        case RangeType():
+            from fetchc.lower.ranges import ranged
+
+            return ranged(checker, node, made, whole)
         case CellType():
             from fetchc.check.grids import refused
 

@@ -9,6 +9,7 @@ from fetchc.check.typed import (
     Follow,
     Held,
     Part,
+    Ranged,
     Shift,
     Special,
 )
@@ -123,6 +124,14 @@ def where(site: Site, node: Typed) -> Where:
             return InValue(_special(node), 0, _bytes(site, node))
         case Shift() | Address():
             return _address(site, node)
+        case Ranged():
+            raise reject(
+                "FC0312",
+                "how long the range is, is only known when the program runs",
+                node.span,
+                "a part of nothing else",
+                help="let the range be the last thing of the expression",
+            )
         case _:
             assert_never(node)
 

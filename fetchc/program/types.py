@@ -31,6 +31,7 @@ __all__ = [
     "NamedType",
     "PointerType",
     "QualifiedType",
+    "RangeType",
     "SequenceType",
     "SliceType",
     "StringType",
@@ -295,6 +296,18 @@ class CellType(Record):
     indices: tuple[int, ...]
 
 
+class RangeType(Record):
+    """Elements of ``element`` whose number is known when the program runs.
+
+    ``text`` is the encoding where they are characters: text (bytes), utf-16, utf-32.
+    """
+
+    name: str
+    size: ByteSize | None
+    element: TypeId
+    text: str
+
+
 class InterfaceType(Record):
     """A Go interface: type word and data word. ``empty`` is for ``any`` (eface)."""
 
@@ -352,6 +365,7 @@ Type = (
     | DifferenceType
     | ChoiceType
     | CellType
+    | RangeType
     | InterfaceType
     | MapType
     | ChannelType

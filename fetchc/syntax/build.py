@@ -363,7 +363,7 @@ class Builder(ArgumentActions, TypeActions):
         for item in items:
             type = as_type(item, self.generics) if isinstance(item, Expression) else item
             if type is None:
-                raise _not_a_number("an index", item.span)
+                raise _not_a_number(item.span)
             types.append(type)
 
         def trailer(base: Expression, start: int) -> Expression:
@@ -392,7 +392,7 @@ class Builder(ArgumentActions, TypeActions):
             help="write the number of the element after the last one, as in `[0:4]`",
         )
 
-    def _range(self, low: int, high: int, span: Span) -> Trailer:
+    def _range(self, low: int | Expression, high: int | Expression, span: Span) -> Trailer:
         inside = Span(span.start + 1, span.end - 1)
         return lambda base, start: Range(base, low, high, inside, Span(start, span.end))
 
@@ -410,7 +410,7 @@ class Builder(ArgumentActions, TypeActions):
         """``path[4]``."""
         index = constant(parts[1])
         if index is None:
-            raise _not_a_number("an index", parts[1].span)
+            raise _not_a_number(parts[1].span)
         return Path((*parts[0].steps, IndexStep(index, parts[1].span)), span)
 
 
@@ -426,12 +426,10 @@ def _called(token: Token) -> tuple[str, Span]:
     return name, Span(token.span.start, token.span.start + len(name))
 
 
-def _bound(expression: Expression) -> int:
+def _bound(expression: Expression) -> int | Expression:
     value = constant(expression)
-    if value is None:
-        raise _not_a_number("a range's end", expression.span)
-    return value
+    return expression if value is None else value
 
 
-def _not_a_number(what: str, span: Span) -> Exception:
-    return reject("FC0101", f"{what} must be a number", span, "not a number")
+def _not_a_number(span: Span) -> Exception:
+    return reject("FC0101", "an index must be a number", span, "not a number")

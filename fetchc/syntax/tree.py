@@ -209,12 +209,13 @@ class Index(Record):
 class Range(Record):
     """``base[low:high]``, the elements from ``low`` up to but not with ``high``, as in Go.
 
-    ``[:high]`` has ``low`` 0. ``range_span`` is what stands between the brackets.
+    ``[:high]`` has ``low`` 0. A bound that is no constant is known when the program runs.
+    ``range_span`` is what stands between the brackets.
     """
 
     base: Expression
-    low: int
-    high: int
+    low: int | Expression
+    high: int | Expression
     range_span: Span
     span: Span
 

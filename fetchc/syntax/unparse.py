@@ -148,7 +148,7 @@ def _text(node: Expression) -> tuple[str, int]:
             indices = ", ".join(map(str, (index, *further)))
             return f"{_operand(base, _POSTFIX)}[{indices}]", _POSTFIX
         case Range(base=base, low=low, high=high):
-            return f"{_operand(base, _POSTFIX)}[{low}:{high}]", _POSTFIX
+            return f"{_operand(base, _POSTFIX)}[{_bound(low)}:{_bound(high)}]", _POSTFIX
         case Assertion(base=base, type=type):
             return f"{_operand(base, _POSTFIX)}.({unparse_type(type)})", _POSTFIX
         case MethodCall(base=base, name=name, arguments=arguments):
@@ -183,6 +183,10 @@ def _text(node: Expression) -> tuple[str, int]:
 def _operand(node: Expression, at_least: int) -> str:
     text, binding = _text(node)
     return text if binding >= at_least else f"({text})"
+
+
+def _bound(bound: int | Expression) -> str:
+    return str(bound) if isinstance(bound, int) else _text(bound)[0]
 
 
 def _cast(type: TypeName, operand: Expression) -> tuple[str, int]:

@@ -16,7 +16,16 @@ from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax.globs import glob_pattern
 from fetchc.syntax.limits import LENGTH
-from fetchc.tracer.shape import Between, Bytes, Choice, Difference, Leaf, Noted, Referred
+from fetchc.tracer.shape import (
+    Between,
+    Bytes,
+    Choice,
+    Difference,
+    Leaf,
+    Noted,
+    Ranged,
+    Referred,
+)
 from fetchc.tracer.values.kinds import CutText, SymbolName
 
 TYPE_CHECKING = False
@@ -178,6 +187,8 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     """FC0752 where the constant can never be such a value, so that no event would pass."""
     if isinstance(shape, Referred):
         shape = shape.inner
+    if isinstance(shape, Ranged):
+        shape = shape.elements
     if isinstance(shape, Bytes | Noted) or (
         isinstance(shape, Leaf) and shape.decode.kind == "text"
     ):

@@ -28,6 +28,7 @@ __all__ = [
     "Members",
     "Noted",
     "OfType",
+    "Ranged",
     "Referred",
     "Row",
     "Sequence",
@@ -79,7 +80,7 @@ class Bytes(Record):
 
     It ends where ``length``, a number, says (bytes of ``text``, units of ``utf-16``); without
     one at the first NUL or, where the object has no more than ``limit`` bytes, there.
-    ``kind`` is that of :class:`~fetchc.ir.decode.Decode`.
+    ``kind`` is that of :class:`~fetchc.ir.decode.Decode`, or utf-32 (units of four bytes).
     """
 
     field: str
@@ -123,6 +124,13 @@ class Between(Record):
     each: int
 
 
+class Difference(Record):
+    """One number less another one, or less a constant."""
+
+    minuend: Leaf
+    subtrahend: Leaf | int
+
+
 class Sequence(Record):
     """A list of as many elements as ``length`` says, of which ``elements`` has the first.
 
@@ -134,6 +142,20 @@ class Sequence(Record):
     elements: Row | Items
     start: Leaf | None = None
     around: Leaf | None = None
+
+
+class Ranged(Record):
+    """The elements from ``low`` up to, not including, ``high``: a list, or the text of the bytes.
+
+    ``elements`` begins with the one of the index ``start``. There are ``bound`` of them in all,
+    None where nothing tells.
+    """
+
+    elements: Row | Items | Bytes
+    start: int
+    low: Leaf | Between | Difference | int
+    high: Leaf | Between | Difference | int
+    bound: Leaf | Between | Difference | int | None
 
 
 class Members(Record):
@@ -152,13 +174,6 @@ class Noted(Record):
     notation: str
     members: tuple[tuple[str, Leaf], ...]
     guards: tuple[Guard, ...] = ()
-
-
-class Difference(Record):
-    """One number less another one, or less a constant."""
-
-    minuend: Leaf
-    subtrahend: Leaf | int
 
 
 class Choice(Record):
@@ -265,6 +280,7 @@ Shape = (
     | Row
     | Items
     | Sequence
+    | Ranged
     | Members
     | Noted
     | Difference

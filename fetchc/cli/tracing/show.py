@@ -149,7 +149,11 @@ def _has_function(shape: shapes.Shape) -> bool:
             return any(_has_function(inner) for _, inner in members)
         case shapes.Items(items=items):
             return any(_has_function(inner) for inner in items)
-        case shapes.Sequence(elements=inner) | shapes.Referred(inner=inner):
+        case (
+            shapes.Sequence(elements=inner)
+            | shapes.Ranged(elements=inner)
+            | shapes.Referred(inner=inner)
+        ):
             return _has_function(inner)
         case shapes.Choice(cases=cases):
             return any(_has_function(inner) for _, inner in cases)

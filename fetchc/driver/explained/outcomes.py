@@ -21,7 +21,7 @@ def outcome(store: Store, decode: Decode | None) -> str:
         return _stored(store)
     many = "" if decode.count is None else f"{decode.count} times "
     match decode.kind:
-        case "text" if isinstance(store, Array) and isinstance(store.element, Scalar):
+        case "text" | "bytes" if isinstance(store, Array) and isinstance(store.element, Scalar):
             size = store.count * store.element.bits // 8
             return f"{size} bytes, the start of a text that ends at its length"
         case "text":

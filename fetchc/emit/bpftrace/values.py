@@ -48,6 +48,7 @@ __all__ = ["Shown", "shown"]
 _WORD_BYTES = 8
 _PRINTED = {"u": "%llu", "s": "%lld", "x": "0x%llx"}
 _TEXT = '\\"%s\\"'
+_BYTES = '\\"%r\\"'
 _NAMES = {"u": "uint", "s": "int", "x": "uint"}
 _Place = tuple[str, int, bool]  # an expression, bytes behind it, whether it is a program's memory
 
@@ -107,6 +108,9 @@ class _Values:
         length = next(each for each in self.event.items if each.name == self.item.length)
         (count,) = shown(length, self.event, self.machine)
         address = _pointer(self._address(value))
+        if self.item.decode.kind == "bytes":
+            # A NUL is a byte like others, and what is no character of ASCII is escaped.
+            return Shown(f"buf({address}, {count.expression})", _BYTES, True)
         return Shown(f"str({address}, {count.expression})", _TEXT, True)
 
     def _text(self, place: _Place) -> Shown:

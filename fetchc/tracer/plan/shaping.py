@@ -31,12 +31,13 @@ from fetchc.program.types import (
     IntType,
     MapType,
     PointerType,
+    RangeType,
     SequenceType,
     SliceType,
     StringType,
     StructType,
 )
-from fetchc.tracer.plan.lists import Lists
+from fetchc.tracer.plan.ranges import Ranges
 from fetchc.tracer.shape import Between, Choice, Difference, Leaf, Members, Noted, Referred, Row
 
 TYPE_CHECKING = False
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Shaper"]
 
 
-class Shaper(Lists):
+class Shaper(Ranges):
     """Makes the shapes of one argument, and has :class:`Fields` fetch what they need."""
 
     def value(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
@@ -63,6 +64,8 @@ class Shaper(Lists):
         """The shape of ``node``; raises CompileError where it cannot be fetched."""
         checker = self._checker
         made = checker.resolved(node.type)
+        if isinstance(made, RangeType) and (found := self._range(node, made, format, limits)):
+            return found
         if format is not None and not _natural(made, format):
             (lowered,) = lower(checker, node, format, whole=False)
             return self._formatted(lowered)

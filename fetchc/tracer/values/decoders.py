@@ -17,6 +17,7 @@ from fetchc.tracer.shape import (
     Members,
     Noted,
     OfType,
+    Ranged,
     Referred,
     Row,
     Sequence,
@@ -143,6 +144,8 @@ class _Preparing:
                 return self._items(shape, path, trusted)
             case Sequence():
                 return self._sequence(shape, path, trusted)
+            case Ranged():
+                return self._ranged(shape, path, trusted)
             case Members():
                 return self._members(shape, path, trusted)
             case Noted():
@@ -269,6 +272,32 @@ class _Preparing:
             firsts = first_of(makers, length_of)
             some = self._guarded(firsts, elements.guards, path, known, None)
         return by_length(length, up_to_length(some, length_of, most), list, path)
+
+    def _ranged(self, shape: Ranged, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.values.ranges import Read, cut_items, cut_row, cut_text, ranged
+
+        elements = shape.elements
+        bounds: list[Make | int | None] = []
+        for one in (shape.low, shape.high, shape.bound):
+            if one is None or isinstance(one, int):
+                bounds.append(one)
+            else:
+                bounds.append(self.maker(one, path, trusted))
+        there = self._guarded(lambda data, faults: True, elements.guards, path, trusted, None)
+        if isinstance(elements, Items):
+            makers = self._each(elements, path, trusted | _pointers(elements.guards))
+            return ranged(bounds, shape.start, there, cut_items(makers, path), list, path)
+        begin = self._offset(elements.field, elements.offset)
+        read = None
+        if elements.guards and not elements.guards[-1].kernel:
+            last = elements.guards[-1]
+            place = self._offset(last.field, last.offset)
+            read = Read(begin, place, last.moved, self._mapped)
+        if isinstance(elements, Bytes):
+            text = cut_text(begin, elements.size, elements.kind, read, path)
+            return ranged(bounds, shape.start, there, text, str, path)
+        row = cut_row(self._row(elements), elements.count, elements.size, read, path)
+        return ranged(bounds, shape.start, there, row, list, path)
 
     def _window(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from itertools import pairwise
 
 from fetchc.tracer.values.kinds import CutList, CutText
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
 
-__all__ = ["Texts", "bounded", "counted", "decoded", "joined"]
+__all__ = ["WIDTHS", "Texts", "bounded", "counted", "decoded", "joined"]
 
 _MOST_CONTINUED = 3  # bytes behind the first of a character of UTF-8
 
@@ -112,7 +113,7 @@ def bounded(start: int, end: int, kind: str, whole: bool) -> Make:
 
 def counted(start: int, size: int, kind: str, length: Callable[[bytes], int]) -> Make:
     """A text of as many bytes (units of utf-16) as ``length`` says; ``size`` bytes are there."""
-    width = 2 if kind == "utf-16" else 1
+    width = WIDTHS.get(kind, 1)
 
     def make(data: bytes, faults: Faults) -> Value:
         count = length(data)
@@ -138,13 +139,26 @@ def decoded(text: bytes, kind: str = "text", cut: bool = False) -> str:
 
     ``cut``: more bytes followed, of which the last character may lack some; it is left out.
     ``kind``: text (UTF-8, a byte that is no part of it is U+DC80 to U+DCFF) or utf-16 (of the
-    machine's byte order, with any surrogate that is alone as it is).
+    machine's byte order, with any surrogate that is alone as it is) or utf-32 (a unit that is no
+    character is U+FFFD).
     """
     if kind == "utf-16":
         return text[: len(text) & ~1].decode(_UTF_16, "surrogatepass")
+    if kind == "utf-32":
+        return "".join([_code_point(one[0]) for one in _UNIT.iter_unpack(text[: len(text) & ~3])])
     if cut:
         text = text[: _complete(text)]
     return text.decode("utf-8", "surrogateescape")
+
+
+WIDTHS = {"utf-16": 2, "utf-32": 4}
+"""Bytes of a text's units, where not 1."""
+
+_UNIT = struct.Struct("=I")
+
+
+def _code_point(unit: int) -> str:
+    return chr(unit) if unit <= sys.maxunicode else "\ufffd"
 
 
 _UTF_16 = "utf-16-le" if struct.pack("=H", 1)[0] else "utf-16-be"

@@ -65,7 +65,6 @@ def test_labels_are_short() -> None:
         ("a[i->j]", "an index must be a number", "i->j"),
         ("a[x+1]", "an index must be a number", "x+1"),
         ("a[1/0]", "an index must be a number", "1/0"),
-        ("a[1:n]", "a range's end must be a number", "n"),
         ("a[1:]", "a range must say where it ends", "[1:]"),
         ("a b", "expected an operator before `b`", "b"),
         ("a + * ", "expected a value after `*`", "*"),

@@ -188,6 +188,19 @@ def test_a_negative_index_and_a_range_are_folded() -> None:
     assert (range_.low, range_.high, range_.range_span) == (1, 4, Span(2, 7))
 
 
+def test_the_bounds_of_a_range_may_vary() -> None:
+    range_ = parse_argument("a[i:r->n]:x8").expression
+    assert isinstance(range_, Range)
+    assert range_.low == Name("i", None, Span(2, 3))
+    assert isinstance(range_.high, Member)
+    assert range_.range_span == Span(2, 8)
+    assert unparse(range_) == "a[i:r->n]"
+    both = parse_argument("a[n - 1:(m)]").expression
+    assert isinstance(both, Range)
+    assert isinstance(both.low, Binary)
+    assert unparse(both) == "a[n - 1:m]"
+
+
 def test_paths() -> None:
     tree = parse_argument("offsetof(struct s, a[2].b)").expression
     assert isinstance(tree, OffsetOf)

@@ -1,0 +1,146 @@
+"""``base[low:high]`` with bounds that are known when the program runs: ``buf[0:count]``.
+
+A fetch-arg has a fixed length. A reader gets the first elements and the bounds beside them, and
+shows as many as the bounds say.
+"""
+
+from __future__ import annotations
+
+from fetchc.check import indices
+from fetchc.check.typed import Constant, Part, Ranged
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Label
+from fetchc.program.types import (
+    ArrayType,
+    BoolType,
+    CharType,
+    DifferenceType,
+    EnumType,
+    IntType,
+    NamedType,
+    PointerType,
+    QualifiedType,
+    RangeType,
+    SequenceType,
+    SliceType,
+    StringType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.diag.errors import CompileError
+    from fetchc.source import Span
+    from fetchc.units import TypeId
+
+__all__ = ["ranged"]
+
+_SIZES = (1, 2, 4, 8)
+_ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}
+_WIDE = ("wchar_t", "char16_t", "char32_t")  # in C these are other names of numbers
+
+
+def ranged(
+    checker: Checker, base: Typed, low: Typed | int, high: Typed | int, span: Span, bounds: Span
+) -> Typed:
+    """The elements ``low`` up to, not including, ``high`` of ``base``.
+
+    ``bounds`` is what stands between the brackets. Raises CompileError for what has no elements,
+    and for bounds that are no numbers.
+    """
+    low, high = _number(checker, low), _number(checker, high)
+    if isinstance(low, int) and isinstance(high, int):
+        return indices.elements(checker, base, low, high, span, bounds)
+    base = indices.in_bytes(checker, base)
+    bound = _bound(checker, base, span, bounds)
+    start = low if isinstance(low, int) else 0
+    first = indices.element(checker, base, start, span, bounds)
+    if isinstance(high, int):
+        # What is wrong with a constant is wrong whatever the other one will be.
+        indices.element(checker, base, high - 1, span, bounds)
+    counted = checker.resolved(base.type)
+    text = _encoding(checker, first.type) if not isinstance(counted, StringType) else "text"
+    made = RangeType(f"{checker.spell(first.type)}[]", None, first.type, text)
+    return Ranged(first, start, low, high, bound, checker.program.intern(made), span)
+
+
+def _number(checker: Checker, bound: Typed | int) -> Typed | int:
+    if isinstance(bound, int):
+        return bound
+    if isinstance(bound, Constant):
+        return bound.value
+    made = checker.resolved(bound.type)
+    whole = isinstance(made, IntType | CharType | EnumType | BoolType) and made.size in _SIZES
+    if whole or isinstance(made, DifferenceType):
+        return bound
+    spelled = checker.spell(bound.type)
+    raise reject(
+        "FC0303",
+        f"a range is bounded by whole numbers, and this is a `{spelled}`",
+        bound.span,
+        "no number of elements",
+        help="follow it to the number: `*e`" if isinstance(made, PointerType) else None,
+    )
+
+
+def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | int | None:
+    """The number of elements that there are; None where no type tells."""
+    made = checker.resolved(base.type)
+    if isinstance(made, PointerType):
+        inner = checker.resolved(made.target)
+        if isinstance(inner, SequenceType) or checker.site.language.pointer_indexes_array:
+            made = inner
+    match made:
+        case ArrayType(count=0 | 1):
+            raise _flexible(checker, base, made, bounds)
+        case ArrayType(count=count):
+            return count
+        case SliceType():
+            most = made.members[-1]  # the capacity, where there is one
+            return Part(base, most.offset, None, most.type, base.span)
+        case StringType():
+            return Part(base, made.members[1].offset, None, made.members[1].type, base.span)
+        case SequenceType():
+            raise reject(
+                "FC0304",
+                f"a range of a `{checker.spell(base.type)}` has constant bounds",
+                span,
+                "bounds that vary",
+                help="`fetchc trace` shows as many elements as it has without a range",
+            )
+        case _:
+            return None
+
+
+def _flexible(checker: Checker, base: Typed, made: ArrayType, bounds: Span) -> CompileError:
+    # Older spellings of a flexible array: a bound is a bound, and no range of these would vary.
+    only = "no elements" if made.count == 0 else "one element"
+    return reject(
+        "FC0303",
+        f"`{checker.spell(base.type)}` has {only}",
+        bounds,
+        "bounds that vary",
+        secondary=(Label(base.span, "an array"),),
+        help="if more follow it, count from an address: "
+        + ("`(&a[0])[0:n]`" if made.count else "`((T *)&a)[0:n]`"),
+    )
+
+
+def _encoding(checker: Checker, type_id: TypeId) -> str:
+    """How elements that are characters make a text; empty where they make none."""
+    made = checker.resolved(type_id)
+    if isinstance(made, CharType):
+        return _ENCODINGS.get(made.size, "")
+    if isinstance(made, IntType) and (made.name in _WIDE or _is_wide(checker, type_id)):
+        return _ENCODINGS.get(made.size, "")
+    return ""
+
+
+def _is_wide(checker: Checker, type_id: TypeId) -> bool:
+    made = checker.program.type(type_id)
+    while isinstance(made, NamedType | QualifiedType):
+        if isinstance(made, NamedType) and made.name in _WIDE:
+            return True
+        made = checker.program.type(made.target)
+    return False
