@@ -12,11 +12,13 @@ from fetchc.program.types import (
     ChannelType,
     IntType,
     MapType,
+    Member,
     PointerType,
     SequenceType,
     SliceType,
     StringType,
     StructType,
+    Window,
 )
 from fetchc.syntax import tree
 from fetchc.units import ByteOffset, ByteSize
@@ -42,6 +44,10 @@ def capacity(checker: Checker, operand: Typed, span: Span) -> Typed:
 
 
 def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
+    if checker.site.language.dereferences:
+        from fetchc.check.wrapped import within
+
+        operand = within(checker, operand)
     made = checker.resolved(operand.type)
     if isinstance(made, StructType) and made.is_library and what == "len":
         from fetchc.check.library import method
@@ -64,10 +70,14 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
             return Constant(count, checker.word(signed=True), span)
         case SliceType(members=(_, size, *_)) if what == "len":
             return members.part(operand, size, span)
-        case SliceType(members=(_, _, capacity)):
+        case SliceType(members=(_, _, capacity)) | StringType(members=(_, _, capacity)):
             return members.part(operand, capacity, span)
-        case StringType(members=(_, size)) if what == "len":
+        case StringType(members=(_, size, *_)) if what == "len":
             return members.part(operand, size, span)
+        case StructType(counts=True, value=Member() as number) if what == "len":
+            return members.part(operand, number, span)
+        case SequenceType(window=Window(capacity=Member() as capacity)):
+            return members.part(operand, capacity, span)
         case MapType() if what == "len":
             return _header_word(checker, operand, 0, span)
         case ChannelType():

@@ -167,6 +167,12 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
 
     pointer = decayed(checker, operand)
     made = checker.resolved(pointer.type)
+    if isinstance(made, StructType) and made.value is not None:
+        from fetchc.check.wrapped import dereferenced
+
+        held = dereferenced(checker, pointer)
+        if held is not None:
+            return held
     if isinstance(made, StructType) and made.is_library:
         from fetchc.check.library import followed
 
@@ -282,6 +288,12 @@ def _later(checker: Checker, node: tree.MethodCall) -> Typed:
     wanted = as_type(tree.Member(node.base, node.name, False, node.name_span, node.span))
     if wanted is not None and len(node.arguments) == 1:
         return _cast(checker, wanted, node.arguments[0], node.span)
+    if not node.arguments and node.name in checker.site.language.counting:
+        from fetchc.check import builtins
+
+        builtin = checker.site.language.counting[node.name]
+        count = builtins.length if builtin == "len" else builtins.capacity
+        return count(checker, check(checker, node.base), node.span)
     if not node.arguments:
         from fetchc.check.library import method
 

@@ -68,6 +68,10 @@ def elements(
 
 def _of_library(checker: Checker, base: Typed, span: Span) -> Typed:
     # A vector, a smart pointer to an array: the pointer or array that it holds.
+    if checker.site.language.dereferences:
+        from fetchc.check.wrapped import within
+
+        return within(checker, base)
     made = checker.resolved(base.type)
     if not isinstance(made, StructType) or not made.is_library:
         return base
@@ -86,10 +90,11 @@ def in_bytes(checker: Checker, base: Typed) -> Typed:
     return base
 
 
-def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Part:
-    """The data pointer of a string or slice, with the type of its elements' pointer."""
+def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Part | Shift:
+    """Where a string or slice begins, with the type of its elements' pointer."""
     data = made.members[0]
-    return Part(base, data.offset, None, data.type, base.span)
+    found = Part(base, data.offset, None, data.type, base.span)
+    return Shift(found, ByteOffset(made.lead), data.type, base.span) if made.lead else found
 
 
 def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["find", "follow_pointer", "member", "part", "through"]
+__all__ = ["find", "follow_pointer", "member", "part", "tell", "through"]
 
 _DEEPEST = 16  # levels of embedding looked through; only a cyclic, hostile type has more
 
@@ -39,7 +39,13 @@ def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
     """The object that ``base`` leads to where it is a pointer, else ``base`` itself."""
     made = checker.resolved(base.type)
     if isinstance(made, PointerType):
-        return Follow(base, made.target, span)
+        base = Follow(base, made.target, span)
+        if checker.site.language.dereferences:
+            for _ in range(_DEEPEST):
+                made = checker.resolved(base.type)
+                if not isinstance(made, PointerType):
+                    break
+                base = Follow(base, made.target, span)
     return base
 
 
@@ -47,16 +53,19 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     """The member ``name`` of a structure or of the structure a pointer leads to."""
     span = base.span.to(name_span)
     holder = follow_pointer(checker, base, base.span)
-    if not _members(checker, holder.type):
+    if not _members(checker, holder.type) and not _reckoned(checker, holder.type):
         raise _no_structure(checker, base, holder, name, name_span)
+    made = checker.resolved(holder.type)
+    if isinstance(made, StructType) and made.value is not None:
+        from fetchc.check.wrapped import member_of
+
+        found = member_of(checker, holder, name, name_span)
+        if found is not None:
+            return found
     path = find(checker, holder.type, name, name_span)
     if path is not None:
-        if _members(checker, holder.type) and path[0] in _reckoned(checker, holder.type):
-            from fetchc.check.variants import tell_of_variant
-
-            tell_of_variant(checker, holder, path[0], span)
+        tell(checker, holder, path, span)
         return through(checker, holder, path, span)
-    made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.is_library:
         from fetchc.check.library import followed
 
@@ -64,6 +73,15 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         if inner is not None:
             return member(checker, inner, name, name_span)
     raise _no_member(checker, holder, name, name_span)
+
+
+def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:
+    """Warn of a member that is there at times only: a field of one variant of an enum."""
+    made = checker.resolved(holder.type)
+    if isinstance(made, StructType) and made.variants:
+        from fetchc.check.variants import tell_of_variant
+
+        tell_of_variant(checker, made, path[0], span)
 
 
 def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:
@@ -213,7 +231,11 @@ def _members(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
 
 def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
     made = checker.resolved(type_id)
-    return made.reckoned if isinstance(made, StructType) else ()
+    if not isinstance(made, StructType):
+        return ()
+    if made.variants:
+        return tuple([variant.member for variant in made.variants])
+    return made.reckoned
 
 
 def _no_structure(

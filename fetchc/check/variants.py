@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from fetchc.diag.model import Diagnostic, Label
-from fetchc.program.types import DifferenceType, StructType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
-    from fetchc.program.types import Member
+    from fetchc.program.types import Member, StructType
     from fetchc.source import Span
 
 __all__ = ["tell_of_variant"]
 
 
-def tell_of_variant(checker: Checker, holder: Typed, variant: Member, span: Span) -> None:
-    """Warn that ``variant`` of the enum ``holder`` is read whichever is there."""
-    made = checker.resolved(holder.type)
-    reckoned = isinstance(checker.resolved(variant.type), DifferenceType)
-    if reckoned or not isinstance(made, StructType) or not made.members:
+def tell_of_variant(checker: Checker, made: StructType, variant: Member, span: Span) -> None:
+    """Warn that ``variant`` of the enum ``made`` is read whichever is there."""
+    if variant not in [one.member for one in made.variants] or not made.members:
         return
     told = made.members[0].name
     checker.warnings.append(

@@ -80,7 +80,8 @@ def _rows(checker: Checker, made: Type) -> list[Row]:
 def _with_holes(checker: Checker, members: tuple[Member, ...], size: int, union: bool) -> list[Row]:
     rows: list[Row] = []
     reached = 0  # in bits, from the start of the object
-    for member in members:
+    # Rust's compiler puts members where they fit, and lists them as the source does.
+    for member in members if union else sorted(members, key=lambda member: member.offset):
         each = checker.size(member.type)
         start: int
         end: int

@@ -12,7 +12,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fetchc.diag.model import Diagnostic
     from fetchc.program.model import Function
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fetchc.units import TypeId
 
 __all__ = ["Language"]
+
+_NONE: Mapping[str, str] = {}
 
 
 class Language(Record):
@@ -40,6 +42,8 @@ class Language(Record):
     ``references``: a pointer to an object is a reference to one, not into an array of them.
     ``promises_convention``: how its functions are called is written down somewhere; where it is
     not, only the debug information knows where parameters are.
+    ``dereferences``: references are followed, as often as there are some, where a member, an
+    element or a length is asked for. ``counting`` are methods that ``len`` and ``cap`` stand for.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
     ``cautions`` tells what should be known of any probe of a function.
     """
@@ -56,5 +60,7 @@ class Language(Record):
     type_first: bool = False
     classes_related: bool = False
     promises_convention: bool = True
+    dereferences: bool = False
+    counting: Mapping[str, str] = _NONE
     return_refusal: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

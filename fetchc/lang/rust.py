@@ -43,4 +43,6 @@ RUST = Language(
     pointer_indexes_array=False,
     convention_first=False,
     promises_convention=False,
+    dereferences=True,
+    counting={"len": "len", "capacity": "cap"},
 )

@@ -60,6 +60,11 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
 
         node = reader_value(checker, node)
         made = checker.resolved(node.type)
+    if isinstance(made, StructType) and made.value is not None:
+        from fetchc.check.wrapped import reader_value as worth
+
+        node = worth(checker, node)
+        made = checker.resolved(node.type)
     simple = plain(checker, node.type)
     pointing = isinstance(made, PointerType | MapType | ChannelType)
     if simple is not None and (not pointing or bit_field_of(node) is not None):

@@ -38,6 +38,7 @@ __all__ = [
     "StructType",
     "Type",
     "UnknownType",
+    "Variant",
     "VoidType",
     "Window",
 ]
@@ -140,13 +141,30 @@ class Member(Record):
     alignment: ByteSize | None = None
 
 
+class Variant(Record):
+    """A variant of an enum that has fields (Rust): what it holds, as a member of the enum.
+
+    It is there where the enum's first member is ``value``; with None for every other number, or
+    always where the enum has no members.
+    """
+
+    member: Member
+    value: int | None
+
+
 class StructType(Record):
-    """A structure, union or class. ``kind`` is ``struct``, ``union`` or ``class``.
+    """A structure, union or class. ``kind`` is ``struct``, ``union``, ``class`` or ``enum``.
 
     ``by_reference`` is DW_AT_calling_convention 4 (DW_CC_pass_by_reference); None where
     the compiler does not say. ``notation`` names the form in which people write such a value
     (a decimal number, a point in time); empty where they write its members. ``reckoned`` are
-    members of a :class:`DifferenceType`, which take no room in it.
+    members of a :class:`DifferenceType`, which take no room in it. ``variants`` lie over each
+    other behind the one member that tells which is there.
+
+    ``value`` is what the whole stands for, wherever it lies in it: what a cell holds, with
+    ``counts`` the number of elements that a collection has. With ``shared`` it is a pointer, and
+    the member of that name is meant of what it leads to. ``owned``: names are those of ``value``
+    first, of the structure's own members second.
     """
 
     name: str
@@ -157,6 +175,11 @@ class StructType(Record):
     by_reference: bool | None = None
     notation: str = ""
     reckoned: tuple[Member, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    value: Member | None = None
+    counts: bool = False
+    shared: str = ""
+    owned: bool = False
 
     @property
     def is_library(self) -> bool:
@@ -207,32 +230,43 @@ class DeclaredType(Record):
 
 
 class StringType(Record):
-    """A string with a length beside its data pointer (Go). ``members`` are its raw words."""
+    """A string with a length beside its data pointer. ``members`` are its raw words: the
+    pointer, the length and, where it has one, the capacity.
+
+    The text begins ``lead`` bytes behind where the pointer leads (counters of Rust's ``Rc<str>``).
+    """
 
     name: str
     size: ByteSize
     members: tuple[Member, ...]
+    lead: int = 0
 
 
 class SliceType(Record):
-    """A Go slice: data pointer, length, capacity, in that order in ``members``."""
+    """A slice: data pointer, length and, where it has one, capacity, in that order in ``members``.
+
+    The elements begin ``lead`` bytes behind where the pointer leads.
+    """
 
     name: str
     size: ByteSize
     element: TypeId
     members: tuple[Member, ...]
+    lead: int = 0
 
 
 class Window(Record):
     """Which elements of an array a sequence has: from the index ``start`` on.
 
     ``around``: the array's first element follows its last one. ``of_any``: what is said to be
-    the array is an object that can be something else.
+    the array is an object that can be something else. ``capacity`` is how many elements the array
+    has, where it does not say so itself.
     """
 
     start: Member
     around: bool
     of_any: bool
+    capacity: Member | None = None
 
 
 class SequenceType(Record):

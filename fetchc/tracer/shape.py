@@ -18,6 +18,8 @@ __all__ = [
     "Asserted",
     "Between",
     "Bytes",
+    "Called",
+    "Case",
     "Choice",
     "Difference",
     "Grid",
@@ -33,7 +35,9 @@ __all__ = [
     "Row",
     "Sequence",
     "Shape",
+    "Sum",
     "TypeName",
+    "Variants",
 ]
 
 
@@ -107,13 +111,15 @@ class Row(Record):
 class Items(Record):
     """A list whose elements are shapes of their own.
 
-    ``text``: they are the characters of one, which ends at the first NUL or with them.
+    ``text``: they are the characters of one, which ends at the first NUL or with them. ``parts``:
+    they are those of a tuple.
     """
 
     items: tuple[Shape, ...]
     guards: tuple[Guard, ...] = ()
     total: int = 0
     text: bool = False
+    parts: bool = False
 
 
 class Between(Record):
@@ -180,6 +186,49 @@ class Choice(Record):
     """One of several shapes, by the number ``tag``; nothing where it is none of ``cases``."""
 
     tag: Leaf
+    cases: tuple[tuple[int, Shape], ...]
+
+
+class Case(Record):
+    """A variant: its name, and what it holds; None of one without fields.
+
+    It is there where the enum's tag is ``value``, with None where it is none of the others'.
+    ``single``: it holds one value without a name, which ``fields`` is.
+    """
+
+    value: int | None
+    name: str
+    fields: Shape | None
+    single: bool = False
+
+
+class Variants(Record):
+    """The variant of an enum that is there, by the number ``tag``; without one the only variant."""
+
+    tag: Leaf | None
+    cases: tuple[Case, ...]
+
+
+class Sum(Record):
+    """A number that is in no place: the low ``size`` bytes of a word and a constant.
+
+    Without ``word`` it is the constant.
+    """
+
+    word: Leaf | None
+    addend: int
+    size: int
+    decode: Decode
+
+
+class Called(Record):
+    """One of several shapes, by the call that the function was entered by.
+
+    ``returned`` is the address that the function returns to. ``cases`` have how far it is from the
+    probed instruction; of other calls, ``{"caller": ...}``, nothing is known.
+    """
+
+    returned: Leaf
     cases: tuple[tuple[int, Shape], ...]
 
 
@@ -286,6 +335,9 @@ Shape = (
     | Difference
     | Between
     | Choice
+    | Called
+    | Sum
+    | Variants
     | Grid
     | TypeName
     | Asserted

@@ -155,8 +155,12 @@ def _has_function(shape: shapes.Shape) -> bool:
             | shapes.Referred(inner=inner)
         ):
             return _has_function(inner)
+        case shapes.Called():
+            return True  # of a call that is not known, who made it
         case shapes.Choice(cases=cases):
             return any(_has_function(inner) for _, inner in cases)
+        case shapes.Variants(cases=variants):
+            return any(one.fields is not None and _has_function(one.fields) for one in variants)
         case _:
             return False
 

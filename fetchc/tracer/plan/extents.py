@@ -7,14 +7,20 @@ from fetchc.lower import wholes
 from fetchc.lower.lower import named_members
 from fetchc.lower.scalars import smallest_container
 from fetchc.lower.store import plain
-from fetchc.program.types import ArrayType, InterfaceType, SliceType, StringType, StructType
+from fetchc.program.types import (
+    ArrayType,
+    InterfaceType,
+    Member,
+    SliceType,
+    StringType,
+    StructType,
+)
 from fetchc.record import Record
 from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.program.types import Member
     from fetchc.units import TypeId
 
 __all__ = ["FULL", "Limits", "extents", "joined"]
@@ -62,8 +68,15 @@ def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int
             return [(0, 2 * checker.program.word_bytes)]
         case ArrayType(element=element, count=count, vector=False) if count:
             return _array(checker, element, count, limits)
+        case StructType(value=Member() as value):
+            return [
+                (value.offset + low, value.offset + high)
+                for low, high in extents(checker, value.type, limits)
+            ]
         case StructType() if limits.depth > 0:
             found = []
+            for variant in made.variants:
+                found += _member(checker, made, (), variant.member, limits)
             for path, member in named_members(checker, made, ()):
                 found += _member(checker, made, path, member, limits.deeper())
             return found

@@ -75,7 +75,9 @@ class Lists(Dynamic):
         array, around = part(node, made.elements, span), None
         kind = self._checker.resolved(array.type)
         assert isinstance(kind, PointerType)
-        if window.around:
+        if window.capacity is not None:
+            around = self._leaf(self._word(part(node, window.capacity, span)))
+        elif window.around:
             inner = self._checker.resolved(kind.target)
             assert isinstance(inner, SequenceType)
             length = part(Follow(array, kind.target, span), inner.length, span)

@@ -37,8 +37,20 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
+from fetchc.tracer.plan.called import Calls, entered
 from fetchc.tracer.plan.ranges import Ranges
-from fetchc.tracer.shape import Between, Choice, Difference, Leaf, Members, Noted, Referred, Row
+from fetchc.tracer.plan.variants import Enums, is_tuple
+from fetchc.tracer.shape import (
+    Between,
+    Choice,
+    Difference,
+    Items,
+    Leaf,
+    Members,
+    Noted,
+    Referred,
+    Row,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,13 +63,16 @@ if TYPE_CHECKING:
 __all__ = ["Shaper"]
 
 
-class Shaper(Ranges):
+class Shaper(Ranges, Enums, Calls):
     """Makes the shapes of one argument, and has :class:`Fields` fetch what they need."""
 
     def value(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
         """The shape of what an argument asks for; raises CompileError as :meth:`shape` does."""
         if isinstance(self._checker.resolved(node.type), ArrayType):
             limits = limits.of_array()
+        held = entered(node)
+        if held is not None:
+            return self._by_caller(node, held, format, limits)
         return self.within(self.shape(node, format, limits))
 
     def shape(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
@@ -76,6 +91,11 @@ class Shaper(Ranges):
             if between is not None:
                 return self._elements_between(*between, limits)
             node = reader_value(checker, node)
+            made = checker.resolved(node.type)
+        if isinstance(made, StructType) and made.value is not None:
+            from fetchc.check.wrapped import reader_value as worth
+
+            node = worth(checker, node)
             made = checker.resolved(node.type)
         simple = plain(checker, node.type)
         pointing = isinstance(made, PointerType | MapType | ChannelType)
@@ -117,6 +137,8 @@ class Shaper(Ranges):
                 self._fetch_bytes(node, limits)
                 inner = self.shape(part(node, value, node.span), None, limits)
                 return Referred(self._leaf(self._word(part(node, present, node.span))), inner)
+            case StructType(variants=(_, *_)):
+                return self._variants(node, made, limits)
             case StructType() if made.notation:
                 self._fetch_bytes(node, limits)
                 return Noted(made.notation, self._numbers(node, made), self._guards_of(node))
@@ -193,13 +215,16 @@ class Shaper(Ranges):
             self._checker.warnings.append(left_out(self._checker, node, left))
         return Choice(tag, tuple(found))
 
-    def _structure(self, node: Typed, made: StructType, limits: Limits) -> Members:
+    def _structure(self, node: Typed, made: StructType, limits: Limits) -> Members | Items:
         checker = self._checker
         self._fetch_bytes(node, limits)
         found: list[tuple[str, Shape]] = []
         left: list[str] = []
         refused: CompileError | None = None
+        numbered = is_tuple(made.members)
         for path, member in named_members(checker, made, ()):
+            if checker.size(member.type) == 0 and not numbered:
+                continue  # a marker: it has no value
             mark = self._fields.mark()
             try:
                 inner = through(checker, node, (*path, member), node.span)
@@ -212,6 +237,9 @@ class Shaper(Ranges):
             raise refused or wholes.refuse_whole(checker, node, made)
         if left:
             checker.warnings.append(left_out(checker, node, left))
+        if numbered and not left:
+            parts = tuple([inner for _, inner in found])
+            return Items(parts, self._guards_of(node), parts=True)
         return Members(tuple(found), self._guards_of(node))
 
 

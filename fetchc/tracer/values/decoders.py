@@ -9,6 +9,7 @@ from fetchc.tracer.shape import (
     Asserted,
     Between,
     Bytes,
+    Called,
     Choice,
     Difference,
     Grid,
@@ -21,7 +22,9 @@ from fetchc.tracer.shape import (
     Referred,
     Row,
     Sequence,
+    Sum,
     TypeName,
+    Variants,
     Worded,
 )
 from fetchc.tracer.values.combined import (
@@ -156,6 +159,18 @@ class _Preparing:
                 return self._number_between(shape, path, trusted)
             case Choice():
                 return self._choice(shape, path, trusted)
+            case Variants():
+                return self._variants(shape, path, trusted)
+            case Called(returned=returned, cases=cases):
+                from fetchc.tracer.values.called import called
+
+                makers = {distance: self.maker(one, path, trusted) for distance, one in cases}
+                return called(self.maker(returned, path, trusted), makers, self._symbol)
+            case Sum(word=word):
+                from fetchc.tracer.values.called import summed
+
+                inner = None if word is None else self.maker(word, path, trusted)
+                return summed(shape, inner, self._symbol)
             case Grid():
                 from fetchc.tracer.values.grids import gridded
 
@@ -243,6 +258,10 @@ class _Preparing:
         makers = self._each(items, path, trusted)
         if items.text:
             return joined(makers)
+        if items.parts:
+            from fetchc.tracer.values.variants import parts
+
+            return self._guarded(parts(makers, path), items.guards, path, trusted, None)
         return self._guarded(listed(makers, items.total), items.guards, path, trusted, None)
 
     def _each(self, items: Items, path: str, trusted: Trusted) -> list[Make]:
@@ -338,6 +357,18 @@ class _Preparing:
         known = trusted | _pointers(shape.tag.guards)
         cases = {value: self.maker(one, path, known) for value, one in shape.cases}
         return chosen(self.maker(shape.tag, path, trusted), cases)
+
+    def _variants(self, shape: Variants, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.values.variants import variant
+
+        tag = None if shape.tag is None else self.maker(shape.tag, path, trusted)
+        known = trusted if shape.tag is None else trusted | _pointers(shape.tag.guards)
+        cases: dict[int | None, tuple[str, Make | None, bool]] = {}
+        for one in shape.cases:
+            inner = one.fields
+            make = None if inner is None else self.maker(inner, f"{path}.{one.name}", known)
+            cases[one.value] = one.name, make, one.single
+        return variant(tag, cases)
 
     def _members(self, shape: Members, path: str, trusted: Trusted) -> Make:
         known = trusted | _pointers(shape.guards)

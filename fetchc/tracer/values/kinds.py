@@ -14,6 +14,8 @@ __all__ = [
     "Hexadecimal",
     "Single",
     "SymbolName",
+    "Tuple",
+    "Variant",
 ]
 
 
@@ -45,6 +47,25 @@ class Enumerator(dict[str, "Value"]):
     """``{"name": ..., "value": ...}`` of an enumeration; the name is None for other numbers."""
 
     __slots__ = ()
+
+
+class Tuple(list["Value"]):
+    """The parts of a tuple, which people write in parentheses."""
+
+    __slots__ = ()
+
+
+class Variant(dict[str, "Value"]):
+    """A variant of an enum by its name, with the list or the object of its fields.
+
+    ``single``: what it has is no list of fields but its one field.
+    """
+
+    single: bool
+
+    def __init__(self, name: str, fields: Value, single: bool) -> None:
+        super().__init__({name: fields})
+        self.single = single
 
 
 class CutText(str):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["NOTATIONS"]
 
 _SECOND = 10**7  # ticks, of 100 ns
+_NANOSECONDS = 10**9  # of a second
+_EPOCH = date(1970, 1, 1).toordinal() - 1  # days behind the first of January of the year 1
 _DAY = 86400 * _SECOND
 _MOST_DAYS = date.max.toordinal()
 _TICKS = (1 << 62) - 1  # the two bits above are the kind
@@ -98,6 +100,31 @@ def _guid(parts: Numbers) -> str:
     return "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
 
 
+def _duration(parts: Numbers) -> str | None:
+    # In the unit in which it is 1 or more, as Rust writes it.
+    seconds, nanoseconds = parts["secs"] & (1 << 64) - 1, parts.get("nanos", parts.get("__0"))
+    if nanoseconds is None or not 0 <= nanoseconds < _NANOSECONDS:
+        return None
+    number = seconds * _NANOSECONDS + nanoseconds
+    units = (("s", _NANOSECONDS), ("ms", 10**6), ("µs", 10**3), ("ns", 1))
+    unit, each = next((one for one in units if number >= one[1]), units[-1])
+    whole, rest = divmod(number, each)
+    digits = str(rest).rjust(len(str(each)) - 1, "0").rstrip("0")
+    return f"{whole}.{digits}{unit}" if rest else f"{whole}{unit}"
+
+
+def _unix_time(parts: Numbers) -> str | None:
+    seconds, nanoseconds = parts["tv_sec"], parts.get("tv_nsec", parts.get("__0"))
+    if nanoseconds is None or not 0 <= nanoseconds < _NANOSECONDS:
+        return None
+    days, rest = divmod(seconds, 86400)
+    day = _day(days + _EPOCH)
+    if day is None:
+        return None
+    fraction = f".{nanoseconds:09}" if nanoseconds else ""
+    return f"{day}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}{fraction}Z"
+
+
 def _wide_integer(parts: Numbers) -> str:
     # An integer of 16 bytes by its words; the upper one has the sign.
     return str(parts["high"] << 64 | parts["low"] & (1 << 64) - 1)
@@ -108,9 +135,11 @@ NOTATIONS: dict[str, Callable[[Numbers], str | None]] = {
     "date-time": _date_time,
     "date-time-offset": _date_time_offset,
     "decimal": _decimal,
+    "duration": _duration,
     "guid": _guid,
     "time": _time,
     "time-span": _time_span,
+    "unix-time": _unix_time,
     "wide integer": _wide_integer,
 }
 """By the name of the form, what makes it of a value's members; None of numbers that are none."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.tracer.values.kinds import CutList, CutText, Enumerator, Hexadecimal, Single, SymbolName
+from fetchc.tracer.values.kinds import (
+    CutList,
+    CutText,
+    Enumerator,
+    Hexadecimal,
+    Single,
+    SymbolName,
+    Tuple,
+    Variant,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +31,10 @@ _FLOAT = struct.Struct("=f")
 def printed(value: Value, faults: Container[str] | None = None, path: str = "") -> str:
     """``value`` on one line; ``path`` is what ``faults`` call it.
 
-    Texts are in double quotes, with ``…`` behind what was cut; lists are ``[1, 2]``, structures
-    ``{x=1, y=2}``, enumerators their names, addresses hexadecimal, ``(fault)`` is what could not
-    be read. What is missing for no fault is ``null``; without ``faults`` all that is missing is
-    one.
+    Texts are in double quotes, with ``…`` behind what was cut; lists are ``[1, 2]``, tuples
+    ``(1, 2)``, structures ``{x=1, y=2}``, variants ``Some(3)`` and ``Circle{r=2}``, enumerators
+    their names, addresses hexadecimal, ``(fault)`` is what could not be read. What is missing for
+    no fault is ``null``; without ``faults`` all that is missing is one.
     """
     match value:
         case None:
@@ -44,6 +53,10 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
             return escaped(value)
         case str():
             return f'"{escaped(value)}"' + _MORE * isinstance(value, CutText)
+        case Tuple():
+            each = enumerate(value)
+            shown = [printed(one, faults, f"{path}[{index}]") for index, one in each]
+            return f"({', '.join(shown)}{',' * (len(shown) == 1)})"
         case list():
             each = enumerate(value)
             shown = [printed(one, faults, f"{path}[{index}]") for index, one in each]
@@ -51,6 +64,10 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
         case Enumerator():
             name = value["name"]
             return escaped(name) if isinstance(name, str) else str(value["value"])
+        case Variant():
+            ((name, held),) = value.items()
+            inside = printed(held, faults, f"{path}.{name}")
+            return escaped(name) + (f"({inside})" if value.single or held is None else inside)
         case dict():
             members = [
                 f"{escaped(name)}={printed(one, faults, f'{path}.{name}')}"

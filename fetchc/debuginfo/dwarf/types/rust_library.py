@@ -1,0 +1,263 @@
+"""Types of Rust's standard library: what they are made of is data (targets/runtime/rust)."""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_name,
+    DW_TAG_member,
+    DW_TAG_structure_type,
+    DW_TAG_template_type_param,
+)
+from fetchc.debuginfo.dwarf.types.rust_types import offset_of
+from fetchc.program.types import (
+    BoolType,
+    CharType,
+    Member,
+    PointerType,
+    SequenceType,
+    SliceType,
+    StringType,
+    StructType,
+    Window,
+)
+from fetchc.units import ByteOffset, ByteSize, TypeId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.types.table import TypeTable
+    from fetchc.program.types import Type
+
+    Raw = Mapping[str, Any]
+
+__all__ = ["library_type", "unsized_text"]
+
+_LENGTH = "len"
+_CAPACITY = "capacity"
+_SHARED = "value"
+
+
+def library_type(types: TypeTable, die: Die, made: StructType) -> Type | None:
+    """What ``made`` is to its users; None of other types, and of one that is made otherwise."""
+    plain = made.name.partition("<")[0]
+    for raw in _entries("type"):
+        if plain in raw["names"]:
+            found = _KINDS[raw["kind"]](types, die, made, raw)
+            if found is not None:
+                return found
+    return None
+
+
+def unsized_text(
+    types: TypeTable, made: StructType, pointed: str, words: tuple[Member, Member]
+) -> Type | None:
+    """A reference to a text of another type than ``str``; None of other references."""
+    for raw in _entries("unsized"):
+        if pointed in raw["names"]:
+            if raw["kind"] == "text":
+                return StringType(made.name, made.size, words)
+            return _terminated(types, made, words[0])
+    return None
+
+
+def _entries(key: str) -> Iterator[Raw]:
+    from fetchc.target.load import tables_under
+
+    for table in tables_under("runtime/rust").values():
+        yield from table.get(key, ())
+
+
+def _text(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+    words = _words(types, die, raw)
+    return None if words is None else StringType(made.name, made.size, words)
+
+
+def _c_text(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+    data = _found(types, die, raw["data"])
+    return None if data is None else _terminated(types, made, data)
+
+
+def _terminated(types: TypeTable, made: StructType, data: Member) -> Type:
+    # What has a NUL at its end is what a `char *` of C is.
+    character = types.intern(CharType("char", ByteSize(1), True))
+    pointer = PointerType("", ByteSize(types.word_bytes), character)
+    return _standing_for(made, Member("ptr", types.intern(pointer), data.offset))
+
+
+def _elements(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+    words, element = _words(types, die, raw), _argument(types, die, raw["element"])
+    if words is None or element is None:
+        return None
+    if not types.size(types.die(element)):
+        words = words[:2]  # of elements without a size there is room for any number
+    return SliceType(
+        made.name, made.size, element, (_pointing(types, words[0], element), *words[1:])
+    )
+
+
+def _pointing(types: TypeTable, data: Member, element: TypeId) -> Member:
+    # Newer ones keep a pointer to bytes, whatever the elements are.
+    pointer = PointerType("", ByteSize(types.word_bytes), element)
+    return Member(data.name, types.intern(pointer), data.offset)
+
+
+def _ring(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+    words, element = _words(types, die, raw), _argument(types, die, raw["element"])
+    start = _found(types, die, raw["start"])
+    if words is None or len(words) < 3 or element is None or start is None:
+        return None
+    if not types.size(types.die(element)):
+        return None
+    data, length, capacity = _pointing(types, words[0], element), *words[1:]
+    first = Member(raw["start"][0], start.type, start.offset)
+    window = Window(first, True, False, capacity)
+    return SequenceType(
+        made.name, made.size, (first, length, data, capacity), length, data, value=True,
+        window=window,
+    )  # fmt: skip
+
+
+def _inner(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+    value = _found(types, die, raw["data"])
+    if value is None:
+        return None
+    type_id = value.type
+    if raw.get("of_argument") and (name := _argument_name(types, die)) in raw["of_argument"]:
+        type_id = types.intern(BoolType(name, ByteSize(1)))
+    return _standing_for(
+        made, Member(value.name, type_id, value.offset), owned=raw.get("dereferences", False)
+    )
+
+
+def _count(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+    value = _found(types, die, raw["data"])
+    if value is None:
+        return None
+    return _standing_for(made, Member(_LENGTH, value.type, value.offset), counts=True)
+
+
+def _noted(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+    if any(_found(types, die, [path]) is None for path in raw["data"]):
+        return None
+    return StructType(
+        made.name, made.kind, made.size, made.members, made.alignment, made.by_reference,
+        raw["notation"],
+    )  # fmt: skip
+
+
+def _shared(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+    # A pointer to counters and, behind them, the object; with a length where that has none.
+    found = _found(types, die, raw["data"])
+    pointer = None if found is None else types.type(found.type)
+    if found is None:
+        return None
+    if isinstance(pointer, PointerType):
+        inner = types.type(pointer.target)
+        if not isinstance(inner, StructType) or all(m.name != raw["value"] for m in inner.members):
+            return None
+        return _standing_for(
+            made, Member("ptr", found.type, found.offset), shared=raw["value"], owned=True
+        )
+    return _shared_row(types, made, found, pointer, raw)
+
+
+def _shared_row(
+    types: TypeTable, made: StructType, found: Member, wide: Type | None, raw: Raw
+) -> Type | None:
+    # Rc<str> and Rc<[T]>: the text or the elements begin behind the counters.
+    if not isinstance(wide, StructType) or len(wide.members) != 2:
+        return None
+    data, length = wide.members
+    pointer = types.type(data.type)
+    if (data.name, length.name) != ("data_ptr", "length") or not isinstance(pointer, PointerType):
+        return None
+    counters = types.die(pointer.target)
+    object_ = _member(types, counters, raw["value"])
+    if object_ is None or counters.tag != DW_TAG_structure_type:
+        return None
+    lead = offset_of(object_)
+    words = (
+        Member(data.name, data.type, ByteOffset(found.offset + data.offset)),
+        Member(_LENGTH, length.type, ByteOffset(found.offset + length.offset)),
+    )
+    inside = made.name.partition("<")[2]
+    if inside.startswith(("str,", "str>")):
+        return StringType(made.name, made.size, words, lead)
+    if not inside.startswith("["):
+        return None
+    element = types.target(object_)
+    return SliceType(
+        made.name, made.size, element, (_pointing(types, words[0], element), words[1]), lead
+    )
+
+
+def _standing_for(
+    made: StructType, value: Member, counts: bool = False, shared: str = "", owned: bool = False
+) -> StructType:
+    return StructType(
+        made.name, made.kind, made.size, made.members, made.alignment, made.by_reference,
+        value=value, counts=counts, shared=shared, owned=owned,
+    )  # fmt: skip
+
+
+def _words(types: TypeTable, die: Die, raw: Raw) -> tuple[Member, ...] | None:
+    data, length = _found(types, die, raw["data"]), _found(types, die, raw["length"])
+    if data is None or length is None:
+        return None
+    words = [Member("ptr", data.type, data.offset), Member(_LENGTH, length.type, length.offset)]
+    capacity = _found(types, die, raw.get("capacity", []))
+    if capacity is not None:
+        words.append(Member(_CAPACITY, capacity.type, capacity.offset))
+    return tuple(words)
+
+
+def _argument(types: TypeTable, die: Die, name: str) -> TypeId | None:
+    for child in types.children(die, DW_TAG_template_type_param):
+        if child.text(DW_AT_name) == name:
+            return types.target(child)
+    return None
+
+
+def _argument_name(types: TypeTable, die: Die) -> str:
+    # The first argument's name: `bool` of Atomic<bool>, `AtomicBool` where it has none.
+    parameter = next(types.children(die, DW_TAG_template_type_param), None)
+    target = None if parameter is None else types.target_die(parameter)
+    return (die if target is None else target).text(DW_AT_name) or ""
+
+
+def _member(types: TypeTable, die: Die, name: str) -> Die | None:
+    members = types.children(die, DW_TAG_member)
+    return next((each for each in members if each.text(DW_AT_name) == name), None)
+
+
+def _found(types: TypeTable, die: Die, paths: list[str]) -> Member | None:
+    # The member at the end of the first path that the type has, with its place in the whole.
+    for path in paths:
+        at: Die | None = die
+        offset, target = 0, TypeId(die.offset)
+        for word in path.split("."):
+            at = at if at is not None and at.tag == DW_TAG_structure_type else None
+            member = None if at is None else _member(types, at, word)
+            if member is None:
+                break
+            offset += offset_of(member)
+            target = types.target(member)
+            at = types.target_die(member)
+        else:
+            return Member(path, target, ByteOffset(offset))
+    return None
+
+
+_KINDS: dict[str, Callable[[TypeTable, Die, StructType, Raw], Type | None]] = {
+    "c-text": _c_text,
+    "count": _count,
+    "elements": _elements,
+    "inner": _inner,
+    "notation": _noted,
+    "ring": _ring,
+    "shared": _shared,
+    "text": _text,
+}

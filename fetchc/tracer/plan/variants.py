@@ -1,0 +1,71 @@
+"""Enums with fields and tuples: which of the variants is there is told by the record itself."""
+
+from __future__ import annotations
+
+from fetchc.check.members import part
+from fetchc.diag.errors import CompileError
+from fetchc.ir.decode import Decode
+from fetchc.lower import wholes
+from fetchc.lower.lower import left_out
+from fetchc.program.types import StructType
+from fetchc.tracer.plan.leaves import Leaves
+from fetchc.tracer.shape import Case, Items, Leaf, Members, Variants
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.typed import Typed
+    from fetchc.program.types import Member, Variant
+    from fetchc.tracer.plan.extents import Limits
+    from fetchc.tracer.shape import Shape
+
+__all__ = ["Enums", "is_tuple"]
+
+
+def is_tuple(members: tuple[Member, ...]) -> bool:
+    """Whether the members are numbered, as those of Rust's tuples are: ``__0``, ``__1``."""
+    return bool(members) and all(
+        member.name == f"__{number}" for number, member in enumerate(members)
+    )
+
+
+class Enums(Leaves):
+    """The shapes of enums with fields."""
+
+    def _variants(self, node: Typed, made: StructType, limits: Limits) -> Variants:
+        if limits.depth <= 0 or (not made.members and len(made.variants) != 1):
+            raise wholes.refuse_whole(self._checker, node, made)
+        self._fetch_bytes(node, limits)
+        tag = None
+        if made.members:
+            leaf = self._leaf(self._word(part(node, made.members[0], node.span)))
+            plain = Decode("integer", leaf.decode.bits)
+            tag = Leaf(leaf.field, plain, leaf.offset, leaf.size, leaf.shift, leaf.guards)
+        left: list[str] = []
+        cases = tuple([self._case(node, one, limits, left) for one in made.variants])
+        if left:
+            self._checker.warnings.append(left_out(self._checker, node, left))
+        return Variants(tag, cases)
+
+    def _case(self, node: Typed, variant: Variant, limits: Limits, left: list[str]) -> Case:
+        member = variant.member
+        fields = self._checker.resolved(member.type)
+        if not isinstance(fields, StructType) or not self._filled(fields):
+            return Case(variant.value, member.name, None)
+        mark = self._fields.mark()
+        inner: Shape | None = None
+        try:
+            inner = self.shape(part(node, member, node.span), None, limits)
+        except CompileError:
+            self._fields.forget(mark)
+            left.append(member.name)
+        # What one field is in is not shown: `Some(3)`.
+        if isinstance(inner, Items) and inner.parts and len(inner.items) == 1:
+            return Case(variant.value, member.name, inner.items[0], single=True)
+        return Case(variant.value, member.name, inner)
+
+    def _filled(self, made: StructType) -> list[Member]:
+        # Without what takes no room: markers, `()`.
+        return [one for one in made.members if self._checker.size(one.type) != 0]
+
+    def _structure(self, node: Typed, made: StructType, limits: Limits) -> Members | Items:
+        raise NotImplementedError

@@ -1,0 +1,56 @@
+"""Values of enums with fields and of tuples (Rust).
+
+A variant is what serde makes of it: the name alone, or an object of one member, which is called
+after it and has its field, a list of its fields or an object of them.
+"""
+
+from __future__ import annotations
+
+from fetchc.tracer.values.kinds import SymbolName, Tuple, Variant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fetchc.tracer.model import Value
+
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
+    Case = tuple[str, Make | None, bool]
+
+__all__ = ["parts", "variant"]
+
+
+def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
+    """The one of ``cases`` that the number ``tag`` names, else the one of None.
+
+    None, with a fault of the tag, where that could not be read or names none.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        number = None if tag is None else tag(data, faults)
+        if tag is not None and not isinstance(number, int):
+            return None
+        found = cases.get(number, cases.get(None))
+        if found is None:
+            return number
+        name, fields, single = found
+        if fields is None:
+            return SymbolName(name)
+        return Variant(name, fields(data, faults), single)
+
+    return make
+
+
+def parts(makers: Sequence[Make], path: str) -> Make:
+    """A tuple; one fault where none of its parts could be read."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        values = [one(data, faults) for one in makers]
+        if len(faults) > before and all(value is None for value in values):
+            faults[before:] = [path]
+            return None
+        return Tuple(values)
+
+    return make
