@@ -15,7 +15,12 @@ from fetchc.debuginfo.dwarf.entries import walk
 from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_c_family
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import DAMAGED, read_uleb
-from fetchc.debuginfo.dwarf.entries.scopes import UNNAMED_NAMESPACE, scope_names
+from fetchc.debuginfo.dwarf.entries.scopes import (
+    PARAMETERS,
+    UNNAMED_NAMESPACE,
+    own_name,
+    scope_names,
+)
 from fetchc.debuginfo.dwarf.names.search import NAMED, NESTING
 from fetchc.debuginfo.dwarf.types.aggregates import AGGREGATES
 from fetchc.debuginfo.index.reading import reader
@@ -85,6 +90,7 @@ def _unit(unit: Unit, found: Scan) -> None:
     plans: dict[int, Plan] = {}
     nested = has_namespaces(unit)
     of_c = is_c_family(unit) and not nested
+    whole = unit.producer.startswith("GNU ")  # names of a template's instances
     top = unit.top
     if not top.has_children:
         return
@@ -125,7 +131,9 @@ def _unit(unit: Unit, found: Scan) -> None:
                     within = _declared(unit, found, start)
                 first: Name | None = None
                 if declaration.has_children and tag in _FIRST_MATTERS and data[behind]:
-                    first = _first(unit, data, found, plans, behind)
+                    first, kind = _first(unit, data, found, plans, behind)
+                    if kind in PARAMETERS and not whole:
+                        name = _with_arguments(unit, start) or name
                 key = (name, detail, tag, within, first, of_c)
                 if key not in seen:
                     seen.add(key)
@@ -179,16 +187,24 @@ def _behind(unit: Unit, declaration: Declaration, data: bytes, at: int) -> int:
     return walk.skip_subtree(unit, values)
 
 
-def _first(unit: Unit, data: bytes, found: Scan, plans: dict[int, Plan], start: int) -> Name | None:
-    # The name of the first child.
+def _with_arguments(unit: Unit, start: int) -> bytes | None:
+    # An instance of a template, whose name may lack the arguments.
+    name = own_name(unit.info, Die(unit, start))
+    return None if name is None else name.encode("utf-8", "surrogateescape")
+
+
+def _first(
+    unit: Unit, data: bytes, found: Scan, plans: dict[int, Plan], start: int
+) -> tuple[Name | None, int]:
+    # The name and tag of the first child.
     code, at = data[start], start + 1
     if code > 127:
         code, at = read_uleb(data, start)
     plan = plans.get(code)
     if plan is None:
         plan = plans[code] = _plan(unit, found, code, start)
-    _, read, _, _, declaration = plan
+    tag, read, _, _, declaration = plan
     read = read or found.readers.get(declaration)
     if read is None:
         read = found.readers[declaration] = reader(declaration)
-    return read(unit, data, start, at)[1]
+    return read(unit, data, start, at)[1], tag

@@ -16,6 +16,7 @@ __all__ = [
     "counts_from_zero",
     "has_namespaces",
     "is_c_family",
+    "is_cpp",
     "is_go",
     "is_rust",
     "language_key",
@@ -84,6 +85,11 @@ def is_rust(unit: Unit) -> bool:
 def is_c_family(unit: Unit) -> bool:
     """Whether a one-byte character type is a ``char``."""
     return unit.language in C or unit.language in CPP or unit.language in OBJECTIVE_C
+
+
+def is_cpp(unit: Unit) -> bool:
+    """Whether classes may be instances of templates."""
+    return unit.language in CPP or unit.language == dw.DW_LANG_ObjC_plus_plus
 
 
 def has_namespaces(unit: Unit) -> bool:

@@ -68,6 +68,8 @@ DW_TAG_call_site = 0x48
 DW_TAG_call_site_parameter = 0x49
 DW_TAG_skeleton_unit = 0x4A
 DW_TAG_immutable_type = 0x4B
+DW_TAG_GNU_template_template_param = 0x4106
+DW_TAG_GNU_template_parameter_pack = 0x4107
 DW_TAG_GNU_formal_parameter_pack = 0x4108
 DW_TAG_GNU_call_site = 0x4109
 
@@ -154,6 +156,7 @@ DW_AT_defaulted = 0x8B
 DW_AT_loclists_base = 0x8C
 DW_AT_MIPS_linkage_name = 0x2007
 DW_AT_GNU_vector = 0x2107
+DW_AT_GNU_template_name = 0x2110
 DW_AT_GNU_dwo_name = 0x2130
 DW_AT_GNU_dwo_id = 0x2131
 DW_AT_GNU_ranges_base = 0x2132

@@ -6,7 +6,7 @@ looking at what stands around an entry. Reference: DWARF 5, sections 3.2.2 and 3
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces
+from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_cpp
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_abstract_origin,
     DW_AT_export_symbols,
@@ -15,33 +15,45 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_specification,
     DW_TAG_class_type,
     DW_TAG_enumeration_type,
+    DW_TAG_GNU_template_parameter_pack,
+    DW_TAG_GNU_template_template_param,
     DW_TAG_namespace,
     DW_TAG_structure_type,
+    DW_TAG_template_type_param,
+    DW_TAG_template_value_param,
     DW_TAG_union_type,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 
+    Instance = Callable[[Die], str]
+
 __all__ = [
+    "PARAMETERS",
     "UNNAMED_NAMESPACE",
     "answers_to",
     "declaration",
     "last_part",
+    "own_name",
     "parts",
     "qualified_name",
     "scope_names",
 ]
 
-SCOPES = frozenset(
+CLASSES = frozenset({DW_TAG_structure_type, DW_TAG_class_type, DW_TAG_union_type})
+SCOPES = CLASSES | {DW_TAG_namespace, DW_TAG_enumeration_type}
+# clang puts them in front of all that a class has.
+PARAMETERS = frozenset(
     {
-        DW_TAG_namespace,
-        DW_TAG_structure_type,
-        DW_TAG_class_type,
-        DW_TAG_union_type,
-        DW_TAG_enumeration_type,
+        DW_TAG_template_type_param,
+        DW_TAG_template_value_param,
+        DW_TAG_GNU_template_template_param,
+        DW_TAG_GNU_template_parameter_pack,
     }
 )
 UNNAMED_NAMESPACE = "(anonymous namespace)"  # as demanglers write it
@@ -50,23 +62,43 @@ OPENING, CLOSING = "<([{", ">)]}"
 
 def qualified_name(info: DebugInfo, die: Die) -> str:
     """``ns::S`` for C++ and its like, else DW_AT_name; empty for an entry without a name."""
-    declared = declaration(info, die)
-    name = declared.text(DW_AT_name) or ""
+    name = own_name(info, declaration(info, die)) or ""
     if not name or not has_namespaces(die.unit):
         return name
     return "::".join([*scope_names(info, die), name])
 
 
-def scope_names(info: DebugInfo, die: Die) -> list[str]:
-    """The namespaces and classes around the entry's declaration, outermost first."""
-    return [scope for scope, _ in _scopes(info, declaration(info, die))]
+def own_name(info: DebugInfo, die: Die, instance: Instance | None = None) -> str | None:
+    """The name alone; that of a template's instance with its arguments. None without a name.
+
+    ``instance`` is what spells one where its name has no arguments.
+    """
+    name = die.text(DW_AT_name)
+    if name is None or die.tag not in CLASSES or name.endswith(">") or not is_cpp(die.unit):
+        return name
+    first = next(iter(info.children(die)), None)
+    if first is None or first.tag not in PARAMETERS:
+        return name
+    if instance is not None:
+        return instance(die)
+    from fetchc.debuginfo.dwarf.entries.template_names import instance_name
+
+    return instance_name(info, die)
+
+
+def scope_names(info: DebugInfo, die: Die, instance: Instance | None = None) -> list[str]:
+    """The namespaces and classes around the entry's declaration, outermost first.
+
+    ``instance`` as in :func:`own_name`.
+    """
+    return [scope for scope, _ in _scopes(info, declaration(info, die), instance)]
 
 
 def answers_to(info: DebugInfo, die: Die, name: str) -> bool:
     """Whether ``name`` is the entry's: whole, plain, or with transparent namespaces left out."""
     wanted = parts(name)
     declared = declaration(info, die)
-    own = declared.text(DW_AT_name)
+    own = own_name(info, declared)
     if own == name:
         return True
     if own is None or own != wanted[-1] or not has_namespaces(die.unit):
@@ -113,7 +145,7 @@ def declaration(info: DebugInfo, die: Die) -> Die:
         die = further
 
 
-def _scopes(info: DebugInfo, die: Die) -> list[tuple[str, bool]]:
+def _scopes(info: DebugInfo, die: Die, instance: Instance | None = None) -> list[tuple[str, bool]]:
     # Outermost first, with whether a name may leave the scope out (unnamed and inline ones).
     found: list[tuple[str, bool]] = []
     around = list(info.ancestors(die))
@@ -131,7 +163,7 @@ def _scopes(info: DebugInfo, die: Die) -> list[tuple[str, bool]]:
             seen.add(scope.offset)
             scope = declaration(info, scope)
             around = list(info.ancestors(scope))
-        name = scope.text(DW_AT_name)
+        name = own_name(info, scope, instance)
         if name is not None:
             found.append((name, scope.flag(DW_AT_export_symbols)))
         elif scope.tag == DW_TAG_namespace:

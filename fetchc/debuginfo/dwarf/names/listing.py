@@ -5,12 +5,11 @@ from __future__ import annotations
 from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_c_family
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_declaration,
-    DW_AT_name,
     DW_AT_signature,
     DW_AT_specification,
     DW_TAG_namespace,
 )
-from fetchc.debuginfo.dwarf.entries.scopes import UNNAMED_NAMESPACE, qualified_name
+from fetchc.debuginfo.dwarf.entries.scopes import UNNAMED_NAMESPACE, own_name, qualified_name
 from fetchc.debuginfo.dwarf.names.search import KEYWORDS, NAMED, NESTING
 
 TYPE_CHECKING = False
@@ -47,7 +46,7 @@ def _of_unit(info: DebugInfo, unit: Unit) -> Iterator[str]:
         # A class of a type unit is listed there, not where it is stood in for.
         if die.has(DW_AT_signature) or (die.tag not in NAMED and die.tag != DW_TAG_namespace):
             continue
-        name = die.text(DW_AT_name) or ""
+        name = own_name(info, die) or ""
         if die.tag == DW_TAG_namespace:
             name = name or UNNAMED_NAMESPACE
         if not name:

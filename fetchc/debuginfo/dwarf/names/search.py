@@ -32,6 +32,7 @@ from fetchc.debuginfo.dwarf.entries.scopes import (
     answers_to,
     declaration,
     last_part,
+    own_name,
     parts,
     qualified_name,
 )
@@ -114,11 +115,14 @@ def definition(types: TypeTable, type_id: TypeId) -> TypeId:
     name = qualified_name(types.info, die)
     if not name:
         return type_id
-    plain = declaration(types.info, die).text(DW_AT_name) or ""
-    candidates: Iterable[Die] | None = _indexed(types, plain, tags)
-    indexed = candidates is not None
-    if candidates is None:
+    declared = declaration(types.info, die)
+    plain = declared.text(DW_AT_name) or ""
+    own = own_name(types.info, declared) or ""
+    candidates: Iterable[Die] | None = _indexed(types, own, tags)
+    indexed = bool(candidates) if own != plain else candidates is not None
+    if not indexed:
         candidates = types.info.find_named(plain, tags, definitions=True)
+    assert candidates is not None
     same = (other for other in candidates if qualified_name(types.info, other) == name)
     found = _ids(types, same)
     if not indexed and found:
@@ -220,6 +224,11 @@ def _instances(types: TypeTable, name: str, tags: frozenset[int]) -> list[Die]:
         for at in strings.find_all(template.encode("utf-8", "surrogateescape") + b"<")
     }
     best: dict[int, list[Die]] = {}
+    for die in types.info.find_named(template, tags, definitions=True):
+        own = own_name(types.info, die)
+        fits = is_instance(own, plain) if own else 0
+        if own and fits and answers_to(types.info, die, "::".join([*scope, own])):
+            best.setdefault(fits, []).append(die)
     for spelling in sorted(spellings):
         fits = is_instance(spelling, plain)
         for die in types.info.find_named(spelling, tags, definitions=True) if fits else ():
