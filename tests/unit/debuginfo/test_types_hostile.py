@@ -209,6 +209,19 @@ def test_members_that_cannot_be(tmp_path: Path, what: str) -> None:
     assert words in caught.value.what
 
 
+def test_a_member_of_rust_that_takes_no_room_is_not_read(tmp_path: Path) -> None:
+    # As rustc 1.63 describes a function that a closure captured: as a pointer, of no bits.
+    bits = [number(dw.DW_AT_bit_size, 0), number(dw.DW_AT_bit_offset, 64)]
+    member = die("m", dw.DW_TAG_member, [name("m"), ref("int"), *bits])
+    whole = die("s", dw.DW_TAG_structure_type, [name("s"), size(8)], [member])
+    made = program(tmp_path, [whole], dw.DW_LANG_Rust)
+    found = made.type(made.types_named("s", None)[0])
+    assert isinstance(found, t.StructType)
+    unknown = made.type(found.members[0].type)
+    assert isinstance(unknown, t.UnknownType)
+    assert (unknown.size, unknown.reason) == (0, "it takes no room in the object")
+
+
 def test_base_types_that_are_not_read(tmp_path: Path) -> None:
     def base(label: str, *attributes: Attr) -> Entry:
         return die(label, dw.DW_TAG_base_type, [name(label), size(2), *attributes])

@@ -5,7 +5,7 @@ Reference: DWARF 5, sections 5.7 and 7.5.4; bit fields also DWARF 2, section 5.5
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import malformed
+from fetchc.debuginfo.dwarf.entries.attributes import is_rust, malformed
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_alignment,
     DW_AT_bit_offset,
@@ -98,6 +98,8 @@ def _member(types: TypeTable, die: Die, of_union: bool) -> Member:
     name = die.text(DW_AT_name) or ""
     embedded = die.flag(DW_AT_go_embedded_field) or (not name and _is_aggregate(types, die))
     if die.has(DW_AT_bit_size) or die.has(DW_AT_data_bit_offset):
+        if die.unsigned(DW_AT_bit_size) == 0 and is_rust(die.unit):
+            return _of_no_room(types, name)
         bits = _bit_field(types, die, of_union)
         if bits is None:
             return _unplaced(types, die, name, embedded)
@@ -125,6 +127,13 @@ def _unplaced(types: TypeTable, die: Die, name: str, embedded: bool) -> Member:
     reason = "its offset within the object is only known at run time"
     unknown = UnknownType(name, None if size is None else ByteSize(size), reason)
     return Member(name, types.intern(unknown), ByteOffset(0), None, embedded)
+
+
+def _of_no_room(types: TypeTable, name: str) -> Member:
+    # rustc 1.63 says so of a function that a closure captured: it is known by its type alone,
+    # and described as the pointer that it is not.
+    unknown = UnknownType(name, ByteSize(0), "it takes no room in the object")
+    return Member(name, types.intern(unknown), ByteOffset(0), None, False)
 
 
 def _is_aggregate(types: TypeTable, die: Die) -> bool:
