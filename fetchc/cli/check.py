@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from fetchc.cli.standard_input import given_lines
 from fetchc.driver.written.checking import check_definition
 from fetchc.target.kernel import kernel, running_version
 from fetchc.target.load import architecture_key
@@ -47,9 +46,8 @@ def _definitions(texts: list[str]) -> Iterator[str]:
         if text != "-":
             yield text
             continue
-        for raw in sys.stdin.buffer:
-            line = raw.decode("utf-8", "surrogateescape").strip()
-            if line and not line.startswith("#"):
+        for line in map(str.strip, given_lines()):
+            if not line.startswith("#"):
                 yield line
 
 

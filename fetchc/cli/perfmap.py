@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from fetchc.cli.standard_input import given_lines
 from fetchc.debuginfo.dotnet.mapped import MappedMethods
 from fetchc.debuginfo.dotnet.program import DotnetProgram
 from fetchc.debuginfo.open import open_binary
@@ -106,4 +105,4 @@ def _texts(asked: list[str]) -> Iterator[str]:
         if text != "-":
             yield text
             continue
-        yield from (line.rstrip("\n") for line in sys.stdin if line.strip())
+        yield from given_lines()

@@ -27,6 +27,8 @@ def run(options: Options, output: Output) -> int:
         else:
             for name in names:
                 output.line(name)
+            if not names:
+                output.say(f"{program.path} describes no type")
         return 0 if names else 1
     layouts = program.layouts(glob)
     if not layouts:

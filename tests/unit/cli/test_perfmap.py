@@ -21,9 +21,22 @@ def test_names_numbers_and_lines_lead_to_the_same(
     asked = ["calculateEchoValue", "40000", "0xa00", f"40000 10 {NAME}"]
     assert main(["perfmap", "find", *asked, "-x", SAMPLE]) == 0
     assert capsys.readouterr().out == LINE * 4
-    monkeypatch.setattr("sys.stdin", io.StringIO(f"40000 10 {NAME}\n\na00 10 {NAME}\n"))
+    given = f"40000 10 {NAME}\n\na00 10 {NAME}\n".encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
     assert main(["perfmap", "find", "-", "-x", SAMPLE]) == 0
     assert capsys.readouterr().out == LINE * 2
+
+
+def test_lines_that_are_no_text_are_names_like_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff 1 2\n"), "utf-8"))
+    assert main(["perfmap", "find", "-", "-x", SAMPLE]) == 1
+    assert "no function `\\udcff 1 2`" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", None)
+    for command in (["perfmap", "find", "-", "-x", SAMPLE], ["check", "-"]):
+        assert main(command) == 3
+        assert "error[FC0901]: -: cannot be read" in capsys.readouterr().err
 
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
