@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
+    from fetchc.source import Span
     from fetchc.target.model import Convention
 
 __all__ = ["convention_for", "go_version"]
@@ -24,10 +25,10 @@ _LONGEST_NUMBER = 6
 _BUILT: dict[str, Convention] = {}
 
 
-def convention_for(program: Program, function: Function) -> Convention:
+def convention_for(program: Program, function: Function, span: Span | None = None) -> Convention:
     """The convention of ``function``, the most particular file of ``targets/abi`` that applies.
 
-    Raises CompileError FC0905 where none does (Rust promises none).
+    Raises CompileError FC0905 where none does (Rust promises none), with the place that asks.
     """
     best: str | None = None
     weight = -1
@@ -42,6 +43,8 @@ def convention_for(program: Program, function: Function) -> Convention:
         raise reject(
             "FC0905",
             f"no calling convention is known for {language} on {program.architecture}",
+            span,
+            "" if span is None else "where it puts this",
             help="fetch a register by its name, or probe where the value is in memory",
         )
     if best not in _BUILT:

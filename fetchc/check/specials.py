@@ -127,7 +127,7 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
             "not at this address",
             help="probe the entry: leave `--at` out",
         )
-    convention = convention_for(site.program, site.function)
+    convention = convention_for(site.program, site.function, span)
     if site.function.die is None and site.language.stack_check:
         from fetchc.check.go_undescribed import must_follow_convention
 
