@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
+    from fetchc.program.types import Type
     from fetchc.source import Span
     from fetchc.units import TypeId
 
@@ -38,7 +39,7 @@ __all__ = ["ranged"]
 
 _SIZES = (1, 2, 4, 8)
 _ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}
-_WIDE = ("wchar_t", "char16_t", "char32_t")  # in C these are other names of numbers
+_TEXTS = ("char8_t", "char16_t", "char32_t", "wchar_t")  # numbers to the debug information
 
 
 def ranged(
@@ -71,8 +72,7 @@ def _number(checker: Checker, bound: Typed | int) -> Typed | int:
     if isinstance(bound, Constant):
         return bound.value
     made = checker.resolved(bound.type)
-    whole = isinstance(made, IntType | CharType | EnumType | BoolType) and made.size in _SIZES
-    if whole or isinstance(made, DifferenceType):
+    if _is_whole(made) or isinstance(made, DifferenceType):
         return bound
     spelled = checker.spell(bound.type)
     raise reject(
@@ -80,8 +80,16 @@ def _number(checker: Checker, bound: Typed | int) -> Typed | int:
         f"a range is bounded by whole numbers, and this is a `{spelled}`",
         bound.span,
         "no number of elements",
-        help="follow it to the number: `*e`" if isinstance(made, PointerType) else None,
+        help="follow it to the number: `*e`" if _leads_to_number(checker, made) else None,
     )
+
+
+def _is_whole(made: Type) -> bool:
+    return isinstance(made, IntType | CharType | EnumType | BoolType) and made.size in _SIZES
+
+
+def _leads_to_number(checker: Checker, made: Type) -> bool:
+    return isinstance(made, PointerType) and _is_whole(checker.resolved(made.target))
 
 
 def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | int | None:
@@ -132,15 +140,15 @@ def _encoding(checker: Checker, type_id: TypeId) -> str:
     made = checker.resolved(type_id)
     if isinstance(made, CharType):
         return _ENCODINGS.get(made.size, "")
-    if isinstance(made, IntType) and (made.name in _WIDE or _is_wide(checker, type_id)):
+    if isinstance(made, IntType) and (made.name in _TEXTS or _is_of_text(checker, type_id)):
         return _ENCODINGS.get(made.size, "")
     return ""
 
 
-def _is_wide(checker: Checker, type_id: TypeId) -> bool:
+def _is_of_text(checker: Checker, type_id: TypeId) -> bool:
     made = checker.program.type(type_id)
     while isinstance(made, NamedType | QualifiedType):
-        if isinstance(made, NamedType) and made.name in _WIDE:
+        if isinstance(made, NamedType) and made.name in _TEXTS:
             return True
         made = checker.program.type(made.target)
     return False
