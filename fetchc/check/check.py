@@ -145,8 +145,13 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
     from fetchc.check import indices
 
     base = check(checker, node.base)
+    rules = checker.site.language
+    if rules.dereferences:
+        from fetchc.check.wrapped import within
+
+        base = within(checker, base)
     if isinstance(node, tree.Index):
-        if node.further or checker.site.language.references:
+        if node.further or rules.references or rules.dereferences:
             from fetchc.check.grids import cell, grid
 
             if node.further or grid(checker, base) is not None:

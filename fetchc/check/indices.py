@@ -51,7 +51,7 @@ def elements(
             help="write `[low:high]` with high above low; high itself is not in the range",
         )
     base = in_bytes(checker, _of_library(checker, base, span))
-    if checker.site.language.references:
+    if checker.site.language.references or checker.site.language.dereferences:
         from fetchc.check.grids import grid, of_window
 
         if (found := grid(checker, base)) is not None and found[1].window is not None:

@@ -79,9 +79,9 @@ def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) 
     """Warn of a member that is there at times only: a field of one variant of an enum."""
     made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.variants:
-        from fetchc.check.variants import tell_of_variant
+        from fetchc.check.variants import take_for_granted
 
-        tell_of_variant(checker, made, path[0], span)
+        take_for_granted(checker, holder, made, path[0], span)
 
 
 def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:

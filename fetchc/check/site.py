@@ -17,7 +17,7 @@ from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Asserted, Described
+    from fetchc.check.typed import Asserted, Described, Present
     from fetchc.diag.model import Diagnostic
     from fetchc.lang.base import Language
     from fetchc.program.model import Function, Instance, StaticProbe
@@ -92,7 +92,7 @@ class Checker:
         self.site = site
         self.program = site.program
         self.warnings: list[Diagnostic] = []
-        self.assertions: list[Asserted | Described] = []
+        self.assertions: list[Asserted | Described | Present] = []
 
     def spell(self, type_id: TypeId) -> str:
         """The type as the site's language writes it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from fetchc.program.model import RuntimeType
 from fetchc.program.places import Place
-from fetchc.program.types import BitField
+from fetchc.program.types import BitField, Variant
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.units import ByteOffset, TypeId
@@ -26,6 +26,7 @@ __all__ = [
     "Held",
     "Part",
     "Ranged",
+    "Present",
     "Shift",
     "Special",
     "Typed",
@@ -120,6 +121,19 @@ class Asserted(Record):
 
 class Described(Record):
     """What a cast of .NET takes for granted: the object of ``reference`` is of type ``wanted``."""
+
+class Present(Record):
+    """What a field of a variant takes for granted: that it is the one that ``tag`` tells.
+
+    ``variants`` are all of the enum, ``wanted`` is the name of one.
+    """
+
+    tag: Typed
+    variants: tuple[Variant, ...]
+    wanted: str
+    holder: TypeId
+    span: Span
+
 
     reference: Typed
     wanted: TypeId

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from fetchc.check import members
+from fetchc.check.typed import Present
 from fetchc.diag.model import Diagnostic, Label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
     from fetchc.program.types import Member, StructType
     from fetchc.source import Span
 
-__all__ = ["tell_of_variant"]
+__all__ = ["take_for_granted", "uncompared"]
 
 
-def tell_of_variant(checker: Checker, made: StructType, variant: Member, span: Span) -> None:
-    """Warn that ``variant`` of the enum ``made`` is read whichever is there."""
-    if variant not in [one.member for one in made.variants] or not made.members:
-        return
-    told = made.members[0].name
-    checker.warnings.append(
-        Diagnostic(
-            "FC0620",
-            f"nothing compares the variant of the `{made.name}` with `{variant.name}`",
-            Label(span, "read so whatever it is"),
-            notes=("the fields of another variant are read as if they were of this one",),
-            help=f"fetch which one it is beside it: `.{told}`",
-        )
+def take_for_granted(
+    checker: Checker, holder: Typed, made: StructType, variant: Member, span: Span
+) -> None:
+    """Note that ``variant`` of the enum ``holder`` has to be there, for whoever can compare."""
+    if made.members and variant in [one.member for one in made.variants]:
+        tag = members.part(holder, made.members[0], span)
+        checker.assertions.append(Present(tag, made.variants, variant.name, holder.type, span))
+
+
+def uncompared(checker: Checker, one: Present) -> Diagnostic:
+    """The warning that a variant is read whichever is there."""
+    return Diagnostic(
+        "FC0620",
+        f"nothing compares the variant of the `{checker.spell(one.holder)}` with `{one.wanted}`",
+        Label(one.span, "read so whatever it is"),
+        notes=("the fields of another variant are read as if they were of this one",),
+        help="fetch which one it is beside it: `.discriminant`; `fetchc trace` compares",
     )

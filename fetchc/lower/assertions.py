@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.references import uncompared
-from fetchc.check.typed import Asserted, Described
+from fetchc.check.typed import Asserted, Described, Present
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
 from fetchc.lower.model import Lowered
@@ -47,10 +47,18 @@ def _word(checker: Checker, node: Typed) -> Lowered:
 def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:
     """Warnings of what no fetch-arg compares: of Go only where there are no companions."""
     return [
-        uncompared(checker, one.wanted, one.span) if isinstance(one, Described) else _unchecked(one)
+        _uncompared(checker, one) if not isinstance(one, Asserted) else _unchecked(one)
         for one in checker.assertions
-        if isinstance(one, Described) or not whole
+        if not isinstance(one, Asserted) or not whole
     ]
+
+
+def _uncompared(checker: Checker, one: Described | Present) -> Diagnostic:
+    if isinstance(one, Described):
+        return uncompared(checker, one.wanted, one.span)
+    from fetchc.check.variants import uncompared as uncompared_variant
+
+    return uncompared_variant(checker, one)
 
 
 def _unchecked(one: Asserted) -> Diagnostic:

@@ -25,6 +25,7 @@ from fetchc.tracer.shape import (
     Noted,
     Ranged,
     Referred,
+    OfVariant,
 )
 from fetchc.tracer.values.kinds import CutText, SymbolName
 
@@ -185,7 +186,7 @@ def _wrong(text: str, span: Span, what: str, help: str | None = None) -> Compile
 
 def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     """FC0752 where the constant can never be such a value, so that no event would pass."""
-    if isinstance(shape, Referred):
+    while isinstance(shape, Referred | OfVariant):
         shape = shape.inner
     if isinstance(shape, Ranged):
         shape = shape.elements

@@ -31,6 +31,7 @@ __all__ = [
     "Noted",
     "OfType",
     "Ranged",
+    "OfVariant",
     "Referred",
     "Row",
     "Sequence",
@@ -260,6 +261,18 @@ class Known(Record):
     ``parts`` are words and values; one alone is the value itself. ``numbered``: a number among
     them is a system's error number.
     """
+class OfVariant(Record):
+    """A value that is there if the number ``tag`` tells the variant ``wanted``.
+
+    Else it is ``{"variant": ...}``, the name of the one that is. ``names`` are all, by number.
+    """
+
+    tag: Leaf
+    names: tuple[tuple[int | None, str], ...]
+    wanted: str
+    inner: Shape
+
+
 
     wanted: int
     parts: tuple[str | Shape, ...]
@@ -345,3 +358,4 @@ Shape = (
     | Referred
     | Worded
 )
+    | OfVariant

@@ -153,6 +153,7 @@ def _has_function(shape: shapes.Shape) -> bool:
             shapes.Sequence(elements=inner)
             | shapes.Ranged(elements=inner)
             | shapes.Referred(inner=inner)
+            | shapes.OfVariant(inner=inner)
         ):
             return _has_function(inner)
         case shapes.Called():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fetchc.check.assertions import dynamic_type, first_type
 from fetchc.check.members import part
 from fetchc.check.references import described
-from fetchc.check.typed import Described
+from fetchc.check.typed import Described, Present
 from fetchc.lower.lower import lower
 from fetchc.program.types import InterfaceType
-from fetchc.tracer.plan.leaves import Leaves
-from fetchc.tracer.shape import Asserted, Identity, Members, OfType, TypeName
+from fetchc.tracer.plan.leaves import Leaves, number_alone
+from fetchc.tracer.shape import Asserted, Identity, Members, OfType, OfVariant, TypeName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ class Dynamic(Leaves):
         for one in reversed(self._checker.assertions):
             if isinstance(one, Described):
                 shape = self._of_type(one, shape)
+                continue
+            if isinstance(one, Present):
+                names = tuple([(each.value, each.member.name) for each in one.variants])
+                tag = number_alone(self._leaf(self._word(one.tag)))
+                shape = OfVariant(tag, names, one.wanted, shape)
                 continue
             assert types is not None
             # The first word of an interface with methods is NULL where it holds nothing.

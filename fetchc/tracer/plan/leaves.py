@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import part
+from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Bits, Deref
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import scalar
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
     from fetchc.tracer.plan.fields import Fields
     from fetchc.tracer.shape import Shape
 
-__all__ = ["Leaves"]
+__all__ = ["Leaves", "number_alone"]
+
+
+def number_alone(leaf: Leaf) -> Leaf:
+    """The number that a value is told by, without the name that it has."""
+    plain = Decode("integer", leaf.decode.bits)
+    return Leaf(leaf.field, plain, leaf.offset, leaf.size, leaf.shift, leaf.guards)
 
 
 class Leaves:

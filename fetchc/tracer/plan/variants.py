@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from fetchc.check.members import part
 from fetchc.diag.errors import CompileError
-from fetchc.ir.decode import Decode
 from fetchc.lower import wholes
 from fetchc.lower.lower import left_out
 from fetchc.program.types import StructType
-from fetchc.tracer.plan.leaves import Leaves
-from fetchc.tracer.shape import Case, Items, Leaf, Members, Variants
+from fetchc.tracer.plan.leaves import Leaves, number_alone
+from fetchc.tracer.shape import Case, Items, Members, Variants
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +36,8 @@ class Enums(Leaves):
         self._fetch_bytes(node, limits)
         tag = None
         if made.members:
-            leaf = self._leaf(self._word(part(node, made.members[0], node.span)))
-            plain = Decode("integer", leaf.decode.bits)
-            tag = Leaf(leaf.field, plain, leaf.offset, leaf.size, leaf.shift, leaf.guards)
+            word = self._word(part(node, made.members[0], node.span))
+            tag = number_alone(self._leaf(word))
         left: list[str] = []
         cases = tuple([self._case(node, one, limits, left) for one in made.variants])
         if left:

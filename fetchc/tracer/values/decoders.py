@@ -19,6 +19,7 @@ from fetchc.tracer.shape import (
     Noted,
     OfType,
     Ranged,
+    OfVariant,
     Referred,
     Row,
     Sequence,
@@ -169,6 +170,12 @@ class _Preparing:
             case Sum(word=word):
                 from fetchc.tracer.values.called import summed
 
+            case OfVariant(tag=tag, names=named, wanted=wanted, inner=inner):
+                from fetchc.tracer.values.variants import of_variant
+
+                known = trusted | _pointers(tag.guards)
+                make = self.maker(tag, path, trusted)
+                return of_variant(make, dict(named), wanted, self.maker(inner, path, known))
                 inner = None if word is None else self.maker(word, path, trusted)
                 return summed(shape, inner, self._symbol)
             case Grid():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Make = Callable[[bytes, Faults], Value]
     Case = tuple[str, Make | None, bool]
 
-__all__ = ["parts", "variant"]
+__all__ = ["of_variant", "parts", "variant"]
 
 
 def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
@@ -38,6 +38,24 @@ def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
         if fields is None:
             return SymbolName(name)
         return Variant(name, fields(data, faults), single)
+
+    return make
+
+
+def of_variant(tag: Make, names: Mapping[int | None, str], wanted: str, inner: Make) -> Make:
+    """``inner`` where ``tag`` tells the variant ``wanted``, else the name of the one it tells.
+
+    The other one is not read: its bytes mean something else.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        number = tag(data, faults)
+        if not isinstance(number, int):
+            return None
+        name = names.get(number, names.get(None))
+        if name == wanted:
+            return inner(data, faults)
+        return {"variant": number if name is None else SymbolName(name)}
 
     return make
 

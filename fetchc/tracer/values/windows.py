@@ -36,6 +36,8 @@ def windowed(
         whole = None if around is None else around(data, faults)
         if not isinstance(first, int) or (around is not None and not isinstance(whole, int)):
             return None
+        if count == 0:
+            return []
         room = first + count if not isinstance(whole, int) else whole
         if first < 0 or count > room or first >= room:
             faults.append(path)
