@@ -170,12 +170,8 @@ class _Preparing:
             case Sum(word=word):
                 from fetchc.tracer.values.called import summed
 
-            case OfVariant(tag=tag, names=named, wanted=wanted, inner=inner):
-                from fetchc.tracer.values.variants import of_variant
-
-                known = trusted | _pointers(tag.guards)
-                make = self.maker(tag, path, trusted)
-                return of_variant(make, dict(named), wanted, self.maker(inner, path, known))
+            case OfVariant():
+                return self._of_variant(shape, path, trusted)
                 inner = None if word is None else self.maker(word, path, trusted)
                 return summed(shape, inner, self._symbol)
             case Grid():
@@ -394,6 +390,13 @@ class _Preparing:
         return noted(parts, NOTATIONS[shape.notation])
 
     def _referred(self, shape: Referred, path: str, trusted: Trusted) -> Make:
+    def _of_variant(self, shape: OfVariant, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.values.variants import of_variant
+
+        inner = self.maker(shape.inner, path, trusted | _pointers(shape.tag.guards))
+        tag = self.maker(shape.tag, path, trusted)
+        return of_variant(tag, dict(shape.names), shape.wanted, inner)
+
         inner = self.maker(shape.inner, path, trusted | _pointers(shape.reference.guards))
         return referred(self.maker(shape.reference, path, trusted), inner)
 

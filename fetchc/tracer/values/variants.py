@@ -24,14 +24,14 @@ __all__ = ["of_variant", "parts", "variant"]
 def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
     """The one of ``cases`` that the number ``tag`` names, else the one of None.
 
-    None, with a fault of the tag, where that could not be read or names none.
+    None, with a fault of the tag, where that could not be read; the number where it names none.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
-        number = None if tag is None else tag(data, faults)
-        if tag is not None and not isinstance(number, int):
+        number: Value = None
+        if tag is not None and not isinstance(number := tag(data, faults), int):
             return None
-        found = cases.get(number, cases.get(None))
+        found = cases.get(number if isinstance(number, int) else None) or cases.get(None)
         if found is None:
             return number
         name, fields, single = found
