@@ -324,3 +324,34 @@ def test_bytes_that_look_like_an_entry_are_none(tmp_path: Path) -> None:
         found = info.function_at(Address(0x1004))
         assert found is not None
         assert found.unsigned(dw.DW_AT_decl_line) == line
+
+
+FOLDED = """
+struct one { int pad, value; };
+struct two { long other; int value; };
+__attribute__((noinline)) int first(struct one *r) { return r->value * 3 + 7; }
+__attribute__((noinline)) int second(struct two *r) { return ((int *)r)[1] * 3 + 7; }
+int main(int c, char **v) {
+    struct one o = { c, c };
+    struct two t = { c, c };
+    return first(&o) + second(&t);
+}
+"""
+
+
+def test_functions_that_the_linker_folded_have_their_own_types(tmp_path: Path) -> None:
+    require("gcc", "ld.gold")
+    (tmp_path / "folded.c").write_text(FOLDED)
+    apart = ["-fno-ipa-icf", "-ffunction-sections", "-fuse-ld=gold", "-Wl,--icf=all"]
+    command = ["gcc", "-O2", "-g", *apart, "-o", "folded", "folded.c"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    program = DwarfProgram(str(tmp_path / "folded"))
+    first, second = only(program, "first"), only(program, "second")
+    assert first.address == second.address
+    for function, name in ((first, "one"), (second, "two")):
+        assert function.name == function.symbol
+        pointer = program.type(program.parameters(function)[0].type)
+        assert isinstance(pointer, PointerType)
+        pointed = program.type(pointer.target)
+        assert isinstance(pointed, StructType)
+        assert pointed.name == name

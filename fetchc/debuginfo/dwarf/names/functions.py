@@ -13,6 +13,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_inline,
     DW_AT_linkage_name,
     DW_AT_MIPS_linkage_name,
+    DW_AT_name,
     DW_AT_specification,
     DW_TAG_subprogram,
 )
@@ -58,7 +59,7 @@ def functions_named(elf: Elf, info: DebugInfo, name: str) -> tuple[Function, ...
     for symbol in _symbols(elf, info, name):
         if symbol.address not in found:
             part = _split_off(info, symbol, found.values()) if COLD in symbol.name else None
-            found[symbol.address] = part or _of_symbol(info, symbol)
+            found[symbol.address] = part or _of_symbol(elf, info, symbol)
     if not found and info.present:
         for die in _concrete(elf, info, name):
             for function in _of_die(elf, info, die):
@@ -88,7 +89,7 @@ def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
                 return found
     for symbol in elf.function_symbols():
         if symbol.address <= address < symbol.address + symbol.size:
-            return _of_symbol(info, symbol)
+            return _of_symbol(elf, info, symbol)
     return None
 
 
@@ -204,12 +205,16 @@ def _split_off(info: DebugInfo, symbol: Symbol, found: Iterable[Function]) -> Fu
     return None
 
 
-def _of_symbol(info: DebugInfo, symbol: Symbol) -> Function:
+def _of_symbol(elf: Elf, info: DebugInfo, symbol: Symbol) -> Function:
     die = info.function_at(symbol.address) if info.present else None
     size = ByteSize(symbol.size) if symbol.size else None
     if die is None:
         external = symbol.binding != LOCAL
         return Function(symbol.name, symbol.name, symbol.address, size, None, "", "", external)
+    if die.text(DW_AT_name) != symbol.name:  # in C it is, and nothing more is looked at
+        from fetchc.debuginfo.dwarf.names.folded import own_entry
+
+        die = own_entry(elf, info, symbol, die)
     return _function(info, die, symbol.name, symbol.address, size)
 
 
