@@ -27,6 +27,8 @@ import {allowed}
 allowed = set(sys.modules)
 {planted}
 from fetchc.cli import main
+from fetchc.cli.modules import install
+install()
 status = main(sys.argv[1:])
 sys.stdout.flush()
 print("loaded", *sorted(set(sys.modules) - allowed))

@@ -120,7 +120,7 @@ def test_where_it_is(
 
 
 def test_what_is_not_compressed_does_not_load_it() -> None:
-    code = "import sys; from fetchc.cli import main; main(); print(*sys.modules)"
+    code = "import sys; from fetchc.cli import main; main(sys.argv[1:]); print(*sys.modules)"
     for file, function, expression, wanted in (
         ("c/layouts/bin/gcc-O2-dwarf5", "visit", "r->i", False),
         ("go/dnsforward/bin/go1.27", "main.ten", "$stack0", True),
