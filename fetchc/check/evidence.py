@@ -14,6 +14,7 @@ from fetchc.program.places import (
     InMemory,
     InRegister,
     Named,
+    OnEntry,
     Piece,
     Pieces,
     Place,
@@ -207,5 +208,7 @@ def place_words(site: Site, place: Place) -> str:
         case PointerTo(target=target, offset=offset):
             inside = f" + {offset}" if offset else ""
             return f"a pointer to what is {place_words(site, target)}{inside}"
+        case OnEntry(register=register):
+            return f"what {shown(register)} held on entry"
         case _:
             assert_never(place)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.source import Span
 
-__all__ = ["find_global", "find_local", "held", "receiver", "unknown", "visible"]
+__all__ = ["available", "find_global", "find_local", "held", "receiver", "unknown", "visible"]
 
 _TRIED = 4  # ranges of a variable, for a place to probe
 
@@ -246,26 +246,8 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
         behind = lines.statement_behind(function, site.address)
         hint = None if behind is None else f"probe the statement behind: `--at {behind:#x}`"
     elif elsewhere and site.function is not None and variable.kind != "global":
-        start = site.function.address
-        where, later = [], []
-        for extent in site.program.extents(variable, site.function):
-            if not isinstance(extent.place, Absent):
-                low, high = extent.start - start, extent.end - start
-                where.append((low, f"+{low:#x}..+{high:#x} ({_words(checker, extent.place)})"))
-                if low > 0:
-                    later.append(extent)
-        if where:
-            listed = ", ".join(text for _, text in where[:6])
-            more = f" and {len(where) - 6} more" if len(where) > 6 else ""
-            notes = (f"it is available at {listed}{more}",)
-            if where[0][0] == 0 and not site.entry and variable.kind == "local":
-                hint = "probe where its frame is built: `--at body`, or a line"
-            elif where[0][0] == 0 and not site.entry:
-                option = "--return" if site.returns or site.leaving else "--at"
-                hint = f"probe the function's entry: leave out `{option}`"
-            elif (first := _first_start(site, site.function, later)) is not None:
-                hint = f"probe there: `--at +{first:#x}`"
-        elif place.code == "FC0401" and not site.program.in_kernel:
+        notes, hint = available(site, site.function, variable)
+        if not notes and place.code == "FC0401" and not site.program.in_kernel:
             notes = ("the compiler gives it no place anywhere in the function: optimised out",)
     why = site.architecture.in_words(place.reason)
     return reject(
@@ -278,6 +260,32 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
     )
 
 
+def available(
+    site: Site, function: Function, variable: Variable
+) -> tuple[tuple[str, ...], str | None]:
+    """Notes of where in ``function`` a variable is to be had, and help to probe there."""
+    hint: str | None = None
+    where, later = [], []
+    for extent in site.program.extents(variable, function):
+        if not isinstance(extent.place, Absent):
+            low, high = extent.start - function.address, extent.end - function.address
+            where.append((low, f"+{low:#x}..+{high:#x} ({_words(site, extent.place)})"))
+            if low > 0:
+                later.append(extent)
+    if not where:
+        return (), None
+    listed = ", ".join(text for _, text in where[:6])
+    more = f" and {len(where) - 6} more" if len(where) > 6 else ""
+    if where[0][0] == 0 and not site.entry and variable.kind == "local":
+        hint = "probe where its frame is built: `--at body`, or a line"
+    elif where[0][0] == 0 and not site.entry:
+        option = "--return" if site.returns or site.leaving else "--at"
+        hint = f"probe the function's entry: leave out `{option}`"
+    elif (first := _first_start(site, function, later)) is not None:
+        hint = f"probe there: `--at +{first:#x}`"
+    return (f"it is available at {listed}{more}",), hint
+
+
 def _first_start(site: Site, function: Function, extents: list[Extent]) -> int | None:
     from fetchc.check.starts import start_within
 
@@ -285,7 +293,7 @@ def _first_start(site: Site, function: Function, extents: list[Extent]) -> int |
     return next((start for start in starts if start is not None), None)
 
 
-def _words(checker: Checker, place: Place) -> str:
+def _words(site: Site, place: Place) -> str:
     if isinstance(place, InRegister):
-        return checker.site.architecture.shown(place.register)
+        return site.architecture.shown(place.register)
     return "in memory"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.ordinary import Ordinary
+from fetchc.program.model import Callers
+from fetchc.program.places import Absent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +77,11 @@ class Plain(Ordinary):
     def code_map(self) -> CodeMap | None:
         """None: there are no lines and no inlined calls."""
         return None
+
+    def callers(self, function: Function, address: Address) -> Callers:
+        """None: no calls are described."""
+        reason = "its debug information describes no calls"
+        return Callers(Absent("FC0406", reason), (), reason)
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """False: there are no frames."""

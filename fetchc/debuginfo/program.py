@@ -18,7 +18,15 @@ from fetchc.debuginfo.elf.machines import architecture_of
 from fetchc.debuginfo.elf.symbols import STT_GNU_IFUNC
 from fetchc.debuginfo.ordinary import Ordinary
 from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import AtAddress, FrameRelative, is_frame_relative
+from fetchc.program.places import (
+    Absent,
+    AtAddress,
+    Constant,
+    FrameRelative,
+    InMemory,
+    InRegister,
+    is_frame_relative,
+)
 from fetchc.program.types import DeclaredType, StructType
 from fetchc.units import Address, DieOffset
 
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.finding.search import Search
-    from fetchc.program.model import Extent, Function, StaticProbe, Variable
+    from fetchc.program.model import Callers, Extent, Function, StaticProbe, Variable
     from fetchc.program.places import Place
     from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
@@ -241,6 +249,8 @@ class DwarfProgram(Ordinary):
         place = loclists.place_at(self._info, die, around, address)
         if place == NO_LOCATION and variable.kind == variables.GLOBAL:
             return self._linked(die, variable.name) or place
+        if function is not None and address == function.address:
+            place = self._at_entry(place)
         if self.in_kernel and isinstance(place, AtAddress):
             from fetchc.debuginfo.kernel_symbols import symbol_place
 
@@ -256,6 +266,13 @@ class DwarfProgram(Ordinary):
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
+    def _at_entry(self, place: Place) -> Place:
+        if isinstance(place, InRegister | InMemory | FrameRelative | Absent | Constant):
+            return place
+        from fetchc.debuginfo.dwarf.locations.symbolic import at_entry
+
+        return at_entry(place)
+
         from fetchc.debuginfo.dwarf.locations import loclists
 
         base = loclists.frame_base_at(self._info, self._die(function), function.address)
@@ -263,6 +280,12 @@ class DwarfProgram(Ordinary):
 
     def frame_stands(self, function: Function, address: Address) -> bool:
         """Whether places counted from the function's frame are what they say at ``address``."""
+    def callers(self, function: Function, address: Address) -> Callers:
+        """Who calls ``function``, for a probe in it; see :mod:`.dwarf.locations.callers`."""
+        from fetchc.debuginfo.dwarf.locations.callers import callers
+
+        return callers(self._elf, self._info, function, address, self.architecture)
+
         from fetchc.debuginfo.dwarf.locations import loclists
         from fetchc.debuginfo.dwarf.locations.standing import stands
 

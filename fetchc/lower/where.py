@@ -271,7 +271,7 @@ def _held(site: Site, place: places.Place, size: int, span: Span, name: str = ""
         case places.Named(rule=rule, name=name):
             return InValue(KernelValue(rule, name), 0, size)
         case places.Indirect(pointer=inner, offset=offset):
-            pointer = _held(site, inner, site.program.word_bytes, span)
+            pointer = _held(site, inner, site.program.word_bytes, span, name)
             return Memory(load_word(site, pointer, span), offset)
         case places.Constant(value=value, size=room):
             return Known(value, room)
@@ -288,6 +288,10 @@ def _held(site: Site, place: places.Place, size: int, span: Span, name: str = ""
             assert_never(place)
 
 
+        case places.OnEntry(register=register):
+            from fetchc.lower.on_entry import lost
+
+            raise lost(site, register, span, name)
 def register_name(site: Site, register: DwarfRegister, span: Span, variable: str = "") -> str:
     """The kernel's name of a DWARF register; refused for those that probes cannot read.
 

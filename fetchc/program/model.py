@@ -10,9 +10,11 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.places import Place
-    from fetchc.units import Address, ByteSize, DieOffset, TypeId
+    from fetchc.units import Address, ByteSize, DieOffset, DwarfRegister, TypeId
 
 __all__ = [
+    "Caller",
+    "Callers",
     "Extent",
     "Function",
     "Instance",
@@ -130,6 +132,30 @@ class StaticProbe(Record):
     def whole_name(self) -> str:
         """``provider:name``."""
         return f"{self.provider}:{self.name}"
+
+
+class Callers(Record):
+    """The calls of a function that are known, for a probe within it.
+
+    ``return_address`` is the place of the address that the function returns to. ``reason`` says
+    why there are none, and completes "because ...".
+    """
+
+    return_address: Place
+    calls: tuple[Caller, ...]
+    reason: str
+
+
+class Caller(Record):
+    """A call: the address behind it, and places of what it passes in registers.
+
+    The places hold at the probed instruction. What is :class:`~fetchc.program.places.OnEntry`
+    there was passed to the caller itself, of which ``outer`` knows the calls.
+    """
+
+    returns_to: Address
+    values: tuple[tuple[DwarfRegister, Place], ...]
+    outer: Callers | None
 
 
 class Extent(Record):

@@ -15,11 +15,13 @@ __all__ = [
     "InRegister",
     "Indirect",
     "Named",
+    "OnEntry",
     "Piece",
     "Pieces",
     "Place",
     "PointerTo",
     "is_frame_relative",
+    "is_on_entry",
 ]
 
 
@@ -108,6 +110,15 @@ class PointerTo(Record):
     offset: ByteOffset
 
 
+class OnEntry(Record):
+    """The value is what the register held when the function was entered, and has lost since.
+
+    No place in the function has it; its caller may know (``Program.callers``).
+    """
+
+    register: DwarfRegister
+
+
 class Absent(Record):
     """The value cannot be had here. ``code`` is the diagnostic's, ``reason`` its words.
 
@@ -129,6 +140,7 @@ Place = (
     | Constant
     | Pieces
     | PointerTo
+    | OnEntry
     | Absent
 )
 
@@ -144,5 +156,20 @@ def is_frame_relative(place: Place) -> bool:
             return is_frame_relative(target)
         case Pieces(pieces):
             return any(is_frame_relative(piece.place) for piece in pieces)
+        case _:
+            return False
+
+
+def is_on_entry(place: Place) -> bool:
+    """Whether a part of the place is what a register held on entry."""
+    match place:
+        case OnEntry():
+            return True
+        case Indirect(pointer):
+            return is_on_entry(pointer)
+        case PointerTo(target):
+            return is_on_entry(target)
+        case Pieces(pieces):
+            return any(is_on_entry(piece.place) for piece in pieces)
         case _:
             return False

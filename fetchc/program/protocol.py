@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from fetchc.program.model import (
+        Callers,
         Extent,
         Function,
         Instance,
@@ -194,6 +195,9 @@ class Program(Protocol):
 
     def code_map(self) -> CodeMap | None:
         """Lines and inlined calls; None where the debug information has neither (BTF)."""
+
+    def callers(self, function: Function, address: Address) -> Callers:
+        """Who calls ``function`` and what is passed, in terms of a probe at ``address`` in it."""
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""

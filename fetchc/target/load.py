@@ -9,6 +9,7 @@ from __future__ import annotations
 from fetchc.diag.errors import reject
 from fetchc.target.model import (
     Architecture,
+    CallRules,
     Convention,
     EightbyteRules,
     GoRules,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "architecture",
     "architecture_key",
+    "call_rules",
     "convention",
     "convention_tables",
     "return_instructions",
@@ -99,6 +101,17 @@ def architecture(name: str) -> Architecture:
         local_entries=raw["call"].get("local_entries", False),
         callee_slots=raw["call"].get("callee_slots", False),
     )
+
+
+def call_rules(name: str) -> CallRules | None:
+    """How code of that architecture calls; None where that is not told."""
+    raw = table(f"arch/{name}").get("calls")
+    if raw is None:
+        return None
+    machine = architecture(name)
+    numbers = _numbers(machine.registers)
+    kept = frozenset([numbers[register] for register in _spread(raw["preserved"])])
+    return CallRules(bytes.fromhex(raw["opcode"]), kept, machine.stack_pointer)
 
 
 def convention_tables(machine: str) -> dict[str, Mapping[str, Any]]:

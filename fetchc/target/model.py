@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Architecture",
+    "CallRules",
     "Convention",
     "EightbyteRules",
     "GoRules",
@@ -72,6 +73,18 @@ class Architecture(Record):
 
         pattern = r"DWARF register (\d+)"
         return re.sub(pattern, lambda found: self.shown(DwarfRegister(int(found[1]))), text)
+
+
+class CallRules(Record):
+    """How code of a machine calls, and what that leaves as it is.
+
+    A direct call is the ``opcode`` and a distance of four bytes, which counts from behind them.
+    ``preserved`` are the registers that a function hands back as it was entered with them.
+    """
+
+    opcode: bytes
+    preserved: frozenset[DwarfRegister]
+    stack_pointer: DwarfRegister
 
 
 class Instruction(Record):

@@ -19,13 +19,14 @@ from fetchc.syntax.limits import LENGTH
 from fetchc.tracer.shape import (
     Between,
     Bytes,
+    Called,
     Choice,
     Difference,
     Leaf,
     Noted,
     Ranged,
     Referred,
-    OfVariant,
+    Sum,
 )
 from fetchc.tracer.values.kinds import CutText, SymbolName
 
@@ -198,7 +199,7 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
         if not isinstance(condition.constant, str) or condition.word:
             return _misfit(condition, "the value is a text", 'compare it with a text: `== "a"`')
         return None
-    if isinstance(shape, Choice):
+    if isinstance(shape, Called | Choice):
         problems = [unfit(condition, one) for _, one in shape.cases]
         return None if None in problems else problems[0]
     if isinstance(shape, Difference):
@@ -211,6 +212,8 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
 
 
 def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
+    if isinstance(shape, Sum):
+        return _unfit_number(condition, shape.decode)
     constant, symbol = condition.constant, condition.operator
     text = isinstance(constant, str)
     if decode.kind == "enum" and text:

@@ -25,6 +25,7 @@ from fetchc.program.places import (
     InMemory,
     InRegister,
     Named,
+    OnEntry,
     Pieces,
     Place,
     PointerTo,
@@ -166,7 +167,7 @@ def address_of(place: Place) -> int | None:
             return None if at is None else (word_at(at) + offset) % WORD
         case InRegister() | FrameRelative() | Constant() | Pieces() | PointerTo() | Absent():
             return None
-        case AtSymbol() | Named():
+        case AtSymbol() | Named() | OnEntry():
             raise AssertionError("no location expression names them")
 
 

@@ -26,6 +26,7 @@ from fetchc.program.places import (
     Indirect,
     InMemory,
     InRegister,
+    OnEntry,
     Piece,
     Pieces,
     Place,
@@ -200,6 +201,8 @@ def _run(text: str, address: int, cfa: Cfa) -> Place:
             continue
         name, operands = match[2], match[3].split()
         if skipped is not None and _column(line) > skipped:
+            if held := re.fullmatch(r"DW_OP_reg(\d+)", name):
+                stack[-1] = Indirect(OnEntry(DwarfRegister(int(held[1]))), ByteOffset(0))
             continue
         skipped = None
         if name in ("DW_OP_entry_value", "DW_OP_GNU_entry_value"):

@@ -6,7 +6,7 @@ from fetchc.cli.tracing.calls import Hits
 from fetchc.cli.tracing.targets import CALLER
 from fetchc.tracer import shape as shapes
 from fetchc.tracer.process.stacks import Stacks
-from fetchc.tracer.values.kinds import CodeAddress, SymbolName
+from fetchc.tracer.values.kinds import CodeAddress, ReturnAddress, SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +108,10 @@ class Show:
     def _named(self, event: Event, value: Value) -> Value:
         # Of a process that ended before it was looked at, the hit tells where its code was.
         match value:
+            case ReturnAddress():
+                (frame,) = self._stacks.frames(event, (value - 1,))
+                if frame.function is not None:
+                    return SymbolName(f"{frame.function}+{frame.offset:#x}")
             case CodeAddress():
                 (frame,) = self._stacks.frames(event, (value,))
                 if frame.function is not None and not frame.offset:

@@ -9,7 +9,7 @@ from fetchc.diag.model import Diagnostic
 from fetchc.emit.names import event_name
 from fetchc.record import Record
 from fetchc.tracer.filters import unfit
-from fetchc.tracer.shape import Between, Choice, Difference, Leaf
+from fetchc.tracer.shape import Between, Called, Choice, Difference, Leaf, Sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -302,9 +302,9 @@ def _shape(label: str, shapes: dict[str, Shape]) -> Shape:
 
 def _is_number(shape: Shape) -> bool:
     match shape:
-        case Leaf(decode=decode):
+        case Leaf(decode=decode) | Sum(decode=decode):
             return decode.kind in _NUMBERS
-        case Choice(cases=cases):
+        case Called(cases=cases) | Choice(cases=cases):
             return any(_is_number(one) for _, one in cases)
         case _:
             return isinstance(shape, Between | Difference)

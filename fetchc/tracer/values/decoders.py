@@ -165,8 +165,8 @@ class _Preparing:
             case Called(returned=returned, cases=cases):
                 from fetchc.tracer.values.called import called
 
-                makers = {distance: self.maker(one, path, trusted) for distance, one in cases}
-                return called(self.maker(returned, path, trusted), makers, self._symbol)
+                known = {distance: self.maker(one, path, trusted) for distance, one in cases}
+                return called(self.maker(returned, path, trusted), known, self._symbol)
             case Sum(word=word):
                 from fetchc.tracer.values.called import summed
 

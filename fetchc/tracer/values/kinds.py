@@ -12,6 +12,7 @@ __all__ = [
     "CutText",
     "Enumerator",
     "Hexadecimal",
+    "ReturnAddress",
     "Single",
     "SymbolName",
     "Tuple",
@@ -27,6 +28,12 @@ class Hexadecimal(int):
 
 class CodeAddress(Hexadecimal):
     """The address of a function whose name is not known (yet)."""
+
+    __slots__ = ()
+
+
+class ReturnAddress(CodeAddress):
+    """The address behind a call, of a function whose name is not known (yet)."""
 
     __slots__ = ()
 

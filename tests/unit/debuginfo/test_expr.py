@@ -20,6 +20,7 @@ from fetchc.program.places import (
     Indirect,
     InMemory,
     InRegister,
+    OnEntry,
     Piece,
     Pieces,
     Place,
@@ -126,6 +127,10 @@ def absent(expression: str, **options: Place | None) -> Absent:
         ("9c 9f", pointer_to(frame(0))),
         ("03 1020000000000000 9f", pointer_to(at(0x2010))),
         ("75 00 9f", register(5)),  # the value is all of a register
+        ("a3 01 55 9f", OnEntry(DwarfRegister(5))),  # entry_value
+        ("f3 01 55 23 08 9f", pointer_to(indirect(OnEntry(DwarfRegister(5)), 8))),
+        ("a3 01 54", indirect(OnEntry(DwarfRegister(4)))),  # an object passed by its address
+        ("a3 01 54 06 23 10", indirect(indirect(OnEntry(DwarfRegister(4))), 16)),
         ("77 08 06 9f", memory(7, 8)),  # the value is a word of memory
         ("35 12 22 9f", Constant(10)),  # dup
         ("35 37 13 9f", Constant(5)),  # drop
@@ -211,14 +216,9 @@ def test_an_implicit_pointer_leads_to_the_variable_it_names() -> None:
         ("0e 1000000000000000 9b", "FC0403", "it is in thread-local storage"),
         ("9b 0e 8000000000000000", "FC0403", "it is in thread-local storage"),  # as GCC 12 does
         (
-            "a3 01 55 9f",
+            "a3 02 75 08 9f",
             "FC0406",
-            "it is what DWARF register 5 held on entry and kept in no memory",
-        ),
-        (
-            "f3 01 55 23 08 9f",
-            "FC0406",
-            "it is what DWARF register 5 held on entry and kept in no memory",
+            "it is what an expression was worth on entry and kept in no memory",
         ),
         (
             "75 00 70 00 22",

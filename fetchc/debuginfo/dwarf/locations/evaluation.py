@@ -25,8 +25,10 @@ from fetchc.program.places import (
     AtAddress,
     Constant,
     FrameRelative,
+    Indirect,
     InMemory,
     InRegister,
+    OnEntry,
 )
 from fetchc.record import Record
 from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
@@ -195,9 +197,12 @@ def _literal(run: Run, operation: Operation) -> None:
 
 
 def _entry_value(run: Run, operation: Operation) -> None:
-    code = operation.block[0] if operation.block else 0
-    of = f"DWARF register {code - op.DW_OP_reg0}" if op.is_register(code) else "an expression"
-    run.push(Unknown(f"what {of} held on entry"))
+    block = operation.block
+    if len(block) == 1 and op.is_register(block[0]):
+        held = OnEntry(DwarfRegister(block[0] - op.DW_OP_reg0))
+        run.push(Start(Indirect(held, ByteOffset(0))))
+    else:
+        run.push(Unknown("what an expression was worth on entry"))
 
 
 def _opaque(run: Run, operation: Operation) -> None:

@@ -16,7 +16,7 @@ from fetchc.debuginfo.dwarf.entries.die import LocationListRef
 from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION, simple_place
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Extent
-from fetchc.program.places import Absent
+from fetchc.program.places import Absent, Indirect, OnEntry, PointerTo, is_on_entry
 from fetchc.record import Record
 from fetchc.units import Address, DieOffset
 
@@ -126,7 +126,7 @@ def extents(info: DebugInfo, die: Die, function: Die | None) -> tuple[Extent, ..
     found: list[Extent] = []
     for start, end, entry in _ranges(info, located, DW_AT_location, scope):
         for low, high, base in _split(start, end, bases):
-            at = _place_of(info, located, entry, base)
+            at = _found(_place_of(info, located, entry, base))
             if found and found[-1].end == low and found[-1].place == at:
                 found[-1] = Extent(found[-1].start, high, at)
             else:
@@ -135,6 +135,13 @@ def extents(info: DebugInfo, die: Die, function: Die | None) -> tuple[Extent, ..
                     raise DebugInfoError("FC0904", located.unit.path, what, _section(located.unit))
                 found.append(Extent(low, high, at))
     return tuple(found)
+
+
+def _found(at: Place) -> Place:
+    # What only a caller may know is nowhere in the function.
+    if isinstance(at, Indirect | OnEntry | PointerTo) and is_on_entry(at):
+        return Absent("FC0406", "it is what a register held on entry and kept in no memory")
+    return at
 
 
 def frame_base_at(info: DebugInfo, function: Die, address: Address) -> Place | None:

@@ -16,6 +16,7 @@ from fetchc.program.places import (
     InMemory,
     InRegister,
     Named,
+    OnEntry,
     Piece,
     Pieces,
     PointerTo,
@@ -34,6 +35,7 @@ __all__ = [
     "Value",
     "as_memory",
     "as_value",
+    "at_entry",
     "dereferenced",
     "moved",
     "plus",
@@ -83,7 +85,7 @@ def moved(at: Place, distance: int) -> Place:
             return Indirect(pointer, ByteOffset(offset + distance))
         case Absent():
             return at
-        case InRegister() | AtSymbol() | Named() | Constant() | Pieces() | PointerTo():
+        case InRegister() | AtSymbol() | Named() | Constant() | Pieces() | PointerTo() | OnEntry():
             return Absent("FC0405", "it is relative to something that is in no memory")
         case _:
             assert_never(at)
@@ -109,8 +111,27 @@ def resolve_frame(at: Place, cfa: Place) -> Place:
             return pointer_to(resolve_frame(target, cfa), offset)
         case InRegister() | InMemory() | AtAddress() | AtSymbol() | Named() | Constant() | Absent():
             return at
+        case OnEntry():
+            return at
         case _:
             assert_never(at)
+
+
+def at_entry(at: Place) -> Place:
+    """``at`` for a function's first instruction, where registers hold what they did on entry."""
+    match at:
+        case OnEntry(register):
+            return InRegister(register)
+        case Indirect(OnEntry(register), offset):
+            return InMemory(register, offset)
+        case Indirect(pointer, offset):
+            return Indirect(at_entry(pointer), offset)
+        case PointerTo(target, offset):
+            return pointer_to(at_entry(target), offset)
+        case Pieces(pieces):
+            return Pieces(tuple([Piece(p.offset, p.size, at_entry(p.place)) for p in pieces]))
+        case _:
+            return at
 
 
 def pointer_to(target: Place, offset: ByteOffset) -> Place:
@@ -138,7 +159,7 @@ def started(at: Place) -> Value:
             return Start(InMemory(register, ByteOffset(0)))
         case Absent(_, reason):
             return Unknown(f"relative to a frame base that is not to be had: {reason}")
-        case Constant() | Pieces() | AtSymbol() | Named() | PointerTo():
+        case Constant() | Pieces() | AtSymbol() | Named() | PointerTo() | OnEntry():
             return Unknown("relative to a frame base that is in no memory")
         case _:
             assert_never(at)

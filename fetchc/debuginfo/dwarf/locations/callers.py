@@ -1,0 +1,206 @@
+"""Who calls a function, and what its registers held when it was entered.
+
+A register that a function has overwritten has its value of the entry in no place of the function.
+But the address that the function returns to is behind a call, and the debug information of the
+caller tells of many calls what they pass: constants, addresses, values that the caller keeps where
+the callee's unwind table finds them. So for each call there is another place.
+
+All of it rests on that the frame was entered by the call in front of the return address. That call
+must be a direct one of this function, by its encoding as by its entry; and no chain of tail calls
+may lead from the function into itself again, for such a call leaves the return address as it is.
+Source: DWARF 5, sections 2.5.1.7 (DW_OP_entry_value) and 3.4; gdb has the same rules
+(gdb/dwarf2/loc.c, dwarf_expr_reg_to_entry_parameter and func_verify_no_selftailcall).
+"""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_calling_convention,
+    DW_AT_linkage_name,
+    DW_AT_name,
+    DW_AT_noreturn,
+)
+from fetchc.debuginfo.dwarf.locations import loclists
+from fetchc.debuginfo.dwarf.locations.call_sites import (
+    call_sites,
+    named_register,
+    tells_of_tail_calls,
+)
+from fetchc.debuginfo.dwarf.locations.expr import place
+from fetchc.debuginfo.dwarf.locations.frame import row
+from fetchc.debuginfo.dwarf.locations.frames_around import Frame, outer_frame, outermost
+from fetchc.debuginfo.dwarf.names import functions
+from fetchc.program.model import Caller, Callers
+from fetchc.program.places import Absent, InRegister, is_on_entry
+from fetchc.target.load import call_rules
+from fetchc.units import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.locations.call_sites import CallSite
+    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.program.model import Function
+    from fetchc.program.places import Place
+    from fetchc.target.model import CallRules
+
+__all__ = ["callers"]
+
+_MOST_CALLS = 256  # of one function that are looked at
+_DEEPEST = 3  # frames: what a caller passes on may be what it was passed
+_MOST_FUNCTIONS = 64  # behind tail calls
+_STACK_VALUE = b"\x9f"  # DW_OP_stack_value: the value is meant, not what it is the address of
+_PF_X = 1
+_DW_CC_normal = 1
+
+
+def callers(
+    elf: Elf, info: DebugInfo, function: Function, address: Address, machine: str
+) -> Callers:
+    """The calls of ``function``, and what they pass, in terms of a probe at ``address`` in it."""
+    rules = row(elf, address, function.address)
+    calls = call_rules(machine)
+    if calls is None:
+        return _none("what a call of this machine looks like is not known")
+    if rules is None or rules.signal_frame:
+        return _none("nothing says where its return address is")
+    return _Search(elf, info, calls).of(function, outermost(rules, calls), 1)
+
+
+def _none(reason: str) -> Callers:
+    return Callers(Absent("FC0406", reason), (), reason)
+
+
+class _Search:
+    # One question: what is known of the machine's calls, and the entries that were read for it.
+    def __init__(self, elf: Elf, info: DebugInfo, calls: CallRules) -> None:
+        self._elf = elf
+        self._info = info
+        self._calls = calls
+        self._sites: dict[int, tuple[CallSite, ...]] = {}
+
+    def of(self, function: Function, frame: Frame, depth: int) -> Callers:
+        """The callers of ``function``, which runs in ``frame``."""
+        refused = self.refused(function)
+        if refused:
+            return _none(refused)
+        found = []
+        for address in self.direct(function.address):
+            caller = self.caller(function, frame, address, depth)
+            if caller is not None:
+                found.append(caller)
+                if len(found) == _MOST_CALLS:
+                    break
+        reason = "" if found else f"no direct call of `{function.name}` in the file is described"
+        return Callers(frame.return_address(), tuple(found), reason)
+
+    def direct(self, target: Address) -> Iterator[Address]:
+        """Where direct calls of ``target`` return to, and bytes that only look like one."""
+        opcode, size = re.escape(self._calls.opcode), 4
+        for segment in self._elf.segments:
+            if not segment.flags & _PF_X or not segment.file_size:
+                continue
+            code = self._elf.read(segment.address, segment.file_size)
+            for one in re.finditer(opcode, code):
+                end = one.end() + size
+                distance = int.from_bytes(code[one.end() : end], "little", signed=True)
+                if segment.address + end + distance == target and end <= len(code):
+                    yield Address(segment.address + end)
+
+    def caller(self, called: Function, frame: Frame, address: Address, depth: int) -> Caller | None:
+        """The call that returns to ``address``; None where nothing is said of it."""
+        function = functions.function_at(self._elf, self._info, Address(address - 1))
+        if function is None or function.die is None:
+            return None
+        die = self._info.die(function.die)
+        site = next((one for one in self.sites(die) if one.returns_to == address), None)
+        if site is None or site.tail or site.origin is None or not self.names(site, called):
+            return None
+        rules = row(self._elf, Address(address - 1), function.address)
+        if rules is None:
+            return None
+        around = outer_frame(frame, rules)
+        base = loclists.frame_base_at(self._info, die, Address(address - 1))
+        values = []
+        for register, expression in site.values:
+            value = around.place(self.passed(die, expression, base))
+            if not isinstance(value, Absent):
+                values.append((register, value))
+        outer = None
+        if depth < _DEEPEST and any(is_on_entry(value) for _, value in values):
+            outer = self.of(function, around, depth + 1)
+        return Caller(address, tuple(values), outer)
+
+    def passed(self, caller: Die, expression: bytes, base: Place | None) -> Place:
+        """What is passed, in terms of the caller."""
+        register = named_register(expression)
+        if register is not None:
+            return InRegister(register)
+        return place(expression.removesuffix(_STACK_VALUE) + _STACK_VALUE, caller.unit, base)
+
+    def sites(self, die: Die) -> tuple[CallSite, ...]:
+        """The calls of a function, read once."""
+        known = self._sites.get(die.offset)
+        if known is None:
+            known = self._sites[die.offset] = tuple(call_sites(self._info, die))
+        return known
+
+    def names(self, site: CallSite, called: Function) -> bool:
+        """Whether the entry of what is called there is one of ``called``."""
+        return any(one.address == called.address for one in self.targets(site))
+
+    def targets(self, site: CallSite) -> tuple[Function, ...]:
+        """Every function that the entry may mean; none for one that is not in the file."""
+        if site.origin is None:
+            return ()
+        origin = site.origin
+        for start, _ in self._info.ranges(origin)[:1]:
+            here = functions.function_at(self._elf, self._info, start)
+            if here is not None:
+                return (here,)
+        for attribute in (DW_AT_linkage_name, DW_AT_name):
+            holder = self._info.inherited(origin, attribute)
+            name = None if holder is None else holder.text(attribute)
+            found = functions.functions_named(self._elf, self._info, name) if name else ()
+            if found:
+                return found
+        return ()
+
+    def refused(self, function: Function) -> str:
+        """Why the return address does not tell how the function was entered; empty if it does."""
+        waiting, seen = [function], {function.address}
+        for each in waiting:  # grows
+            if each.die is None or len(waiting) > _MOST_FUNCTIONS:
+                return f"where `{each.name}` ends in calls is not known"
+            die = self._info.die(each.die)
+            if each is function and self.is_of_its_own(die):
+                return f"`{each.name}` need not keep its caller's registers"
+            if not tells_of_tail_calls(self._info, die):
+                return f"where `{each.name}` ends in calls is not described"
+            for site in self.sites(die):
+                if not site.tail:
+                    continue
+                targets = self.targets(site)
+                if not targets:
+                    what = "a call through a pointer" if site.origin is None else "another file"
+                    return f"`{each.name}` may end in {what}, from where it may be entered again"
+                if any(one.address == function.address for one in targets):
+                    return f"`{function.name}` may be entered again by a call in place of its end"
+                waiting += [one for one in targets if one.address not in seen]
+                seen.update(one.address for one in targets)
+        return ""
+
+    def is_of_its_own(self, die: Die) -> bool:
+        """Whether a function may do with registers what others may not."""
+        for attribute in (DW_AT_noreturn, DW_AT_calling_convention):
+            holder = self._info.inherited(die, attribute)
+            if holder is None:
+                continue
+            if holder.flag(attribute) or holder.constant(attribute) not in (None, _DW_CC_normal):
+                return True
+        return False
