@@ -55,6 +55,7 @@ class DwarfProgram(Ordinary):
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
+        "_bodies",
         "_definitions",
         "_elf",
         "_functions",
@@ -78,6 +79,7 @@ class DwarfProgram(Ordinary):
         self.architecture: str = architecture_of(elf)
         self._info = DebugInfo(elf)
         self._types = TypeTable(self._info, elf.word_bytes)
+        self._bodies: dict[tuple[DieOffset | None, Address], Address] = {}
         self._functions: dict[str, tuple[Function, ...]] = {}
         self._parameters: dict[DieOffset, tuple[Variable, ...]] = {}
         self._visible: dict[tuple[DieOffset, Address], tuple[Variable, ...]] = {}
@@ -290,14 +292,18 @@ class DwarfProgram(Ordinary):
         from fetchc.debuginfo.dwarf.locations.standing import stands
 
         base = loclists.frame_base_at(self._info, self._die(function), address)
-        body = self.body_address(function)
-        return stands(self._elf, base, function.address, body, address)
+        return stands(self._elf, base, lambda: self.body_address(function), function, address)
 
     def body_address(self, function: Function) -> Address:
         """The first instruction behind the prologue, by the line table."""
-        from fetchc.debuginfo.dwarf.lines import of_function
+        key = function.die, function.address
+        found = self._bodies.get(key)
+        if found is None:
+            from fetchc.debuginfo.dwarf.lines import of_function
 
-        return of_function.body_address(self._info, self._die(function), function.address)
+            found = of_function.body_address(self._info, self._die(function), function.address)
+            _keep(self._bodies, key, found)
+        return found
 
     def code_map(self) -> CodeMap | None:
         """Lines and inlined calls; DebugInfoError FC0903 without debug information."""

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dwarf.entries import constants as dw
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf.lines import of_function
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program import types as t
@@ -189,6 +192,25 @@ def test_clang_measures_from_a_register(directory: Path) -> None:
     found = DwarfProgram(str(build(directory, "clang", "-gdwarf-4", "-O0")))
     (function,) = found.functions_named("scopes")
     assert not found.frame_base_is_cfa(function)
+
+
+@pytest.mark.parametrize(("compiler", "runs"), [("gcc", 0), ("clang", 1)])
+def test_the_line_table_is_run_once_a_function_where_the_frame_base_is_a_register(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, runs: int
+) -> None:
+    found = DwarfProgram(str(build(directory, compiler, "-gdwarf-5", "-O0")))
+    (function,) = found.functions_named("scopes")
+    asked: list[Address] = []
+    body_address = of_function.body_address
+
+    def counted(info: DebugInfo, die: Die, start: Address) -> Address:
+        asked.append(start)
+        return body_address(info, die, start)
+
+    monkeypatch.setattr(of_function, "body_address", counted)
+    for offset in (1, 4, 8):
+        found.frame_stands(function, Address(function.address + offset))
+    assert len(asked) == runs
 
 
 def test_an_optimised_out_parameter_has_no_place(directory: Path) -> None:

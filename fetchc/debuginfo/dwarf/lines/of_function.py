@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_decl_file, DW_AT_decl_line
-from fetchc.debuginfo.dwarf.lines.line import file_name, rows
+from fetchc.debuginfo.dwarf.lines.line import file_name, raw_rows
+from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-    from fetchc.units import Address
 
 __all__ = ["body_address", "source_line"]
 
@@ -22,14 +22,18 @@ def body_address(info: DebugInfo, die: Die, start: Address) -> Address:
     promised by anyone. The function's start where the line table says neither.
     """
     end = next((high for low, high in info.ranges(die) if low <= start < high), start)
-    second = None
-    for row in rows(info, die.unit):
-        if not start <= row.address < end:
+    second: Address | None = None
+    inside = False
+    for address, _, _, is_stmt, prologue_end, _ in raw_rows(info, die.unit):
+        if not start <= address < end:
+            if inside and address >= end:
+                break  # the addresses of a sequence rise, and the function is in one of them
             continue
-        if row.prologue_end:
-            return row.address
-        if second is None and row.is_stmt and row.address > start:
-            second = row.address
+        inside = True
+        if prologue_end:
+            return Address(address)
+        if second is None and is_stmt and address > start:
+            second = Address(address)
     return start if second is None else second
 
 

@@ -7,22 +7,33 @@ from fetchc.program.places import Absent, FrameRelative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fetchc.debuginfo.elf.file import Elf
+    from fetchc.program.model import Function
     from fetchc.program.places import Place
     from fetchc.units import Address
 
 __all__ = ["stands"]
 
 
-def stands(elf: Elf, base: Place | None, start: Address, body: Address, address: Address) -> bool:
+def stands(
+    elf: Elf,
+    base: Place | None,
+    body_address: Callable[[], Address],
+    function: Function,
+    address: Address,
+) -> bool:
     """Whether ``base``, what DW_AT_frame_base describes, is the function's own at ``address``.
 
-    A base that is a register (LLVM's) is the caller's in front of the ``body`` of the function
-    that begins at ``start``, and again where the frame is taken down: there the call-frame
-    information has another rule than in the body. Where it has none, the body's beginning counts.
+    A base that is a register (LLVM's) is the caller's in front of the body of the function, and
+    again where the frame is taken down: there the call-frame information has another rule than in
+    the body. Where it has none, the body's beginning counts. Where the body begins is read out of
+    the whole line table: only bases that are registers have it asked for.
     """
     if base is None or isinstance(base, FrameRelative):
         return True
+    start, body = function.address, body_address()
     if start <= address < body:
         return False
     rule = cfa_at(elf, body, start)
