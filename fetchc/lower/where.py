@@ -282,16 +282,16 @@ def _held(site: Site, place: places.Place, size: int, span: Span, name: str = ""
             raise reject(code, f"this part cannot be fetched: {words}", span, "no place")
         case places.PointerTo():
             raise reject("FC0406", "this part is an address, and in no memory", span, "computed")
+        case places.OnEntry(register=register):
+            from fetchc.lower.on_entry import lost
+
+            raise lost(site, register, span, name)
         case places.FrameRelative():
             raise AssertionError(f"a frame-relative place was left: {place!r}")
         case _:
             assert_never(place)
 
 
-        case places.OnEntry(register=register):
-            from fetchc.lower.on_entry import lost
-
-            raise lost(site, register, span, name)
 def register_name(site: Site, register: DwarfRegister, span: Span, variable: str = "") -> str:
     """The kernel's name of a DWARF register; refused for those that probes cannot read.
 

@@ -160,6 +160,8 @@ class _Preparing:
                 return self._number_between(shape, path, trusted)
             case Choice():
                 return self._choice(shape, path, trusted)
+            case OfVariant():
+                return self._of_variant(shape, path, trusted)
             case Variants():
                 return self._variants(shape, path, trusted)
             case Called(returned=returned, cases=cases):
@@ -170,8 +172,6 @@ class _Preparing:
             case Sum(word=word):
                 from fetchc.tracer.values.called import summed
 
-            case OfVariant():
-                return self._of_variant(shape, path, trusted)
                 inner = None if word is None else self.maker(word, path, trusted)
                 return summed(shape, inner, self._symbol)
             case Grid():
@@ -373,6 +373,13 @@ class _Preparing:
             cases[one.value] = one.name, make, one.single
         return variant(tag, cases)
 
+    def _of_variant(self, shape: OfVariant, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.values.variants import of_variant
+
+        inner = self.maker(shape.inner, path, trusted | _pointers(shape.tag.guards))
+        tag = self.maker(shape.tag, path, trusted)
+        return of_variant(tag, dict(shape.names), shape.wanted, inner)
+
     def _members(self, shape: Members, path: str, trusted: Trusted) -> Make:
         known = trusted | _pointers(shape.guards)
         makers = [(name, self.maker(one, f"{path}.{name}", known)) for name, one in shape.members]
@@ -390,13 +397,6 @@ class _Preparing:
         return noted(parts, NOTATIONS[shape.notation])
 
     def _referred(self, shape: Referred, path: str, trusted: Trusted) -> Make:
-    def _of_variant(self, shape: OfVariant, path: str, trusted: Trusted) -> Make:
-        from fetchc.tracer.values.variants import of_variant
-
-        inner = self.maker(shape.inner, path, trusted | _pointers(shape.tag.guards))
-        tag = self.maker(shape.tag, path, trusted)
-        return of_variant(tag, dict(shape.names), shape.wanted, inner)
-
         inner = self.maker(shape.inner, path, trusted | _pointers(shape.reference.guards))
         return referred(self.maker(shape.reference, path, trusted), inner)
 
