@@ -233,6 +233,18 @@ class Called(Record):
     cases: tuple[tuple[int, Shape], ...]
 
 
+class OfVariant(Record):
+    """A value that is there if the number ``tag`` tells the variant ``wanted``.
+
+    Else it is ``{"variant": ...}``, the name of the one that is. ``names`` are all, by number.
+    """
+
+    tag: Leaf
+    names: tuple[tuple[int | None, str], ...]
+    wanted: str
+    inner: Shape
+
+
 class Grid(Record):
     """The elements of an array of several dimensions, as ``flat`` has them side by side.
 
@@ -261,18 +273,6 @@ class Known(Record):
     ``parts`` are words and values; one alone is the value itself. ``numbered``: a number among
     them is a system's error number.
     """
-class OfVariant(Record):
-    """A value that is there if the number ``tag`` tells the variant ``wanted``.
-
-    Else it is ``{"variant": ...}``, the name of the one that is. ``names`` are all, by number.
-    """
-
-    tag: Leaf
-    names: tuple[tuple[int | None, str], ...]
-    wanted: str
-    inner: Shape
-
-
 
     wanted: int
     parts: tuple[str | Shape, ...]
@@ -355,7 +355,7 @@ Shape = (
     | TypeName
     | Asserted
     | OfType
+    | OfVariant
     | Referred
     | Worded
 )
-    | OfVariant
