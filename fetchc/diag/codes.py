@@ -100,6 +100,7 @@ TITLES = {
     "FC0713": "the kernel has other numbers for the processes",
     "FC0714": "the kernel has no probes of its own functions",
     "FC0715": "the perf map of a process cannot be made",
+    "FC0716": "the kernel's records are not as they are known",
     "FC0751": "the filter does not parse",
     "FC0752": "the filter compares a value with what it cannot be",
     "FC0753": "the program cannot be run",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from fetchc.tracer.kernel.sharing import WHICH
+from fetchc.tracer.kernel.unread import unread
 from fetchc.tracer.model import Event
 from fetchc.tracer.plan.fields import COMM
 from fetchc.tracer.process.memory import mapped
@@ -44,14 +45,23 @@ class Decoder:
         self._processes = processes
         self._symbol = symbol
         self._which = places.get(WHICH)
+        if COMM not in places:
+            raise unread(f"`{format.event}` lacks the field `{COMM}`")
         self._comm = places[COMM]
+        ends = [field.offset + field.size * (field.count or 1) for field in format.fields]
+        self._size = max(ends)
 
     def event(self, sample: Sample) -> Event:
         """The event of a record."""
         data = sample.data
+        if len(data) < self._size:
+            what = f"one of `{self._format.event}` has {len(data)} bytes, not {self._size}"
+            raise unread(what)
         which = 0 if self._which is None else _number(data, self._which)[0]
         read = self._readers.get(which)
         if read is None:
+            if which >= len(self._plans):
+                raise unread(f"one of `{self._format.event}` is of its part {which}")
             known = mapped if self._processes.known else None
             read = reader(self._plans[which], self._format, known, self._symbol)
             self._readers[which] = read

@@ -18,6 +18,7 @@ from fetchc.tracer.kernel.ring import Ring
 from fetchc.tracer.kernel.sharing import shared
 from fetchc.tracer.kernel.tasks import Processes
 from fetchc.tracer.kernel.tracefs import find_tracefs, refused
+from fetchc.tracer.kernel.unread import unread
 from fetchc.tracer.process.watched import Watched
 from fetchc.tracer.signals import shielded
 
@@ -198,8 +199,13 @@ class Session:
                 self._ring.wait(left)
 
     def _decoded(self, samples: list[Sample]) -> list[Event]:
-        decoders = self._decoders
-        return [decoders[sample.event].event(sample) for sample in samples]
+        events = []
+        for sample in samples:
+            decoder = self._decoders.get(sample.event)
+            if decoder is None:
+                raise unread(f"one is of event {sample.event}, which is none of this session")
+            events.append(decoder.event(sample))
+        return events
 
     @property
     def lost(self) -> int:

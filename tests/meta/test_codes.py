@@ -51,6 +51,7 @@ ELSEWHERE = {
     "FC0713": "tests/unit/tracer/test_tasks.py::test_numbers_of_another_namespace_are_told",
     "FC0714": "tests/unit/tracer/test_install.py::test_a_kernel_without_kprobes_is_told",
     "FC0715": "tests/unit/tracer/test_perfmap.py::test_what_somebody_else_left_is_not_touched",
+    "FC0716": "tests/unit/tracer/test_pages.py::test_other_pages_are_not_read",
     "FC0801": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_is_missing",
     "FC0802": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_refuses",
     "FC0803": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_hangs",

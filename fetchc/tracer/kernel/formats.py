@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from fetchc.tracer.kernel.unread import unread
 from fetchc.tracer.model import Field, Format
 
 __all__ = ["parse_format"]
@@ -20,11 +21,11 @@ _TEXT = "__data_loc char[]"
 
 
 def parse_format(text: str) -> Format:
-    """The format that ``text`` describes; raises ValueError where it is in another form."""
+    """The format that ``text`` describes; raises TracerError FC0716 where it is in another form."""
     name = re.search(r"^name: (\S+)$", text, re.MULTILINE)
     number = re.search(r"^ID: (\d+)$", text, re.MULTILINE)
     if not name or not number:
-        raise ValueError("no name or ID in the format of an event")
+        raise unread("no name or ID in the format of an event")
     lines = [line for line in text.split("\n") if line.startswith("\tfield")]
     return Format(int(number[1]), name[1], tuple(_field(line) for line in lines))
 
@@ -32,7 +33,7 @@ def parse_format(text: str) -> Format:
 def _field(line: str) -> Field:
     matched = _FIELD.match(line)
     if not matched:
-        raise ValueError(f"a field of another form: {line.strip()}")
+        raise unread(f"a field of another form: {line.strip()}")
     whole = int(matched["size"])
     text = matched["type"].startswith(_TEXT)
     size = 4 if text else whole
@@ -41,7 +42,7 @@ def _field(line: str) -> Field:
     if array and not text:
         size = _element(matched["type"], matched["array"], whole)
     if array and (size == 0 or whole % size):
-        raise ValueError(f"an array of broken elements: {line.strip()}")
+        raise unread(f"an array of broken elements: {line.strip()}")
     return Field(
         matched["name"],
         int(matched["offset"]),
@@ -59,5 +60,5 @@ def _element(type: str, array: str, whole: int) -> int:
         return int(bits[1]) // 8
     count = array[1:-1]
     if not count or int(count) == 0:
-        raise ValueError(f"an array of `{type}`, whose size is not known")
+        raise unread(f"an array of `{type}`, whose size is not known")
     return whole // int(count)

@@ -12,6 +12,7 @@ import re
 import sys
 
 from fetchc.record import Record
+from fetchc.tracer.kernel.unread import unread
 from fetchc.tracer.model import Sample
 
 __all__ = ["Layout", "parse_layout", "samples"]
@@ -38,38 +39,38 @@ class Layout(Record):
 def parse_layout(page: str, event: str) -> Layout:
     """The layout that ``events/header_page`` and ``events/header_event`` describe.
 
-    Raises ValueError where it is not one that :func:`samples` reads.
+    Raises TracerError FC0716 where it is not one that :func:`samples` reads.
     """
     fields = {name: (int(at), int(size)) for name, at, size in _FIELD.findall(page)}
     told = dict(re.findall(r"^\s*(\w+)\s*:\s*(\d+) bits$", event, re.MULTILINE))
     told |= dict(re.findall(r"^\s*(\w+)\s*: type == (\d+)$", event, re.MULTILINE))
     if {"timestamp", "commit", "data"} - fields.keys() or told != _KNOWN_EVENT_HEADER:
-        raise ValueError("the ring buffer's pages have an unknown layout")
+        raise unread("the ring buffer's pages have an unknown layout")
     data, room = fields["data"]
     if fields["timestamp"][1] != 8 or data % 4 or sys.byteorder != "little":
-        raise ValueError("the ring buffer's pages have an unknown layout")
+        raise unread("the ring buffer's pages have an unknown layout")
     return Layout(fields["timestamp"][0], fields["commit"][0], data, data + room)
 
 
 def samples(page: bytes, layout: Layout, cpu: int) -> list[Sample]:
     """The records of one page, in the order of time.
 
-    Raises ValueError where a record reaches out of the page's data.
+    Raises TracerError FC0716 where a record reaches out of the page's data.
     """
     if len(page) < layout.data or len(page) % 4:
-        raise ValueError(f"a page of {len(page)} bytes")
+        raise unread(f"a page of {len(page)} bytes")
     words = memoryview(page).cast("I")
     at = layout.stamp // 4
     now = words[at] | words[at + 1] << 32
     start = layout.data // 4
     end = start + (words[layout.commit // 4] & _LENGTH) // 4
     if end > len(words):
-        raise ValueError(f"a page of {len(page)} bytes says that it holds more")
+        raise unread(f"a page of {len(page)} bytes says that it holds more")
     found: list[Sample] = []
     try:
         _read(page, words[:end], start, now, cpu, found)
     except IndexError:
-        raise ValueError("a record reaches out of its page") from None
+        raise unread("a record reaches out of its page") from None
     return found
 
 

@@ -10,6 +10,7 @@ import time
 from bisect import bisect_right
 
 from fetchc.tracer.kernel.pages import parse_layout, samples
+from fetchc.tracer.kernel.unread import unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,9 +121,9 @@ class Stacks:
     """Joins the records of stacks to those of their events."""
 
     def __init__(self, format: Format) -> None:
-        (callers,) = (field for field in format.fields if field.name == "caller")
-        if callers.size != _WORD.size or callers.count is None:
-            raise ValueError("stacks of addresses of another size")
+        callers = next((field for field in format.fields if field.name == "caller"), None)
+        if callers is None or callers.size != _WORD.size or callers.count is None:
+            raise unread("stacks of addresses of another size")
         self._id = format.id
         self._callers = callers.offset
 
@@ -146,7 +147,10 @@ class Stacks:
         return events
 
     def _addresses(self, data: bytes) -> tuple[int, ...]:
-        words = [word for (word,) in _WORD.iter_unpack(data[self._callers :])]
+        stack = data[self._callers :]
+        if len(stack) % _WORD.size:
+            raise unread(f"a stack of {len(stack)} bytes")
+        words = [word for (word,) in _WORD.iter_unpack(stack)]
         end = next((at for at, word in enumerate(words) if word in _END), len(words))
         return tuple(words[:end])
 

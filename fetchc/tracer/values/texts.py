@@ -6,6 +6,7 @@ import struct
 import sys
 from itertools import pairwise
 
+from fetchc.tracer.kernel.unread import unread
 from fetchc.tracer.values.kinds import CutList, CutText
 
 TYPE_CHECKING = False
@@ -61,10 +62,17 @@ def _single(start: int, following: int | None, limit: int | None, path: str) -> 
         if size == 0 or (following is not None and word(data, following)[0] & 0xFFFF != low + size):
             faults.append(path)
             return None
-        text = data[low : low + size - 1]
+        text = _bytes(data, low, size)
         return decoded(text if limit is None else text[:limit])
 
     return make
+
+
+def _bytes(data: bytes, start: int, size: int) -> bytes:
+    # A text of so many bytes with its NUL.
+    if start + size > len(data):
+        raise unread(f"a text of {size} bytes at {start}, in one of {len(data)}")
+    return data[start : start + size - 1]
 
 
 def _several(
@@ -90,8 +98,7 @@ def _several(
                             faults.append(f"{path}[{index}]")
                         values.append(None)
                         continue
-                    begin = place & 0xFFFF
-                    values.append(decoded(data[begin : begin + (place >> 16) - 1]))
+                    values.append(decoded(_bytes(data, place & 0xFFFF, place >> 16)))
                 return CutList(values, total) if total > count else values
         faults.append(path)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fetchc.diag.errors import TracerError
 from fetchc.tracer.kernel.formats import parse_format
 from fetchc.tracer.model import Field
 
@@ -58,10 +59,10 @@ def test_kinds_of_fields(line: str, size: str, field: Field) -> None:
     ],
 )
 def test_fields_of_other_forms_are_refused(line: str) -> None:
-    with pytest.raises(ValueError, match=r"a field of another form|whose size|broken elements"):
+    with pytest.raises(TracerError, match=r"a field of another form|whose size|broken elements"):
         fields(line)
 
 
 def test_no_format_is_refused() -> None:
-    with pytest.raises(ValueError, match="no name or ID"):
+    with pytest.raises(TracerError, match="no name or ID"):
         parse_format("")

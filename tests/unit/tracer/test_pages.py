@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fetchc.diag.errors import TracerError
 from fetchc.tracer.kernel.pages import Layout, parse_layout, samples
 from tests.support.ring_pages import EVENT, PAGE, word
 
@@ -46,13 +47,13 @@ def test_the_layout_of_the_running_kernels() -> None:
     ],
 )
 def test_other_pages_are_not_read(text: str, other: str) -> None:
-    with pytest.raises(ValueError, match="unknown layout"):
+    with pytest.raises(TracerError, match=r"FC0716: .* unknown layout"):
         parse_layout(PAGE.replace(text, other), EVENT)
 
 
 @pytest.mark.parametrize(("text", "other"), [("27 bits", "28 bits"), ("== 29", "== 28")])
 def test_other_records_are_not_read(text: str, other: str) -> None:
-    with pytest.raises(ValueError, match="unknown layout"):
+    with pytest.raises(TracerError, match="unknown layout"):
         parse_layout(PAGE, EVENT.replace(text, other))
 
 
@@ -117,7 +118,7 @@ def test_flags_of_missed_events_are_no_length() -> None:
     ],
 )
 def test_what_reaches_out_of_its_page_is_refused(broken: bytes) -> None:
-    with pytest.raises(ValueError, match="page"):
+    with pytest.raises(TracerError, match="page"):
         samples(broken, LAYOUT, 0)
 
 
@@ -126,6 +127,6 @@ def test_any_bytes_are_read_or_refused(data: bytes, commit: int) -> None:
     whole = struct.pack("<QQ", START, commit) + data + bytes(-len(data) % 4)
     try:
         found = samples(whole, LAYOUT, 0)
-    except ValueError:
+    except TracerError:
         return
     assert sum(len(each.data) + 4 for each in found) <= len(data) + 3

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.diag.errors import TracerError
 from fetchc.tracer.kernel import ring as module
 from fetchc.tracer.kernel.instance import Instance
 from fetchc.tracer.kernel.ring import Ring
@@ -157,5 +158,5 @@ def test_the_stack_of_an_event_that_was_lost_is_nobodys(buffers: Buffers) -> Non
 
 def test_stacks_of_another_form_are_refused(buffers: Buffers) -> None:
     narrow = Format(9, "user_stack", (Field("caller", 16, 4, False, 2, False),))
-    with pytest.raises(ValueError, match="addresses of another size"):
+    with pytest.raises(TracerError, match="addresses of another size"):
         buffers.ring.expect_stacks(narrow)

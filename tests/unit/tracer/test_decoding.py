@@ -1,0 +1,58 @@
+"""Records that are shorter than their format says, or point out of themselves, are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.diag.errors import TracerError
+from fetchc.ir.decode import Decode
+from fetchc.tracer.decoding import Decoder
+from fetchc.tracer.kernel.tasks import Processes
+from fetchc.tracer.model import Format, Plan, Sample, Wanted
+from fetchc.tracer.shape import Leaf
+from tests.support.records import COMM, THREAD, format_of, record
+
+FIELDS = [("n", "Q"), ("s", "text"), (COMM, "text")]
+GOOD = record(FIELDS, [7, b"text", b"comm"])
+VALUES = (Wanted("n", Leaf("n", Decode("integer", 64))), Wanted("s", Leaf("s", Decode("text"))))
+PLAN = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), VALUES)
+
+
+class Nobody(Processes):
+    """Every thread is its own process."""
+
+    def __init__(self) -> None:
+        self.known = False
+
+    def of(self, thread: int, nanoseconds: int) -> int:
+        return thread
+
+
+def decoder(format: Format | None = None) -> Decoder:
+    return Decoder(format_of(FIELDS) if format is None else format, [PLAN], Nobody())
+
+
+def sample(data: bytes) -> Sample:
+    return Sample(1, 0, 5, THREAD, data)
+
+
+def test_a_whole_record() -> None:
+    event = decoder().event(sample(GOOD))
+    assert (event.args, event.comm, event.pid) == ({"n": 7, "s": "text"}, "comm", THREAD)
+
+
+@pytest.mark.parametrize("size", [0, 8, 16, 31])
+def test_one_that_is_shorter_than_its_fields(size: int) -> None:
+    with pytest.raises(TracerError, match=rf"FC0716: .*`ev` has {size} bytes, not 32"):
+        decoder().event(sample(GOOD[:size]))
+
+
+def test_a_text_that_lies_outside() -> None:
+    for broken in (GOOD[:32], GOOD[:24] + b"\x20\0\xff\x7f" + b"\x1f\x80\0\0" + GOOD[32:]):
+        with pytest.raises(TracerError, match=r"FC0716: .*a text of"):
+            decoder().event(sample(broken))
+
+
+def test_a_format_without_the_name_of_the_task() -> None:
+    with pytest.raises(TracerError, match=r"FC0716: .*lacks the field"):
+        decoder(format_of(FIELDS[:1]))
