@@ -161,6 +161,19 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
         )
     if isinstance(checker.resolved(result), UnknownType):
         return Special("result", "", word, span)  # assembly: all that is known is the register
+    if site.function.changed:
+        raise reject(
+            "FC0401",
+            f"the compiler changed how `{site.function.name}` is called: it may return nothing",
+            span,
+            "it may not be there",
+            notes=("the debug information says so (DW_CC_nocall), and not what was changed",),
+            help="probe the caller, or a return of what is exported",
+        )
+    if not site.language.promises_convention:
+        from fetchc.check.unpromised_results import result_value
+
+        return result_value(checker, name, result, span)
     from fetchc.abi import convention_for, result_place
 
     convention = convention_for(site.program, site.function)

@@ -31,7 +31,8 @@ class Function(Record):
     ``name`` is qualified as the source does (``main.(*server).handleRequest``,
     ``ns::f``); ``symbol`` is the symbol table's name at ``address`` and may carry a
     suffix (``.isra.0``, ``.abi0``). ``die`` is its concrete DW_TAG_subprogram, None
-    without debug information; then ``language`` and ``producer`` are empty.
+    without debug information; then ``language`` and ``producer`` are empty. ``changed``: the
+    compiler says that it is called in another way than its type tells (DW_CC_nocall).
     """
 
     name: str
@@ -42,6 +43,7 @@ class Function(Record):
     language: str
     producer: str
     external: bool
+    changed: bool = False
 
 
 class Variable(Record):

@@ -68,4 +68,5 @@ MODULES: dict[str, str] = {
     'runtime/go/x86_64-abi0': 'runtime_go',
     'runtime/go/x86_64-regabi': 'runtime_go',
     'runtime/rust/std': 'runtime_rust',
+    'runtime/rust/results': 'runtime_rust',
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_go, language_key
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_abstract_origin,
+    DW_AT_calling_convention,
     DW_AT_external,
     DW_AT_inline,
     DW_AT_linkage_name,
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
+NOT_AS_TYPED = 3  # DW_CC_nocall: DWARF 5, section 3.3.1.1
 CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
 LOCAL = 0  # STB_LOCAL
 # What optimisers append to a name when they copy or split a function: gcc's
@@ -75,7 +77,15 @@ def _versioned(elf: Elf, function: Function) -> Function:
     name = names[0] if names else function.symbol + elf.version(function.symbol, function.address)
     one = function
     return Function(
-        one.name, name, one.address, one.size, one.die, one.language, one.producer, one.external
+        one.name,
+        name,
+        one.address,
+        one.size,
+        one.die,
+        one.language,
+        one.producer,
+        one.external,
+        one.changed,
     )
 
 
@@ -247,6 +257,7 @@ def _function(
         language_key(origin.unit),
         origin.unit.producer,
         external is not None and external.flag(DW_AT_external),
+        die.unsigned(DW_AT_calling_convention) == NOT_AS_TYPED,
     )
 
 
