@@ -30,7 +30,7 @@ _PN_XNUM = 0xFFFF  # e_phnum: the number is in sh_info of section 0
 _SHN_XINDEX = 0xFFFF  # e_shstrndx: the number is in sh_link of section 0
 _NT_GNU_BUILD_ID = 3
 _ZLIB, _ZSTD = 1, 2  # ch_type
-_WORTH_KEEPING = 1 << 19  # LEAST of fetchc.debuginfo.kept.sections: else it is not even imported
+_WORTH_KEEPING = 1 << 17  # LEAST of fetchc.debuginfo.kept.sections: else it is not even imported
 
 # After e_ident: type machine version entry phoff shoff flags ehsize phentsize phnum shentsize
 # shnum shstrndx.

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
         def upto(self, size: int) -> memoryview:
             """At least the first ``size`` bytes."""
 
+        def part(self, start: int, end: int) -> memoryview:
+            """The bytes from ``start`` to ``end``."""
+
+        def reaching(self, start: int, end: int) -> memoryview:
+            """At least the first ``end`` bytes, of which those from ``start`` on are looked at."""
+
         def find(self, needle: bytes, start: int, end: int) -> int:
             """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
 
@@ -79,6 +85,14 @@ class StreamInflater:
                 self._finish()
                 self._have = have
         return memoryview(self._buffer or b"")[:have]
+
+    def part(self, start: int, end: int) -> memoryview:
+        """The bytes from ``start`` to ``end``."""
+        return self.upto(end)[start:end]
+
+    def reaching(self, start: int, end: int) -> memoryview:
+        """At least the first ``end`` bytes."""
+        return self.upto(end)
 
     def inflated(self) -> memoryview:
         """What is inflated so far."""

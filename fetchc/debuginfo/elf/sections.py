@@ -65,13 +65,17 @@ class Section:
             self._available = self._inflater.upto(wanted)
         return self._available
 
+    def reaching(self, start: int, end: int) -> Buffer:
+        """At least the first ``end`` bytes, for one who reads from ``start`` on alone."""
+        return self.upto(end) if self._inflater is None else self._inflater.reaching(start, end)
+
     def bytes_between(self, start: int, end: int) -> bytes:
         """A copy of [start, end); FC0904 where that is outside the section."""
         if not 0 <= start <= end <= self.size:
             raise self.error(f"bytes {start:#x} to {end:#x} are outside the section", start)
         if self._inflater is None:
             return self._map[self._base + start : self._base + end]
-        return bytes(self.upto(end)[start:end])
+        return bytes(self._inflater.part(start, end))
 
     def find_all(self, needle: bytes) -> Iterator[int]:
         """Offsets of every occurrence of ``needle``, overlapping ones too, in order."""
@@ -123,7 +127,7 @@ class Section:
     def cursor(self, offset: int, end: int | None = None) -> Cursor:
         """A cursor at ``offset`` that inflates as it reads, up to ``end`` or the section's end."""
         stop = self.size if end is None else min(end, self.size)
-        return Cursor(self.path, self.name, self.upto(0), offset, stop, self.little, self)
+        return Cursor(self.path, self.name, self._available, offset, stop, self.little, self)
 
     def error(self, what: str, offset: int | None = None) -> DebugInfoError:
         """A located FC0904 for ``raise``."""
@@ -142,6 +146,14 @@ class _Part:
     def upto(self, size: int) -> memoryview:
         """At least the first ``size`` bytes."""
         return self._whole.upto(self._offset + size)[self._offset :]
+
+    def part(self, start: int, end: int) -> memoryview:
+        """The bytes from ``start`` to ``end``."""
+        return self._whole.part(self._offset + start, self._offset + end)
+
+    def reaching(self, start: int, end: int) -> memoryview:
+        """At least the first ``end`` bytes, for one who reads from ``start`` on alone."""
+        return self._whole.reaching(self._offset + start, self._offset + end)[self._offset :]
 
     def find(self, needle: bytes, start: int, end: int) -> int:
         """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""

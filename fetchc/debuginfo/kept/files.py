@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["KeptFile", "entries", "made", "notes", "own_folder", "save", "save_later"]
 
 MOST = 1 << 29  # bytes of all files; those that were not used for longest go first
-SUFFIXES = (".section", ".types", ".btf")
+SUFFIXES = (".section", ".types", ".outline", ".units", ".btf")
 BLOCK = 1 << 16  # bytes under one checksum
 _HEADER = Struct("<8sIIQI")  # magic, checksum of what follows, bytes of it, of data, of the key
 _MAGIC = b"fetchc\x00\x02"
@@ -91,6 +91,14 @@ class KeptFile:
             return None
         return memoryview(data)[start:end]
 
+    def reaching(self, start: int, end: int) -> memoryview | None:
+        """At least the first ``end`` bytes, those from ``start`` on looked at; None as of upto."""
+        behind = min(-(-end // BLOCK) * BLOCK, self.have)
+        if end > self.have or self.part(start, behind) is None:
+            return None
+        assert self._data is not None
+        return memoryview(self._data)[:behind]
+
     def _right(self, block: int) -> bool:
         # Each block is looked at once.
         if self._data is None or block in self._checked:
@@ -105,7 +113,7 @@ class KeptFile:
         return True
 
     def find(self, needle: bytes, start: int, end: int) -> int:
-        """Where ``needle`` is between ``start`` and ``end``, which :meth:`upto` has given."""
+        """Where ``needle`` is between ``start`` and ``end``, which :meth:`part` has given."""
         assert self._data is not None
         return self._data.find(needle, start, end)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.units import Unit
 
 
-__all__ = ["function_at"]
+__all__ = ["function_at", "functions"]
 
 _FUNCTIONS = frozenset((c.DW_TAG_subprogram,))
 _ADDRESSES = frozenset((c.DW_FORM_addr,))
@@ -43,13 +43,16 @@ _WALKS = 4
 
 def function_at(unit: Unit, address: Address) -> Die | None:
     """The concrete subprogram of ``unit`` one of whose ranges starts at ``address``."""
+    kept = unit.marks.function(address)
+    if kept is not None:
+        return None if kept < 0 else Die(unit, kept)
     found = _function_by_bytes(unit, address)
     if found is not None:
         return found
     unit.walks += 1
     if unit.walks > _WALKS:
         if unit.functions is None:
-            unit.functions = _functions(unit)
+            unit.functions = functions(unit)
         start = unit.functions.get(address)
         return None if start is None else Die(unit, start)
     # First without looking into functions, where nearly none are; then everywhere.
@@ -60,7 +63,7 @@ def function_at(unit: Unit, address: Address) -> Die | None:
     return None
 
 
-def _functions(unit: Unit) -> dict[int, int]:
+def functions(unit: Unit) -> dict[int, int]:
     """The subprogram at each address where one starts, by its place in the unit."""
     found: dict[int, int] = {}
     for into in (_SCOPES, None):

@@ -29,10 +29,21 @@ class Cursor:
 
     ``data`` starts at the section's offset 0, ``offset`` is the next byte, ``end`` the first
     byte that may not be read. With ``source``, ``data`` may be shorter than ``end`` (a section
-    that is inflated as far as it is read) and grows on demand.
+    that is inflated as far as it is read) and grows on demand; what is in front of the first
+    ``offset`` is not to be read then.
     """
 
-    __slots__ = ("_numbers", "_source", "data", "end", "little", "offset", "path", "section")
+    __slots__ = (
+        "_first",
+        "_numbers",
+        "_source",
+        "data",
+        "end",
+        "little",
+        "offset",
+        "path",
+        "section",
+    )
 
     def __init__(
         self,
@@ -47,7 +58,7 @@ class Cursor:
         self.path = path
         self.section = section
         self.data = data
-        self.offset = offset
+        self.offset = self._first = offset
         self.end = len(data) if end is None else end
         self.little = little
         self._numbers = _LITTLE if little else _BIG
@@ -75,7 +86,7 @@ class Cursor:
         if stop > len(self.data):
             if self._source is None:
                 raise self.error(f"truncated {what}")
-            self.data = self._source.upto(stop)
+            self.data = self._source.reaching(self._first, stop)
 
     def unsigned(self, size: int) -> int:
         """An unsigned number of 1, 2, 3, 4, 8 or 16 bytes in the byte order of the file."""
@@ -163,7 +174,7 @@ class Cursor:
         while True:
             stop = min(start + size, self.end)
             if stop > len(self.data) and self._source is not None:
-                self.data = self._source.upto(stop)
+                self.data = self._source.reaching(self._first, stop)
             found = bytes(self.data[start:stop]).find(b"\0")
             if found >= 0:
                 self.offset = start + found + 1

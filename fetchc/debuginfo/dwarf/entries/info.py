@@ -9,6 +9,7 @@ from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.abbrev import AbbrevTable, DeclarationCache
 from fetchc.debuginfo.dwarf.entries.addresses import AddressTable
 from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.marks import Marks
 from fetchc.debuginfo.dwarf.entries.ranges import ranges
 from fetchc.debuginfo.dwarf.entries.stretches import SectionSet, Stretch, signatures
 from fetchc.debuginfo.dwarf.entries.units import Unit, read_unit
@@ -32,6 +33,7 @@ __all__ = ["DebugInfo"]
 # Bytes of units kept for the next question. Most questions stay in one unit; the largest
 # unit seen (10 MB, C++ with boost) is read from the mapped file in 2 ms.
 _RESIDENT = 16 << 20
+_BIG_UNIT = 1 << 20  # bytes: to walk over so many takes 5 ms and more
 _TABLES = 256  # abbreviation tables kept
 
 
@@ -283,6 +285,14 @@ class DebugInfo:
             oldest = self._kept.pop(next(iter(self._kept)))
             oldest.forget()
             self._kept_size -= oldest.end - oldest.offset
+
+    def marks(self, unit: Unit) -> Marks:
+        """Where entries of the unit are known to start: of a big one, what is kept of it."""
+        if unit.end - unit.offset < _BIG_UNIT or unit.sections is not self._own:
+            return Marks(unit.die_offset - unit.offset)
+        from fetchc.debuginfo.index.outline import marks
+
+        return marks(unit)
 
     def abbreviations(self, unit: Unit) -> AbbrevTable:
         """The abbreviation table of a unit, shared by units that name the same one."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from struct import Struct
 
+from fetchc.debuginfo.elf.image import Image
 from fetchc.units import DieOffset
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SectionSet", "Stretch", "signatures"]
 
+_BIG = 4 << 20  # bytes of a section: hops over the units of so many take 1 ms
 _NOT_PLAIN = 0xFFFFFFF0  # from here on, a unit's length is an escape (DWARF 5, 7.2.2)
 
 
@@ -33,7 +35,7 @@ class Stretch:
     ``base`` is the DieOffset of its start, ``end`` that behind it.
     """
 
-    __slots__ = ("_next", "_starts", "base", "end", "section", "sections", "types")
+    __slots__ = ("_looked", "_next", "_starts", "base", "end", "section", "sections", "types")
 
     def __init__(self, sections: SectionSet, section: Section, base: int, types: bool) -> None:
         self.sections = sections
@@ -43,15 +45,19 @@ class Stretch:
         self.types = types
         self._starts: list[int] = []  # of the units found so far
         self._next = base  # where the next one would be
+        self._looked = section.size < _BIG  # for what is kept of them
 
     def _extend(self, past: int) -> None:
         # Hop over unit headers until one starts behind ``past``, or the section ends.
+        if not self._looked:
+            self._look()
         section, base = self.section, self.base
         length_at = Struct("<I" if section.little else ">I").unpack_from
         while self._next < self.end and self._next <= past:
             start = self._next - base
-            data = section.upto(start + 4)
-            length = length_at(data, start)[0] if start + 4 <= len(data) else _NOT_PLAIN
+            length = _NOT_PLAIN
+            if start + 4 <= section.size:
+                length = length_at(section.reaching(start, start + 4), start)[0]
             behind = start + 4 + length
             if length >= _NOT_PLAIN or behind > section.size:
                 # 64-bit DWARF, or damage that the cursor locates.
@@ -60,6 +66,17 @@ class Stretch:
                 behind = reader.offset + length
             self._starts.append(self._next)
             self._next = base + behind
+
+    def _look(self) -> None:
+        self._looked = True
+        if Image.cache_folder and self.sections is self.sections.info.own:
+            from fetchc.debuginfo.index.starts import known_starts
+
+            self._starts, self._next = known_starts(self)
+
+    def found(self) -> tuple[list[int], int]:
+        """The DieOffsets of the headers found so far, and where the next one would be."""
+        return self._starts, self._next
 
     def starts(self) -> Iterator[int]:
         """DieOffsets of the unit headers, in order."""

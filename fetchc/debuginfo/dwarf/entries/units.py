@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.abbrev import AbbrevTable
     from fetchc.debuginfo.dwarf.entries.cursor import Cursor
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.entries.marks import Marks
     from fetchc.debuginfo.dwarf.entries.stretches import Stretch
     from fetchc.debuginfo.dwarf.lines.line import Header
 
@@ -39,6 +40,7 @@ class Unit:
         "_addr_base",
         "_data",
         "_low_pc",
+        "_marks",
         "_skeleton",
         "_stated_id",
         "_table",
@@ -46,7 +48,6 @@ class Unit:
         "abbrev_offset",
         "address_size",
         "base",
-        "checkpoints",
         "die_offset",
         "encoding",
         "end",
@@ -57,7 +58,6 @@ class Unit:
         "little",
         "offset",
         "offset_size",
-        "recent",
         "section",
         "sections",
         "signature",
@@ -96,13 +96,11 @@ class Unit:
         self.abbrev_offset = abbrev_offset
         self.signature = signature
         self.type_offset = None if type_offset is None else DieOffset(base + start + type_offset)
-        # Positions known to start an entry, in order; see walk.py.
-        self.checkpoints = [first - start]
         self.line_header: tuple[Cursor, Header] | None = None  # of line.py
         self.walks = 0  # of all entries, in search of functions
         self.functions: dict[int, int] | None = None  # by address; see lookup.py
-        self.recent = first - start  # the last one that a search asked for
         self._data: bytes | None = None
+        self._marks: Marks | None = None
         self._table: AbbrevTable | None = None
         self._top: Die | None = None
         self._addr_base: int | None = None
@@ -128,6 +126,13 @@ class Unit:
         """Give up the bytes; they are read again when needed."""
         self._data = None
         self.line_header = None
+
+    @property
+    def marks(self) -> Marks:
+        """Where entries are known to start."""
+        if self._marks is None:
+            self._marks = self.info.marks(self)
+        return self._marks
 
     @property
     def table(self) -> AbbrevTable:

@@ -7,21 +7,18 @@ Positions count from the start of the unit.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from fetchc.debuginfo.dwarf.entries.forms import DAMAGED, read_uleb
+from fetchc.debuginfo.dwarf.entries.marks import STRIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.dwarf.entries.abbrev import Declaration, Getter
+    from fetchc.debuginfo.dwarf.entries.marks import Around
     from fetchc.debuginfo.dwarf.entries.units import Unit
 
 __all__ = ["ancestors", "covering", "entries", "sibling", "skip_subtree", "value"]
-
-# Steps between two positions that a unit remembers as starts of entries.
-_STRIDE = 1024
 
 
 def declared(unit: Unit, code: int, position: int) -> Declaration:
@@ -65,7 +62,7 @@ def entries(
     data = unit.data
     known = unit.table.known
     end = len(data)
-    at = start = unit.checkpoints[0]
+    at = start = unit.die_offset - unit.offset
     try:
         while at < end:
             start = at
@@ -121,62 +118,49 @@ def skip_subtree(unit: Unit, at: int) -> int:
 def covering(unit: Unit, position: int) -> int | None:
     """The start of the entry whose bytes hold ``position``; None for a list's end.
 
-    This is what proves that bytes found by searching are an entry: it walks from the last
-    remembered start before them, over subtrees that end before them. The unit remembers
-    some of the starts it passes.
+    This is what proves that bytes found by searching are an entry.
     """
-    marks = unit.checkpoints
-    if position < marks[0]:
+    if position < unit.die_offset - unit.offset:
         return None
-    data = unit.data
-    known = unit.table.known
-    at = marks[bisect_right(marks, position) - 1]
-    if at < unit.recent <= position:
-        at = unit.recent
-    steps = 0
-    start = at
-    try:
-        while at <= position:
-            start = at
-            code = data[at]
-            at += 1
-            if code == 0:
-                continue
-            steps += 1
-            if steps % _STRIDE == 0 and start > marks[-1]:
-                marks.append(start)
-            if code > 127:
-                code, at = read_uleb(data, at - 1)
-            declaration = known.get(code) or declared(unit, code, start)
-            if declaration.sibling is not None:
-                target = sibling(unit, declaration, start, at)
-                if target is not None and target <= position:
-                    at = target
-                    continue
-            fixed = declaration.fixed
-            at = at + fixed if fixed >= 0 else declaration.skip(data, at)
-    except DAMAGED as damage:
-        raise unit.error(f"the entry cannot be read: {damage}", start) from None
-    unit.recent = start
-    return start if data[start] else None
+    start = _walked(unit, position)[0]
+    return start if unit.data[start] else None
 
 
 def ancestors(unit: Unit, position: int) -> list[int]:
     """Starts of the entries around the one at ``position``, the unit's top entry first."""
+    start, around = _walked(unit, position)
+    if start != position:
+        raise unit.error("no entry starts here", position)
+    found = []
+    while around is not None:
+        start, around = around
+        found.append(start)
+    found.reverse()
+    return found
+
+
+def _walked(unit: Unit, position: int) -> tuple[int, Around]:
+    # The start of the entry whose bytes hold the position, and what is around it: from the last
+    # mark in front of it, over subtrees that end before it.
     data = unit.data
     known = unit.table.known
-    open_entries: list[int] = []
-    at = unit.checkpoints[0]
-    start = at
+    marks = unit.marks
+    at, around = marks.before(position)
+    passed: list[tuple[int, Around]] = []
+    steps = 0
+    start, outer = at, around
     try:
-        while at < position:
-            start = at
+        while at <= position:
+            start, outer = at, around
             code = data[at]
             at += 1
             if code == 0:
-                if open_entries:
-                    open_entries.pop()
+                if around is not None:
+                    around = around[1]
                 continue
+            steps += 1
+            if steps % STRIDE == 0:
+                passed.append((start, around))
             if code > 127:
                 code, at = read_uleb(data, at - 1)
             declaration = known.get(code) or declared(unit, code, start)
@@ -186,11 +170,10 @@ def ancestors(unit: Unit, position: int) -> list[int]:
                     if target is not None and target <= position:
                         at = target
                         continue
-                open_entries.append(start)
+                around = start, around
             fixed = declaration.fixed
             at = at + fixed if fixed >= 0 else declaration.skip(data, at)
     except DAMAGED as damage:
         raise unit.error(f"the entry cannot be read: {damage}", start) from None
-    if at != position:
-        raise unit.error("no entry starts here", position)
-    return open_entries
+    marks.passed(passed, (start, outer), steps)
+    return start, outer

@@ -284,3 +284,19 @@ def test_many_processes_write_and_read(runs: Runs, tmp_path: Path) -> None:
     assert len({tuple(lines) for lines in printed}) == 1
     assert runs.ask(path, 1_000_000 + 50_000 * 7) == (CONTENT[: 1_000_000 + 50_000 * 7], 0)
     assert len(runs.kept()) == 1
+
+
+def test_a_damaged_block_in_front_of_what_is_read_is_no_matter(runs: Runs, kept: Path) -> None:
+    (file,) = runs.kept()
+    _flipped(5000)(file)
+    section = Image(str(kept)).open_section(NAME)
+    assert section is not None
+    runs.inflated = 0
+    assert section.bytes_between(900_000, 900_010) == CONTENT[900_000:900_010]
+    cursor = section.cursor(1_000_000)
+    assert cursor.take(100_000) == CONTENT[1_000_000:1_100_000]
+    assert section._find(CONTENT[900_000:900_010], 800_000, 1_000_000) == 900_000
+    assert runs.inflated == 0
+    assert section.bytes_between(0, 10) == CONTENT[:10]
+    assert runs.inflated > 0
+    assert section.cursor(2).take(9) == CONTENT[2:11]

@@ -1,0 +1,159 @@
+"""Outlines of big units and lists of where units start: the same answers, kept or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fetchc.debuginfo.dwarf.entries import by_address, info, stretches, walk
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf.entries.units import Unit
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.index import outline, starts
+from fetchc.debuginfo.kept import files
+from tests.support.cases import CORPUS
+
+CPP = "cpp/addressbook/bin/g++-O2"
+FILES = (CPP, "cpp/addressbook/bin/clang++-O0", "c/layouts/bin/gcc-O2-dwarf5")
+
+
+def opened(file: str = "c/layouts/bin/gcc-O2-dwarf5") -> DebugInfo:
+    return DebugInfo(Elf(str(CORPUS / file)))
+
+
+@pytest.fixture
+def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Small files are as big ones; what is kept is in the folder."""
+    for module, name in (
+        (info, "_BIG_UNIT"), (outline, "_FAR"), (stretches, "_BIG"), (starts, "_FEW"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, 0)
+    monkeypatch.setattr(outline, "_DISTANCE", 64)
+    monkeypatch.setattr(files, "_later", [])
+    monkeypatch.setattr(files, "notes", [])
+    monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def nested(unit: Unit) -> Iterator[tuple[int, list[int]]]:
+    """Each entry of a unit with those around it, by children of children."""
+    waiting = [(unit.top, list[int]())]
+    while waiting:
+        die, around = waiting.pop()
+        yield die.position, around
+        inner = [*around, die.position]
+        waiting += [(child, inner) for child in unit.info.children(die)]
+
+
+def ask(found: DebugInfo) -> list[object]:
+    """What walks and addresses say of the first unit, in two orders."""
+    unit = next(found.units())
+    places = [position for position, _ in nested(unit)]
+    answers: list[object] = [walk.ancestors(unit, at) for at in places[:: -(len(places) // 100)]]
+    answers += [walk.covering(unit, at) for at in range(0, len(unit.data), len(unit.data) // 100)]
+    for address in sorted(by_address.functions(unit))[:20]:
+        for wanted in (address, address + 1):
+            function = by_address.function_at(unit, type(unit.low_pc)(wanted))
+            answers.append(None if function is None else function.position)
+    answers += [[each.offset for each in found.units()]]
+    files.save()
+    return answers
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_around_an_entry_is_what_it_is_a_child_of(file: str) -> None:
+    unit = next(opened(file).units())
+    places = sorted(nested(unit))
+    for position, around in places[:: max(1, len(places) // 500)]:
+        assert walk.ancestors(unit, position) == around
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_kept_it_answers_the_same(file: str, eager: Path) -> None:
+    plain = ask(opened(file))
+    assert {kept.stat().st_size for kept in eager.iterdir()} == {0}
+    assert ask(opened(file)) == plain
+    assert {kept.suffix for kept in eager.iterdir()} >= {".outline", ".units"}
+    assert all(kept.stat().st_mode & 0o777 == 0o600 for kept in eager.iterdir())
+    kept = opened(file)
+    assert isinstance(next(kept.units()).marks, outline.KeptMarks)
+    assert ask(kept) == plain
+    assert files.notes == []
+
+
+def test_a_mark_at_a_wrong_place_is_noticed(eager: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = ask(opened(CPP))
+    monkeypatch.setattr(outline, "_numbered", lambda *_: outline._NONE)
+    ask(opened(CPP))
+    assert ask(opened(CPP)) != plain
+
+
+def _flip(file: Path, at: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[at] ^= 1
+    file.write_bytes(data)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "cut": lambda file: file.write_bytes(file.read_bytes()[:-8]),
+    "a number": lambda file: _flip(file, -1),
+    "the header": lambda file: _flip(file, 20),
+    "a text": lambda file: file.write_text("hello"),
+}
+
+
+@pytest.mark.parametrize("suffix", [".outline", ".units"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_what_is_damaged_is_made_anew_and_told(suffix: str, damage: str, eager: Path) -> None:
+    plain = ask(opened())
+    ask(opened())
+    (file,) = eager.glob(f"*{suffix}")
+    DAMAGE[damage](file)
+    assert ask(opened()) == plain
+    assert any(str(file) in note for note in files.notes)
+    files.notes.clear()
+    assert ask(opened()) == plain
+    assert files.notes == []
+
+
+def test_what_others_may_read_is_not_used_and_told(eager: Path) -> None:
+    plain = ask(opened())
+    ask(opened())
+    for file in eager.iterdir():
+        file.chmod(0o644)
+    assert ask(opened()) == plain
+    assert {note.rpartition(": ")[2] for note in files.notes} == {
+        "it is another user's, or open to others"
+    }
+
+
+def test_a_folder_that_cannot_be_written_to_keeps_nothing(eager: Path) -> None:
+    eager.write_text("a file")
+    plain = ask(opened())
+    assert ask(opened()) == plain
+    assert any("nothing is kept" in note or "not used" in note for note in files.notes)
+
+
+def test_a_unit_whose_siblings_are_elsewhere_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = next(opened().units())
+    assert outline.encoded(unit) is not None
+    plain = walk.sibling
+
+    def moved(unit: Unit, *rest: object) -> int | None:
+        found = plain(unit, *rest)  # type: ignore[arg-type]  # as they come
+        return None if found is None else found + 1
+
+    monkeypatch.setattr(walk, "sibling", moved)
+    assert outline.encoded(unit) is None
+
+
+def test_a_damaged_unit_has_none() -> None:
+    unit = next(opened().units())
+    data = unit.data
+    unit._data = data[: len(data) // 2]
+    assert outline.encoded(unit) is None
+    unit._data = data[:-1]
+    assert outline.encoded(unit) is None
