@@ -40,6 +40,8 @@ def convention_for(program: Program, function: Function, span: Span | None = Non
                 best, weight = name, found
     if best is None:
         language = function.language or "this language"
+        if language.isdecimal():
+            language = f"language {int(language):#x} of DWARF"
         raise reject(
             "FC0905",
             f"no calling convention is known for {language} on {program.architecture}",

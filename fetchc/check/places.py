@@ -219,7 +219,7 @@ def _parameter_at_entry(
             "FC0401", "it is in the coroutine's frame, which is what this is passed"
         ), None
     parameters = site.program.parameters(function)
-    places = _convention_places(site, function)
+    places = _convention_places(site, function, span)
     position = _position(parameters, variable)
     by_convention = places[position]
     if site.language.convention_first:
@@ -285,10 +285,12 @@ def _position(parameters: tuple[Variable, ...], variable: Variable) -> int:
     return next(i for i, parameter in enumerate(parameters) if parameter.die == variable.die)
 
 
-def _convention_places(site: Site, function: Function) -> tuple[Place, ...]:
+def _convention_places(
+    site: Site, function: Function, span: Span | None = None
+) -> tuple[Place, ...]:
     from fetchc.abi import convention_for, entry_places
 
-    return entry_places(site.program, convention_for(site.program, function), function)
+    return entry_places(site.program, convention_for(site.program, function, span), function)
 
 
 def _unconfirmed(
