@@ -1,0 +1,1 @@
+"""Damage to real files, questions about them, and what may come out of these."""

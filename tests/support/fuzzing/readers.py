@@ -1,0 +1,60 @@
+"""Readers that no command reaches without a running kernel, as commands on files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fetchc.debuginfo.perfmap import parse_lines
+from fetchc.diag.errors import DebugInfoError, TracerError
+from fetchc.tracer.kernel.formats import parse_format
+from fetchc.tracer.kernel.pages import Layout, parse_layout, samples
+from fetchc.tracer.kernel.ring import Stacks
+
+__all__ = ["READERS"]
+
+REFUSED = 4
+
+
+def _perf_map(path: str) -> object:
+    return parse_lines(path, Path(path).read_bytes())
+
+
+def _page(path: str) -> object:
+    return samples(Path(path).read_bytes(), Layout(0, 8, 16, 4096), 0)
+
+
+def _stacks(path: str) -> object:
+    form = parse_format(Path("format").read_text("utf-8", "replace"))
+    stacks = Stacks(form)
+    return stacks.joined(samples(Path(path).read_bytes(), Layout(0, 8, 16, 4096), 0))
+
+
+def _layout(path: str) -> object:
+    page, _, event = Path(path).read_text("utf-8", "replace").partition("===\n")
+    return parse_layout(page, event)
+
+
+def _format(path: str) -> object:
+    return parse_format(Path(path).read_text("utf-8", "replace"))
+
+
+def _reader(read: Callable[[str], object]) -> Callable[[Sequence[str]], int]:
+    def run(words: Sequence[str]) -> int:
+        try:
+            print(repr(read(words[1]))[:10_000])
+        except (TracerError, DebugInfoError) as refused:
+            print(f"refused: {refused}")
+            return REFUSED
+        return 0
+
+    return run
+
+
+READERS: dict[str, Callable[[Sequence[str]], int]] = {
+    "perf-map": _reader(_perf_map),
+    "ring-page": _reader(_page),
+    "ring-stacks": _reader(_stacks),
+    "ring-layout": _reader(_layout),
+    "event-format": _reader(_format),
+}
