@@ -21,7 +21,6 @@ from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import (
     Absent,
     AtAddress,
-    Constant,
     FrameRelative,
     InMemory,
     InRegister,
@@ -56,6 +55,7 @@ class DwarfProgram(Ordinary):
 
     __slots__ = (
         "_bodies",
+        "_callers",
         "_definitions",
         "_elf",
         "_functions",
@@ -80,6 +80,7 @@ class DwarfProgram(Ordinary):
         self._info = DebugInfo(elf)
         self._types = TypeTable(self._info, elf.word_bytes)
         self._bodies: dict[tuple[DieOffset | None, Address], Address] = {}
+        self._callers: dict[tuple[Address, Address], Callers] = {}
         self._functions: dict[str, tuple[Function, ...]] = {}
         self._parameters: dict[DieOffset, tuple[Variable, ...]] = {}
         self._visible: dict[tuple[DieOffset, Address], tuple[Variable, ...]] = {}
@@ -249,10 +250,9 @@ class DwarfProgram(Ordinary):
         die = self._info.die(variable.die)
         around = self._around(variable, function)
         place = loclists.place_at(self._info, die, around, address)
+        place = self._at_entry(place, around, address)
         if place == NO_LOCATION and variable.kind == variables.GLOBAL:
             return self._linked(die, variable.name) or place
-        if function is not None and address == function.address:
-            place = self._at_entry(place)
         if self.in_kernel and isinstance(place, AtAddress):
             from fetchc.debuginfo.kernel_symbols import symbol_place
 
@@ -266,28 +266,34 @@ class DwarfProgram(Ordinary):
         start = None if function is None else function.address
         return resolve_frame(place, cfa_at(self._elf, address, start))
 
-    def frame_base_is_cfa(self, function: Function) -> bool:
-        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
-    def _at_entry(self, place: Place) -> Place:
-        if isinstance(place, InRegister | InMemory | FrameRelative | Absent | Constant):
+    def _at_entry(self, place: Place, around: Die | None, address: Address) -> Place:
+        if isinstance(place, InRegister | InMemory | FrameRelative | AtAddress | Absent):
             return place
         from fetchc.debuginfo.dwarf.locations.symbolic import at_entry
 
-        return at_entry(place)
+        # What is split off as cold has a first instruction too, and is a later range.
+        ranges = () if around is None else self._info.ranges(around)
+        return at_entry(place) if ranges and ranges[0][0] == address else place
 
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
         from fetchc.debuginfo.dwarf.locations import loclists
 
         base = loclists.frame_base_at(self._info, self._die(function), function.address)
         return isinstance(base, FrameRelative)
 
-    def frame_stands(self, function: Function, address: Address) -> bool:
-        """Whether places counted from the function's frame are what they say at ``address``."""
     def callers(self, function: Function, address: Address) -> Callers:
         """Who calls ``function``, for a probe in it; see :mod:`.dwarf.locations.callers`."""
-        from fetchc.debuginfo.dwarf.locations.callers import callers
+        found = self._callers.get((function.address, address))
+        if found is None:
+            from fetchc.debuginfo.dwarf.locations.callers import callers
 
-        return callers(self._elf, self._info, function, address, self.architecture)
+            found = callers(self._elf, self._info, function, address, self.architecture)
+            _keep(self._callers, (function.address, address), found)
+        return found
 
+    def frame_stands(self, function: Function, address: Address) -> bool:
+        """Whether places counted from the function's frame are what they say at ``address``."""
         from fetchc.debuginfo.dwarf.locations import loclists
         from fetchc.debuginfo.dwarf.locations.standing import stands
 

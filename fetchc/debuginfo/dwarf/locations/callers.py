@@ -15,12 +15,14 @@ Source: DWARF 5, sections 2.5.1.7 (DW_OP_entry_value) and 3.4; gdb has the same 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_calling_convention,
     DW_AT_linkage_name,
     DW_AT_name,
     DW_AT_noreturn,
+    DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.locations import loclists
 from fetchc.debuginfo.dwarf.locations.call_sites import (
@@ -69,7 +71,11 @@ def callers(
         return _none("what a call of this machine looks like is not known")
     if rules is None or rules.signal_frame:
         return _none("nothing says where its return address is")
-    return _Search(elf, info, calls).of(function, outermost(rules, calls), 1)
+    die = None if function.die is None else info.die(function.die)
+    ranges = () if die is None else info.ranges(die)
+    # A probe in what is split off as cold is in the function that jumps there.
+    entered = functions.holding(elf, info, die, ranges[0][0]) if die and ranges else None
+    return _Search(elf, info, calls).of(entered or function, outermost(rules, calls), 1)
 
 
 def _none(reason: str) -> Callers:
@@ -83,6 +89,7 @@ class _Search:
         self._info = info
         self._calls = calls
         self._sites: dict[int, tuple[CallSite, ...]] = {}
+        self._code: dict[int, list[tuple[Address, Address, Die]]] = {}
 
     def of(self, function: Function, frame: Frame, depth: int) -> Callers:
         """The callers of ``function``, which runs in ``frame``."""
@@ -114,18 +121,19 @@ class _Search:
 
     def caller(self, called: Function, frame: Frame, address: Address, depth: int) -> Caller | None:
         """The call that returns to ``address``; None where nothing is said of it."""
-        function = functions.function_at(self._elf, self._info, Address(address - 1))
-        if function is None or function.die is None:
+        at = Address(address - 1)
+        found = self.holding(at)
+        if found is None:
             return None
-        die = self._info.die(function.die)
+        start, die = found
         site = next((one for one in self.sites(die) if one.returns_to == address), None)
-        if site is None or site.tail or site.origin is None or not self.names(site, called):
+        if site is None or site.tail or not self.names(site, called):
             return None
-        rules = row(self._elf, Address(address - 1), function.address)
+        rules = row(self._elf, at, start)
         if rules is None:
             return None
         around = outer_frame(frame, rules)
-        base = loclists.frame_base_at(self._info, die, Address(address - 1))
+        base = loclists.frame_base_at(self._info, die, at)
         values = []
         for register, expression in site.values:
             value = around.place(self.passed(die, expression, base))
@@ -133,7 +141,8 @@ class _Search:
                 values.append((register, value))
         outer = None
         if depth < _DEEPEST and any(is_on_entry(value) for _, value in values):
-            outer = self.of(function, around, depth + 1)
+            function = functions.holding(self._elf, self._info, die, at)
+            outer = None if function is None else self.of(function, around, depth + 1)
         return Caller(address, tuple(values), outer)
 
     def passed(self, caller: Die, expression: bytes, base: Place | None) -> Place:
@@ -142,6 +151,27 @@ class _Search:
         if register is not None:
             return InRegister(register)
         return place(expression.removesuffix(_STACK_VALUE) + _STACK_VALUE, caller.unit, base)
+
+    def holding(self, address: Address) -> tuple[Address, Die] | None:
+        """The function with code at ``address``, and where that stretch of it begins."""
+        unit = self._info.unit_of_address(address)
+        if unit is None:
+            return None
+        code = self._code.get(unit.offset)
+        if code is None:
+            code = [
+                (start, end, die)
+                for die in self._info.children(unit.top)
+                if die.tag == DW_TAG_subprogram
+                for start, end in self._info.ranges(die)
+            ]
+            code.sort(key=lambda one: one[0])
+            self._code[unit.offset] = code
+        at = bisect_right(code, address, key=lambda one: one[0]) - 1
+        if at < 0 or address >= code[at][1]:
+            return None
+        start, _, die = code[at]
+        return start, die
 
     def sites(self, die: Die) -> tuple[CallSite, ...]:
         """The calls of a function, read once."""
@@ -152,21 +182,34 @@ class _Search:
 
     def names(self, site: CallSite, called: Function) -> bool:
         """Whether the entry of what is called there is one of ``called``."""
-        return any(one.address == called.address for one in self.targets(site))
-
-    def targets(self, site: CallSite) -> tuple[Function, ...]:
-        """Every function that the entry may mean; none for one that is not in the file."""
-        if site.origin is None:
-            return ()
         origin = site.origin
-        for start, _ in self._info.ranges(origin)[:1]:
-            here = functions.function_at(self._elf, self._info, start)
-            if here is not None:
-                return (here,)
+        if origin is None or called.die is None:
+            return False
+        ranges = self._info.ranges(origin)
+        if ranges:
+            return ranges[0][0] == called.address
+        if functions.comes_from(self._info, self._info.die(called.die), origin):
+            return True
+        return any(name in (called.symbol, called.name) for name in self.spelled(origin))
+
+    def spelled(self, origin: Die) -> Iterator[str]:
+        """The names of what an entry declares, that of its symbol first."""
         for attribute in (DW_AT_linkage_name, DW_AT_name):
             holder = self._info.inherited(origin, attribute)
             name = None if holder is None else holder.text(attribute)
-            found = functions.functions_named(self._elf, self._info, name) if name else ()
+            if name:
+                yield name
+
+    def targets(self, site: CallSite) -> tuple[Function, ...]:
+        """Every function that the entry may mean; none for one that is not in the file."""
+        origin = site.origin
+        if origin is None:
+            return ()
+        for start, _ in self._info.ranges(origin)[:1]:
+            here = functions.holding(self._elf, self._info, origin, start)
+            return () if here is None else (here,)
+        for name in self.spelled(origin):
+            found = functions.functions_named(self._elf, self._info, name)
             if found:
                 return found
         return ()
