@@ -32,6 +32,13 @@ __all__ = ["data_pointer", "element", "elements", "first", "in_bytes"]
 
 def element(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
     """The element ``index`` of ``base``."""
+    made = checker.resolved(base.type)
+    if isinstance(made, StructType) and made.is_library:
+        from fetchc.check.library import flagged
+
+        flag = flagged(checker, base, index, span, index_span)
+        if flag is not None:
+            return flag
     base = _of_library(checker, base, span)
     start, type_id, each = first(checker, base, span)
     _bounds(checker, base, index, index + 1, index_span)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.source import Span
 
-__all__ = ["ends", "followed", "gotten", "indexed", "method", "reader_value"]
+__all__ = ["ends", "flagged", "followed", "gotten", "indexed", "method", "reader_value"]
 
 
 def _known_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
@@ -47,6 +47,19 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
     found = library_class(checker, node.type, node.span)
     if found is None:
         return node
+    if "nothing" in found.more:
+        raise reject(
+            "FC0312",
+            f"`{checker.spell(node.type)}` has no elements to fetch",
+            node.span,
+            found.more["nothing"],
+        )
+    if not _is_of_char(checker, node):
+        from fetchc.check.library_made import fixed_array, wide_text
+
+        other = wide_text(checker, node, found) or fixed_array(checker, node, found)
+        if other is not None:
+            return other
     if found.value:
         inner = _known_at(checker, node, found.value, node.span)
         made = checker.resolved(inner.type)
@@ -58,6 +71,13 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
     if found.choice:
         return _chosen(checker, node, found, found.choice.get("cases", ()))
     return _together(checker, node, found) if found.get else node
+
+
+def _is_of_char(checker: Checker, node: Typed) -> bool:
+    # The strings that nearly all are.
+    made = checker.resolved(node.type)
+    first = made.name.partition("<")[2][:5] if isinstance(made, StructType) else ""
+    return first in ("char,", "char>")
 
 
 def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
@@ -112,9 +132,10 @@ def _together(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
     # A tuple as a structure of its parts, in their order.
     size = checker.size(node.type)
     parts = alternatives(checker, node, found, node.span)
-    if size is None or not parts or "members" in found.get:
+    if size is None or not parts:
         return node
-    inner = tuple([_member(part, node, str(number)) for number, part in enumerate(parts)])
+    names = found.get.get("members") or [str(number) for number in range(len(parts))]
+    inner = tuple([_member(part, node, name) for name, part in zip(names, parts, strict=True)])
     made = StructType(checker.spell(node.type), "class", size, inner)
     return Convert(node, checker.program.intern(made), node.span)
 
@@ -158,6 +179,18 @@ def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
         return None
     path = found.index or (found.counted[0] if found.counted else "")
     return _known_at(checker, node, path, span) if path else None
+
+
+def flagged(
+    checker: Checker, node: Typed, index: int, span: Span, index_span: Span
+) -> Typed | None:
+    """The truth value ``node[index]`` of a class that packs such; None of other classes."""
+    found = library_class(checker, node.type, span)
+    if found is None or "flags" not in found.more:
+        return None
+    from fetchc.check.library_made import flag
+
+    return flag(checker, node, found, index, span, index_span)
 
 
 def followed(checker: Checker, node: Typed, span: Span) -> Typed | None:
@@ -233,6 +266,11 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
         made = checker.resolved(_known_at(checker, holder, found.lengths[name], span).type)
         if isinstance(made, ArrayType) and made.count is not None:
             return Constant(made.count, checker.word(), span)
+    from fetchc.check.library_made import computed
+
+    value = computed(checker, holder, found, name, span, name_span)
+    if value is not None:
+        return value
     known = ", ".join(f"`.{one}()`" for one in found.known)
     raise reject(
         "FC0302",

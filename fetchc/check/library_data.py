@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.typed import Address, Constant, Convert, Follow, Part
 from fetchc.diag.errors import CompileError
-from fetchc.program.types import BitField, PointerType, StructType
+from fetchc.program.types import ArrayType, BitField, PointerType, StructType
 from fetchc.record import Record
 from fetchc.units import BitOffset, BitSize, ByteOffset
 
@@ -24,9 +24,20 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["LibraryClass", "alternatives", "at", "library_class", "numbered", "plain_name"]
+__all__ = [
+    "LibraryClass",
+    "alternatives",
+    "at",
+    "elements_of_block",
+    "filled",
+    "library_class",
+    "number_of",
+    "numbered",
+    "plain_name",
+]
 
 _TABLES = "runtime/cpp"
+_COMPUTED = ("through", "constants", "sums", "nones", "either", "maybe")
 _MOST = 64  # parts of a tuple, alternatives of a variant; only a hostile type has more
 
 
@@ -48,11 +59,15 @@ class LibraryClass(Record):
     choices: Mapping[str, list[str]]
     refused: Mapping[str, str]
     low_first: str
+    more: Mapping[str, Any]  # all that the entry has
 
     @property
     def known(self) -> list[str]:
         """The methods that can be had, in order."""
-        return sorted({*self.methods, *self.distances, *self.lengths, *self.choices})
+        named = {*self.methods, *self.distances, *self.lengths, *self.choices}
+        for kind in _COMPUTED:
+            named.update(self.more.get(kind, {}))
+        return sorted(named | ({"empty"} if "size" in named else set()))
 
 
 def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass | None:
@@ -79,6 +94,14 @@ def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass
 def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span) -> bool:
     if not all(_has(checker, sample, path, span) for path in _paths(found)):
         return False
+    if "as_many" in found.more:
+        path, argument = found.more["as_many"]
+        held = at(checker, sample, path, span)
+        made = None if held is None else checker.resolved(held.type)
+        if not isinstance(made, ArrayType) or made.count != number_of(
+            checker, sample.type, argument
+        ):
+            return False
     if found.get and not alternatives(checker, sample, found, span, most=1):
         return False
     if not found.low_first:
@@ -115,6 +138,7 @@ def _record(raw: Mapping[str, Any]) -> LibraryClass:
         raw.get("choices", {}),
         raw.get("refused", {}),
         raw.get("low_first", ""),
+        raw,
     )
 
 
@@ -124,7 +148,50 @@ def _paths(found: LibraryClass) -> list[str]:
     paths += [*found.methods.values(), *found.lengths.values()]
     for some in (*found.distances.values(), *found.choices.values()):
         paths += some
+    more = found.more
+    paths += [
+        *more.get("has", ()),
+        *more.get("units", ()),
+        more.get("fixed", ""),
+        more.get("flags", ""),
+    ]
+    paths += [path.rpartition(".")[0] for path in more.get("through", {}).values()]
+    sums = [*more.get("sums", {}).values(), *more.get("nones", {}).values()]
+    for terms in [*sums, *[one["number"] for one in more.get("either", {}).values()]]:
+        paths += [path for number, less, _ in terms for path in (number, less)]
     return [path for path in paths if path]
+
+
+def number_of(checker: Checker, type_id: TypeId, argument: int | None) -> int | None:
+    """The number that a class's template has as that argument; None where it has none there."""
+    from fetchc.program.cpp_names import arguments, canonical
+
+    made = checker.resolved(type_id)
+    if not isinstance(made, StructType) or argument is None:
+        return None
+    given = arguments(made.name.partition("<")[2].removesuffix(">"))
+    text = canonical(given[argument]) if argument < len(given) else ""
+    return int(text) if text.isdigit() else None
+
+
+def elements_of_block(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> int:
+    """How many elements each block of a deque has: as many as fit, and one at least."""
+    path, room = found.more["block"]
+    start = at(checker, holder, path, span)
+    made = None if start is None else checker.resolved(start.type)
+    each = checker.size(made.target) if isinstance(made, PointerType) else None
+    return max(1, room // each) if each else 1
+
+
+def filled(checker: Checker, holder: Typed, found: LibraryClass, path: str, span: Span) -> str:
+    """``path`` with the index of the last element of a block or array for ``{last}``."""
+    if "{last}" not in path:
+        return path
+    if "block" in found.more:
+        count = elements_of_block(checker, holder, found, span)
+    else:
+        count = number_of(checker, holder.type, found.more["constants"]["size"]) or 1
+    return path.replace("{last}", str(count - 1))
 
 
 def plain_name(name: str) -> str:
@@ -145,13 +212,13 @@ def at(checker: Checker, node: Typed, path: str, span: Span) -> Typed | None:
 
     start = checker.resolved(node.type)
     for word in path.split("."):
-        name, opened, index = word.rpartition("[") if word.endswith("]") else (word, "", "")
+        name, *numbers = word.split("[") if word.endswith("]") else [word]
         found = _step(checker, node, name, start, span)
         if found is None:
             return None
         node = found
-        if opened:
-            node = indices.element(checker, node, int(index.removesuffix("]")), span, span)
+        for number in numbers:
+            node = indices.element(checker, node, int(number.removesuffix("]")), span, span)
     return node
 
 

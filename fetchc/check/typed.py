@@ -22,13 +22,16 @@ __all__ = [
     "Constant",
     "Convert",
     "Described",
+    "Either",
     "Follow",
     "Held",
     "Part",
-    "Ranged",
     "Present",
+    "Ranged",
+    "Reckoned",
     "Shift",
     "Special",
+    "Term",
     "Typed",
 ]
 
@@ -119,9 +122,6 @@ class Asserted(Record):
     span: Span
 
 
-class Described(Record):
-    """What a cast of .NET takes for granted: the object of ``reference`` is of type ``wanted``."""
-
 class Present(Record):
     """What a field of a variant takes for granted: that it is the one that ``tag`` tells.
 
@@ -134,6 +134,9 @@ class Present(Record):
     holder: TypeId
     span: Span
 
+
+class Described(Record):
+    """What a cast of .NET takes for granted: the object of ``reference`` is of type ``wanted``."""
 
     reference: Typed
     wanted: TypeId
@@ -156,4 +159,48 @@ class Ranged(Record):
     span: Span
 
 
-Typed = Held | Special | Constant | Part | Follow | Shift | Address | Convert | Ranged
+class Term(Record):
+    """A part of a number that a reader makes: ``number``, less ``less``, by ``each``, ``times``."""
+
+    number: Typed
+    less: Typed | None
+    each: int
+    times: int
+
+
+class Reckoned(Record):
+    """A number that a reader makes of others: the sum of the terms and a constant.
+
+    With ``is_none`` it is the truth value that this sum is 0.
+    """
+
+    terms: tuple[Term, ...]
+    constant: int
+    is_none: bool
+    type: TypeId
+    span: Span
+
+
+class Either(Record):
+    """One of two objects: ``at_none`` where the number is 0, else ``other``."""
+
+    number: Reckoned
+    at_none: Typed
+    other: Typed
+    type: TypeId
+    span: Span
+
+
+Typed = (
+    Held
+    | Special
+    | Constant
+    | Part
+    | Follow
+    | Shift
+    | Address
+    | Convert
+    | Ranged
+    | Reckoned
+    | Either
+)

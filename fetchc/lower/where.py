@@ -6,10 +6,12 @@ from fetchc.check.typed import (
     Address,
     Constant,
     Convert,
+    Either,
     Follow,
     Held,
     Part,
     Ranged,
+    Reckoned,
     Shift,
     Special,
 )
@@ -132,6 +134,10 @@ def where(site: Site, node: Typed) -> Where:
                 "a part of nothing else",
                 help="let the range be the last thing of the expression",
             )
+        case Reckoned() | Either():
+            from fetchc.lower.reckoned import refused
+
+            raise refused(node)
         case _:
             assert_never(node)
 

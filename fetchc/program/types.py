@@ -183,8 +183,8 @@ class StructType(Record):
 
     @property
     def is_library(self) -> bool:
-        """Whether it may be a class of the C++ standard's library, by its name."""
-        return self.name.startswith(("std::", "__gnu_cxx::"))
+        """Whether it may be a class of a C++ library that is known, by its name."""
+        return self.name.startswith(("std::", "__gnu_cxx::", "boost::"))
 
 
 class ArrayType(Record):
@@ -371,11 +371,16 @@ class ChannelType(Record):
 
 
 class UnknownType(Record):
-    """A type that fetchc does not read; ``reason`` completes "because ..."."""
+    """A type that fetchc does not read; ``reason`` completes "because ...".
+
+    ``slot``: of a virtual base, which word of the object's table says how far from the object it
+    is, counted from where the object's first word leads; None of all else.
+    """
 
     name: str
     size: ByteSize | None
     reason: str
+    slot: int | None = None
 
 
 Type = (

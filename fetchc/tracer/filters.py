@@ -22,9 +22,12 @@ from fetchc.tracer.shape import (
     Called,
     Choice,
     Difference,
+    Either,
     Leaf,
     Noted,
+    OfVariant,
     Ranged,
+    Reckoned,
     Referred,
     Sum,
 )
@@ -202,8 +205,15 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     if isinstance(shape, Called | Choice):
         problems = [unfit(condition, one) for _, one in shape.cases]
         return None if None in problems else problems[0]
+    if isinstance(shape, Either):
+        problems = [unfit(condition, one) for one in (shape.at_none, shape.other)]
+        return None if None in problems else problems[0]
+    if isinstance(shape, Reckoned):
+        return _unfit_number(condition, Decode("bool" if shape.is_none else "integer", 64))
     if isinstance(shape, Difference):
         shape = shape.minuend
+    if isinstance(shape, Sum):
+        return _unfit_number(condition, shape.decode)
     if isinstance(shape, Between):
         return _unfit_number(condition, Decode("integer", 64))
     if not isinstance(shape, Leaf) or shape.decode.count is not None:
@@ -212,8 +222,6 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
 
 
 def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
-    if isinstance(shape, Sum):
-        return _unfit_number(condition, shape.decode)
     constant, symbol = condition.constant, condition.operator
     text = isinstance(constant, str)
     if decode.kind == "enum" and text:

@@ -22,6 +22,7 @@ __all__ = [
     "Case",
     "Choice",
     "Difference",
+    "Either",
     "Grid",
     "Guard",
     "Identity",
@@ -30,13 +31,15 @@ __all__ = [
     "Members",
     "Noted",
     "OfType",
-    "Ranged",
     "OfVariant",
+    "Ranged",
+    "Reckoned",
     "Referred",
     "Row",
     "Sequence",
     "Shape",
     "Sum",
+    "Term",
     "TypeName",
     "Variants",
 ]
@@ -160,9 +163,9 @@ class Ranged(Record):
 
     elements: Row | Items | Bytes
     start: int
-    low: Leaf | Between | Difference | int
-    high: Leaf | Between | Difference | int
-    bound: Leaf | Between | Difference | int | None
+    low: Leaf | Between | Difference | Reckoned | int
+    high: Leaf | Between | Difference | Reckoned | int
+    bound: Leaf | Between | Difference | Reckoned | int | None
 
 
 class Members(Record):
@@ -181,6 +184,31 @@ class Noted(Record):
     notation: str
     members: tuple[tuple[str, Leaf], ...]
     guards: tuple[Guard, ...] = ()
+
+
+class Term(Record):
+    """A part of a number: ``number``, less ``less``, by ``each``, ``times``."""
+
+    number: Leaf
+    less: Leaf | None
+    each: int
+    times: int
+
+
+class Reckoned(Record):
+    """The sum of terms and a constant; with ``is_none`` whether that is 0."""
+
+    terms: tuple[Term, ...]
+    constant: int
+    is_none: bool
+
+
+class Either(Record):
+    """One of two shapes, by whether a number is 0."""
+
+    number: Reckoned
+    at_none: Shape
+    other: Shape
 
 
 class Choice(Record):
@@ -346,6 +374,8 @@ Shape = (
     | Members
     | Noted
     | Difference
+    | Either
+    | Reckoned
     | Between
     | Choice
     | Called

@@ -162,6 +162,8 @@ def _has_function(shape: shapes.Shape) -> bool:
             return _has_function(inner)
         case shapes.Called():
             return True  # of a call that is not known, who made it
+        case shapes.Either(at_none=first, other=second):
+            return _has_function(first) or _has_function(second)
         case shapes.Choice(cases=cases):
             return any(_has_function(inner) for _, inner in cases)
         case shapes.Variants(cases=variants):

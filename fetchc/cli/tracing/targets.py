@@ -9,7 +9,16 @@ from fetchc.diag.model import Diagnostic
 from fetchc.emit.names import event_name
 from fetchc.record import Record
 from fetchc.tracer.filters import unfit
-from fetchc.tracer.shape import Between, Called, Choice, Difference, Leaf, Sum
+from fetchc.tracer.shape import (
+    Between,
+    Called,
+    Choice,
+    Difference,
+    Either,
+    Leaf,
+    Reckoned,
+    Sum,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -306,6 +315,10 @@ def _is_number(shape: Shape) -> bool:
             return decode.kind in _NUMBERS
         case Called(cases=cases) | Choice(cases=cases):
             return any(_is_number(one) for _, one in cases)
+        case Either(at_none=first, other=second):
+            return _is_number(first) and _is_number(second)
+        case Reckoned(is_none=asks):
+            return not asks
         case _:
             return isinstance(shape, Between | Difference)
 

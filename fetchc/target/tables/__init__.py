@@ -50,6 +50,7 @@ MODULES: dict[str, str] = {
     'kernel/linux': 'kernel_linux',
     'kernel/symbols': 'kernel_symbols',
     'kernel/user': 'kernel_user',
+    'runtime/cpp/boost': 'runtime_cpp',
     'runtime/cpp/libcxx': 'runtime_cpp',
     'runtime/cpp/libstdcxx': 'runtime_cpp',
     'runtime/dotnet/coreclr': 'runtime_dotnet',
@@ -67,6 +68,6 @@ MODULES: dict[str, str] = {
     'runtime/go/riscv64-regabi': 'runtime_go',
     'runtime/go/x86_64-abi0': 'runtime_go',
     'runtime/go/x86_64-regabi': 'runtime_go',
-    'runtime/rust/std': 'runtime_rust',
     'runtime/rust/results': 'runtime_rust',
+    'runtime/rust/std': 'runtime_rust',
 }

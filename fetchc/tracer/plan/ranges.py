@@ -11,7 +11,7 @@ from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import Plain, plain
 from fetchc.lower.where import load_word
 from fetchc.tracer.plan.lists import Lists
-from fetchc.tracer.shape import Between, Bytes, Difference, Items, Leaf, Ranged
+from fetchc.tracer.shape import Between, Bytes, Difference, Items, Leaf, Ranged, Reckoned
 from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
@@ -48,7 +48,9 @@ class Ranges(Lists):
         bound = None if node.bound is None else self._number(node.bound, limits)
         return Ranged(elements, node.start, bounds[0], bounds[1], bound)
 
-    def _number(self, node: Typed | int, limits: Limits) -> Leaf | Between | Difference | int:
+    def _number(
+        self, node: Typed | int, limits: Limits
+    ) -> Leaf | Between | Difference | Reckoned | int:
         if isinstance(node, int):
             return node
         found = self.shape(node, None, limits)
@@ -57,7 +59,7 @@ class Ranges(Lists):
             decode = Decode("integer", found.decode.bits, found.decode.signed)
             size, shift = found.size, found.shift
             return Leaf(found.field, decode, found.offset, size, shift, found.guards)
-        assert isinstance(found, Between | Difference)
+        assert isinstance(found, Between | Difference | Reckoned)
         return found
 
     def _part(self, node: RangedNode, made: RangeType, limits: Limits) -> Row | Items | Bytes:

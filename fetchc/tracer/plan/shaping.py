@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.check.halves import halves
 from fetchc.check.library import ends, reader_value
 from fetchc.check.members import part, through
-from fetchc.check.typed import Address, Convert, Follow, Part, Special
+from fetchc.check.typed import Address, Convert, Either, Follow, Part, Reckoned, Special
 from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Array, Fetch, Scalar, Text, is_address
@@ -39,6 +39,7 @@ from fetchc.program.types import (
 )
 from fetchc.tracer.plan.called import Calls, entered
 from fetchc.tracer.plan.ranges import Ranges
+from fetchc.tracer.plan.reckoned import Sums
 from fetchc.tracer.plan.variants import Enums, is_tuple
 from fetchc.tracer.shape import (
     Between,
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 __all__ = ["Shaper"]
 
 
-class Shaper(Ranges, Enums, Calls):
+class Shaper(Ranges, Enums, Calls, Sums):
     """Makes the shapes of one argument, and has :class:`Fields` fetch what they need."""
 
     def value(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
@@ -79,6 +80,8 @@ class Shaper(Ranges, Enums, Calls):
         """The shape of ``node``; raises CompileError where it cannot be fetched."""
         checker = self._checker
         made = checker.resolved(node.type)
+        if isinstance(node, Reckoned | Either) and format is None:
+            return self._made(node, limits)
         if isinstance(made, RangeType) and (found := self._range(node, made, format, limits)):
             return found
         if format is not None and not _natural(made, format):
@@ -92,6 +95,8 @@ class Shaper(Ranges, Enums, Calls):
                 return self._elements_between(*between, limits)
             node = reader_value(checker, node)
             made = checker.resolved(node.type)
+            if isinstance(node, Either) or isinstance(made, RangeType):
+                return self.shape(node, None, limits)
         if isinstance(made, StructType) and made.value is not None:
             from fetchc.check.wrapped import reader_value as worth
 

@@ -17,9 +17,11 @@ __all__ = [
     "chosen",
     "counted_between",
     "difference",
+    "either",
     "members",
     "not_below_none",
     "noted",
+    "reckoned",
     "referred",
 ]
 
@@ -83,6 +85,43 @@ def difference(first: Make, less: Make | int, path: str) -> Make:
             return type(both[0])(both[0] - both[1])
         faults[before:] = [path]
         return None
+
+    return make
+
+
+def reckoned(
+    terms: Sequence[tuple[Make, Make | None, int, int]], constant: int, is_none: bool, path: str
+) -> Make:
+    """A number of elements as the sum of its terms (see :class:`fetchc.tracer.shape.Term`).
+
+    What cannot be is a fault: less than 0, addresses that are no whole elements apart.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before, total = len(faults), constant
+        for number, less, each, times in terms:
+            one = number(data, faults)
+            other = 0 if less is None else less(data, faults)
+            if not (isinstance(one, int) and isinstance(other, int)) or (one - other) % each:
+                faults[before:] = [path]
+                return None
+            total += (one - other) // each * times
+        if total < 0:
+            faults[before:] = [path]
+            return None
+        return total == 0 if is_none else total
+
+    return make
+
+
+def either(number: Make, at_none: Make, other: Make) -> Make:
+    """The first of two values where a number is 0, else the second."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        found = number(data, faults)
+        if found is None:
+            return None
+        return other(data, faults) if found else at_none(data, faults)
 
     return make
 

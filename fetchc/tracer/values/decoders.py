@@ -12,14 +12,16 @@ from fetchc.tracer.shape import (
     Called,
     Choice,
     Difference,
+    Either,
     Grid,
     Items,
     Leaf,
     Members,
     Noted,
     OfType,
-    Ranged,
     OfVariant,
+    Ranged,
+    Reckoned,
     Referred,
     Row,
     Sequence,
@@ -32,9 +34,11 @@ from fetchc.tracer.values.combined import (
     chosen,
     counted_between,
     difference,
+    either,
     members,
     not_below_none,
     noted,
+    reckoned,
     referred,
 )
 from fetchc.tracer.values.guards import (
@@ -158,6 +162,12 @@ class _Preparing:
                 return self._difference(shape, path, trusted)
             case Between():
                 return self._number_between(shape, path, trusted)
+            case Reckoned():
+                return self._reckoned(shape, path, trusted)
+            case Either():
+                number = self._reckoned(shape.number, path, trusted)
+                both = [self.maker(one, path, trusted) for one in (shape.at_none, shape.other)]
+                return either(number, both[0], both[1])
             case Choice():
                 return self._choice(shape, path, trusted)
             case OfVariant():
@@ -355,6 +365,13 @@ class _Preparing:
 
     def _number_between(self, length: Between, path: str, trusted: Trusted) -> Make:
         return not_below_none(self._between(length, path, trusted), path)
+
+    def _reckoned(self, shape: Reckoned, path: str, trusted: Trusted) -> Make:
+        terms = []
+        for one in shape.terms:
+            less = None if one.less is None else self.maker(one.less, path, trusted)
+            terms.append((self.maker(one.number, path, trusted), less, one.each, one.times))
+        return reckoned(terms, shape.constant, shape.is_none, path)
 
     def _choice(self, shape: Choice, path: str, trusted: Trusted) -> Make:
         known = trusted | _pointers(shape.tag.guards)

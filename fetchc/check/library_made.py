@@ -1,0 +1,222 @@
+"""What methods of C++ library classes compute: sizes, emptiness, the last element, wide texts.
+
+A fetch-arg has none of it; a reader makes it of what is fetched.
+"""
+
+from __future__ import annotations
+
+from fetchc.check import indices
+from fetchc.check.library_data import at, elements_of_block, filled, number_of
+from fetchc.check.typed import Constant, Convert, Either, Follow, Part, Ranged, Reckoned, Term
+from fetchc.diag.errors import CompileError, reject
+from fetchc.program.types import (
+    ArrayType,
+    BitField,
+    BoolType,
+    CharType,
+    IntType,
+    PointerType,
+    RangeType,
+)
+from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from fetchc.check.library_data import LibraryClass
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.source import Span
+    from fetchc.units import TypeId
+
+__all__ = ["computed", "fixed_array", "flag", "wide_text"]
+
+_ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}
+_WIDE = ("wchar_t", "char8_t", "char16_t", "char32_t")
+
+
+def computed(
+    checker: Checker, holder: Typed, found: LibraryClass, name: str, span: Span, name_span: Span
+) -> Typed | None:
+    """What ``holder.name()`` computes, as what a reader makes it of; None of other methods.
+
+    Raises CompileError FC0308 where the debug information lacks a type for it.
+    """
+    more = found.more
+    if name in more.get("through", {}):
+        from fetchc.check.library import method
+
+        path, _, inner = more["through"][name].rpartition(".")
+        return method(checker, _there(checker, holder, found, path, span), inner, name_span)
+    if name in more.get("constants", {}):
+        number = number_of(checker, holder.type, more["constants"][name])
+        return None if number is None else Constant(number, checker.word(), span)
+    if name in more.get("sums", {}):
+        return _sum(checker, holder, found, more["sums"][name], span)
+    if name in more.get("nones", {}):
+        return _none(checker, _sum(checker, holder, found, more["nones"][name], span))
+    if name in more.get("either", {}):
+        return _either(checker, holder, found, more["either"][name], span)
+    if name in more.get("maybe", {}):
+        return _maybe(checker, holder, found, name, span, name_span)
+    return _empty(checker, holder, found, span) if name == "empty" else None
+
+
+def _there(checker: Checker, holder: Typed, found: LibraryClass, path: str, span: Span) -> Typed:
+    inner = at(checker, holder, filled(checker, holder, found, path, span), span)
+    assert inner is not None, "a class has what its entry names"
+    return inner
+
+
+def _sum(
+    checker: Checker, holder: Typed, found: LibraryClass, terms: Sequence[Any], span: Span
+) -> Reckoned:
+    made, constant = [], 0
+    for number, less, times in terms:
+        if not number:
+            constant += times
+            continue
+        one = _there(checker, holder, found, number, span)
+        other = _there(checker, holder, found, less, span) if less else None
+        made.append(_term(checker, holder, found, one, other, times, span))
+    return Reckoned(tuple(made), constant, False, checker.word(), span)
+
+
+def _term(
+    checker: Checker,
+    holder: Typed,
+    found: LibraryClass,
+    one: Typed,
+    other: Typed | None,
+    times: int | str,
+    span: Span,
+) -> Term:
+    kind = checker.resolved(one.type)
+    each = checker.size(kind.target) if isinstance(kind, PointerType) and other is not None else 1
+    if not each:
+        raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
+    if times == "bits":
+        times = 8 * each
+    elif times == "block":
+        times = elements_of_block(checker, holder, found, span)
+    assert isinstance(times, int)
+    return Term(one, other, each, times)
+
+
+def _none(checker: Checker, number: Reckoned) -> Reckoned:
+    truth = checker.program.intern(BoolType("bool", ByteSize(1)))
+    return Reckoned(number.terms, number.constant, True, truth, number.span)
+
+
+def _either(
+    checker: Checker, holder: Typed, found: LibraryClass, said: dict[str, Any], span: Span
+) -> Either:
+    number = _sum(checker, holder, found, said["number"], span)
+    both = [_there(checker, holder, found, said[key], span) for key in ("at_none", "other")]
+    return Either(number, both[0], both[1], both[0].type, span)
+
+
+def _maybe(
+    checker: Checker, holder: Typed, found: LibraryClass, name: str, span: Span, name_span: Span
+) -> Typed:
+    try:
+        return _there(checker, holder, found, found.more["maybe"][name], span)
+    except (AssertionError, CompileError):
+        raise reject(
+            "FC0308",
+            f"`{found.name}::{name}()` cannot be fetched: the debug information of the file "
+            "does not have what its elements are in",
+            name_span,
+            "computed by the program",
+        ) from None
+
+
+def _empty(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> Typed | None:
+    # Whether the size is 0, where there is one.
+    if "size" in found.distances:
+        end, start = reversed(found.distances["size"])
+        return _none(checker, _sum(checker, holder, found, [[end, start, 1]], span))
+    if "size" in found.methods:
+        return _none(checker, _sum(checker, holder, found, [[found.methods["size"], "", 1]], span))
+    if "size" in found.more.get("sums", {}):
+        return _none(checker, _sum(checker, holder, found, found.more["sums"]["size"], span))
+    if "size" in found.choices:
+        sizes = [[[path, "", 1]] for path in found.choices["size"]]
+        both = [_none(checker, _sum(checker, holder, found, one, span)) for one in sizes]
+        number = _sum(checker, holder, found, [[found.choice["tag"], "", 1]], span)
+        return Either(number, both[0], both[1], both[0].type, span)
+    if "size" in found.more.get("constants", {}):
+        count = number_of(checker, holder.type, found.more["constants"]["size"])
+        truth = checker.program.intern(BoolType("bool", ByteSize(1)))
+        return None if count is None else Constant(int(count == 0), truth, span)
+    return None
+
+
+def wide_text(checker: Checker, node: Typed, found: LibraryClass) -> Typed | None:
+    """The characters of a string whose characters are no ``char``; None of other objects."""
+    span = node.span
+    if "units" in found.more:
+        data, size = (_there(checker, node, found, one, span) for one in found.more["units"])
+        return _characters(checker, data, size, span)
+    if found.name == "std::basic_string" and found.choices:
+        both = []
+        for paths in zip(found.choice["cases"], found.choices["size"], strict=True):
+            data, size = (_there(checker, node, found, one, span) for one in paths)
+            characters = _characters(checker, data, size, span)
+            if characters is None:
+                return None
+            both.append(characters)
+        number = _sum(checker, node, found, [[found.choice["tag"], "", 1]], span)
+        return Either(number, both[0], both[1], node.type, span)
+    return None
+
+
+def _characters(checker: Checker, data: Typed, size: Typed, span: Span) -> Ranged | None:
+    held = checker.resolved(data.type)
+    assert isinstance(held, PointerType | ArrayType)
+    element = held.target if isinstance(held, PointerType) else held.element
+    made = checker.resolved(element)
+    if not isinstance(made, CharType | IntType) or made.name not in _WIDE:
+        return None
+    bound = held.count if isinstance(held, ArrayType) else None
+    first = indices.element(checker, data, 0, span, span)
+    wanted = RangeType(f"{made.name}[]", None, element, _ENCODINGS[made.size])
+    return Ranged(first, 0, 0, size, bound, checker.program.intern(wanted), span)
+
+
+def fixed_array(checker: Checker, node: Typed, found: LibraryClass) -> Typed | None:
+    """What a span leads to whose type has the number of elements; None of other objects."""
+    if "fixed" not in found.more:
+        return None
+    data = _there(checker, node, found, found.more["fixed"], node.span)
+    made = checker.resolved(data.type)
+    count = number_of(checker, node.type, found.more["constants"]["size"])
+    each = checker.size(made.target) if isinstance(made, PointerType) else None
+    if count is None or not each or not isinstance(made, PointerType):
+        return None
+    wanted = checker.array_of(made.target, count, each)
+    return Follow(Convert(data, checker.pointer_to(wanted), node.span), wanted, node.span)
+
+
+def flag(
+    checker: Checker, node: Typed, found: LibraryClass, index: int, span: Span, index_span: Span
+) -> Typed | None:
+    """The bit ``index`` of a class that packs truth values; None of other classes."""
+    if "flags" not in found.more or not checker.program.little_endian:
+        return None
+    count = number_of(checker, node.type, found.more.get("constants", {}).get("size"))
+    if index < 0 or (count is not None and index >= count):
+        raise reject(
+            "FC0303", f"the index {index} is outside of the `{found.name}`", index_span, "outside"
+        )
+    word = _there(checker, node, found, found.more["flags"], span)
+    made = checker.resolved(word.type)
+    if isinstance(made, PointerType | ArrayType):
+        target = made.target if isinstance(made, PointerType) else made.element
+        bits = 8 * (checker.size(target) or 1)
+        word = indices.element(checker, word, index // bits, span, index_span)
+        index %= bits
+    truth: TypeId = checker.program.intern(BoolType("bool", ByteSize(1)))
+    return Part(word, ByteOffset(0), BitField(BitOffset(index), BitSize(1)), truth, span)

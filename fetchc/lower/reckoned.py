@@ -1,0 +1,96 @@
+"""Numbers and objects that a reader makes or picks: no fetch-arg adds, divides or compares."""
+
+from __future__ import annotations
+
+from fetchc.check.typed import Either, Reckoned
+from fetchc.diag.errors import CompileError, reject
+from fetchc.ir.notation import body
+from fetchc.lower.model import Lowered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+
+__all__ = ["made_of", "refused"]
+
+
+def made_of(checker: Checker, node: Reckoned | Either, whole: bool) -> tuple[Lowered, ...]:
+    """What the value is made of, each an argument; refused where one fetch-arg has to be it."""
+    if isinstance(node, Either):
+        raise _picked(checker, node)
+    if not whole:
+        raise _summed(checker, node)
+    found: list[Lowered] = []
+    for number, term in enumerate(node.terms):
+        for name, one in (("", term.number), ("less", term.less)):
+            if one is not None:
+                word = _one(checker, one)
+                suffix = f"{name}{number or ''}"
+                found.append(Lowered(suffix, word.fetch, word.decode, one.type))
+    return tuple(found)
+
+
+def refused(node: Reckoned | Either) -> CompileError:
+    """The refusal of more of it than the value."""
+    made = isinstance(node, Reckoned)
+    return reject(
+        "FC0312",
+        "which object it is, is only known when the program runs"
+        if not made
+        else "the number is in no place of the program",
+        node.span,
+        "computed" if made else "one of two places",
+        help="let it be the last thing of the expression, and read it by `fetchc trace`",
+    )
+
+
+def _one(checker: Checker, node: Typed) -> Lowered:
+    from fetchc.lower.lower import lower
+
+    (one,) = lower(checker, node, None, whole=False)
+    return one
+
+
+def _words(checker: Checker, node: Reckoned) -> str:
+    written = ""
+    for term in node.terms:
+        shown = f"`{body(_one(checker, term.number).fetch)}`"
+        if term.less is not None:
+            shown = f"({shown} less `{body(_one(checker, term.less).fetch)}`)"
+        divided = f", divided by {term.each}" if term.each > 1 else ""
+        times = abs(term.times)
+        multiplied = f", times {times}" if times > 1 else ""
+        joint = (" less " if term.times < 0 else " and ") if written else ""
+        written += f"{joint}{shown}{divided}{multiplied}"
+    return written + (f" and {node.constant}" if node.constant else "")
+
+
+def _summed(checker: Checker, node: Reckoned) -> CompileError:
+    asked = "whether that is 0: " if node.is_none else ""
+    return reject(
+        "FC0312",
+        "the value is computed from others, and no fetch-arg computes",
+        node.span,
+        "computed by the program",
+        notes=(f"it is {asked}{_words(checker, node)}",),
+        help="`--format probe` fetches them, `fetchc trace` computes it",
+    )
+
+
+def _picked(checker: Checker, node: Either) -> CompileError:
+    notes = []
+    for what, one in (("0", node.at_none), ("another number", node.other)):
+        try:
+            shown = f"`{body(_one(checker, one).fetch)}`"
+        except CompileError:
+            shown = f"a `{checker.spell(one.type)}`"
+        notes.append(f"where {_words(checker, node.number)} is {what}, it is {shown}")
+    return reject(
+        "FC0312",
+        "which bytes are the value is only known when the program runs",
+        node.span,
+        "one of two places",
+        notes=tuple(notes),
+        help="`fetchc trace` shows the one that is there",
+    )
