@@ -8,6 +8,7 @@ from fetchc.program.types import ArrayType, PointerType, VoidType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.units import TypeId
 
@@ -34,6 +35,32 @@ def _spell(program: Program, type_id: TypeId) -> str:
     return "(a type that refers to itself)"
 
 
+def _meant(wanted: str, program: Program) -> list[str]:
+    from fetchc.lang.rust_functions import meant, of_type, without_arguments
+
+    known = list(program.function_names())
+    found = meant(wanted, known)
+    if found or "<" not in wanted or wanted.startswith("<"):
+        return found
+    # Symbols of the legacy scheme have no type arguments.
+    named = program.functions_named(wanted.replace("::<", "<"))
+    if named:
+        return [function.symbol for function in named]
+    methods = [
+        function
+        for symbol in meant(without_arguments(wanted), known)
+        for function in program.functions_named(symbol)
+    ]
+    return [one.symbol for one in methods if of_type(wanted, _receiver(program, one))]
+
+
+def _receiver(program: Program, function: Function) -> str:
+    for parameter in program.parameters(function) if function.die is not None else ():
+        if parameter.name == "self":
+            return _spell(program, parameter.type)
+    return ""
+
+
 RUST = Language(
     name="Rust",
     spell=_spell,
@@ -43,6 +70,7 @@ RUST = Language(
     pointer_indexes_array=False,
     convention_first=False,
     promises_convention=False,
+    functions_meant=_meant,
     dereferences=True,
     counting={"len": "len", "capacity": "cap"},
 )

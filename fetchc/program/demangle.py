@@ -1,4 +1,4 @@
-"""The names that C++ compilers make of functions, as people write them.
+"""The names that compilers of C++ and Rust make of functions, as people write them.
 
 ``_ZN3ns1S1fEi`` is ``ns::S::f(int)``. The C++ runtime of the machine does it
 (``__cxa_demangle``), which nearly every machine has; where there is none, names stay as they
@@ -15,21 +15,29 @@ if TYPE_CHECKING:
 __all__ = ["demangled", "is_mangled"]
 
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
-_PREFIXES = ("_Z", "__Z")  # the second on machines whose C names have an underscore
+# The second on machines whose C names have an underscore, the third of Rust.
+_PREFIXES = ("_Z", "__Z", "_R")
 _found: list[Callable[[str], str | None]] = []  # looked for once
 
 
 def is_mangled(symbol: str) -> bool:
-    """Whether the symbol is one of C++."""
+    """Whether the symbol is one of C++ or Rust."""
     return symbol.startswith(_PREFIXES)
 
 
 def demangled(symbol: str) -> str | None:
-    """The name with its parameters; None of what is no name of C++, or cannot be read.
+    """The name with its parameters; None of what is no name of C++ or Rust, or cannot be read.
 
     A mark that a compiler put behind stays: ``f(int) [clone .constprop.0]``.
     """
     if not is_mangled(symbol) or "\0" in symbol:
+        return None
+    if symbol.startswith("_R") or "17h" in symbol:
+        from fetchc.program.demangle_rust import is_rust, rust_name
+
+        if is_rust(symbol):
+            return rust_name(symbol)
+    if symbol.startswith("_R"):
         return None
     if not _found:
         _found.append(_runtime())
