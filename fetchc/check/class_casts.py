@@ -27,8 +27,8 @@ def moved_by(checker: Checker, source: TypeId, target: TypeId, span: Span) -> in
     0 where the classes are not related: then a cast reads the same address as another type.
     Raises CompileError FC0306 for a virtual base, FC0208 where a base is there several times.
     """
-    down = _offsets(checker, source, target, span)
-    up = [] if down else _offsets(checker, target, source, span)
+    down = _offsets(checker, source, target, span, upward=True)
+    up = [] if down else _offsets(checker, target, source, span, upward=False)
     found = sorted({*down, *[-offset for offset in up]})
     if len(found) > 1:
         raise reject(
@@ -43,7 +43,9 @@ def moved_by(checker: Checker, source: TypeId, target: TypeId, span: Span) -> in
     return found[0] if found else 0
 
 
-def _offsets(checker: Checker, derived: TypeId, base: TypeId, span: Span) -> list[int]:
+def _offsets(
+    checker: Checker, derived: TypeId, base: TypeId, span: Span, upward: bool
+) -> list[int]:
     # Where objects of ``base`` are in one of ``derived``, that class itself left out.
     name = _name(checker, base)
     if not name:
@@ -61,7 +63,8 @@ def _offsets(checker: Checker, derived: TypeId, base: TypeId, span: Span) -> lis
                 inner = checker.resolved(step.type)
                 if isinstance(inner, UnknownType):
                     if inner.name == name:
-                        raise _virtual(checker, derived, base, span)
+                        slot = inner.slot if upward and at == 0 else None
+                        raise _virtual(checker, derived, base, slot, span)
                 elif not isinstance(inner, PointerType):
                     if _name(checker, step.type) == name:
                         found.append(at + step.offset)
@@ -75,12 +78,20 @@ def _name(checker: Checker, type_id: TypeId) -> str:
     return made.name if isinstance(made, StructType) else ""
 
 
-def _virtual(checker: Checker, derived: TypeId, base: TypeId, span: Span) -> CompileError:
+def _virtual(
+    checker: Checker, derived: TypeId, base: TypeId, slot: int | None, span: Span
+) -> CompileError:
+    help = "probe a function that is passed the pointer as the type that you want"
+    if slot is not None:
+        help = (
+            f"`(*(long **)p)[{slot}]` is that distance: in a trace with `--filter "
+            f"'(*(long **)p)[{slot}] == N'` write `({checker.spell(base)} *)((char *)p + N)`"
+        )
     return reject(
         "FC0306",
         f"`{checker.spell(base)}` is a virtual base of `{checker.spell(derived)}`",
         span,
         "how far apart they are is only known at run time",
         notes=("a fetch-arg adds constants only, and that distance is in the object's table",),
-        help="probe a function that is passed the pointer as the type that you want",
+        help=help,
     )

@@ -281,8 +281,11 @@ def _no_member(checker: Checker, holder: Typed, name: str, span: Span) -> Compil
     more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
     close = nearest(name, _all_names(checker, holder.type))
     notes = [f"its members are {', '.join(shown[:12])}{more}"] if shown else []
+    hint = f"a member with a similar name exists: `{close[0]}`" if close else None
     for base in _virtual_bases(checker, holder.type):
-        notes.append(f"where its virtual base `{base}` is, is only known at run time")
+        notes.append(f"where its virtual base `{base.name}` is, is only known at run time")
+        if base.slot is not None and _has(checker, base.name, name):
+            hint = _in_virtual_base(base.name, base.slot, name)
     return reject(
         "FC0302",
         f"`{spelled}` has no member `{name}`",
@@ -290,21 +293,37 @@ def _no_member(checker: Checker, holder: Typed, name: str, span: Span) -> Compil
         "unknown member",
         secondary=(Label(holder.span, f"this is `{spelled}` of {size} bytes"),),
         notes=tuple(notes),
-        help=f"a member with a similar name exists: `{close[0]}`" if close else None,
+        help=hint,
     )
 
 
-def _virtual_bases(checker: Checker, holder: TypeId) -> list[str]:
-    found: dict[str, None] = {}
-    level, seen = [holder], {holder}
+def _has(checker: Checker, class_name: str, name: str) -> bool:
+    known = checker.program.types_named(class_name, checker.site.function)
+    return any(name in _all_names(checker, one) for one in known)
+
+
+def _in_virtual_base(base: str, slot: int, name: str) -> str:
+    # How to have such a member all the same, by two expressions.
+    distance = f"(*(long **)p)[{slot}]"
+    return (
+        f"`{distance}` of the object's address `p` is how far it is: in a trace with "
+        f"`--filter '{distance} == N'` write `(({base} *)((char *)p + N))->{name}`"
+    )
+
+
+def _virtual_bases(checker: Checker, holder: TypeId) -> list[UnknownType]:
+    # A base that is not at the object's beginning has a table of its own, to count from there.
+    found: dict[UnknownType, None] = {}
+    level, seen = [(holder, True)], {holder}
     while level:
-        for step in _members(checker, level.pop(0)):
+        type_id, first = level.pop(0)
+        for step in _members(checker, type_id):
             inner = checker.resolved(step.type)
             if step.embedded and isinstance(inner, UnknownType):
-                found[inner.name] = None
+                found[inner if first else UnknownType(inner.name, None, inner.reason)] = None
             elif step.embedded and (below := _target(checker, step.type)) not in seen:
                 seen.add(below)
-                level.append(below)
+                level.append((below, first and step.offset == 0))
     return list(found)
 
 

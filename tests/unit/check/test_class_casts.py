@@ -92,5 +92,10 @@ def test_what_is_not_certain_is_refused(
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == code
     assert words in diagnostic.message
+    if "virtual base" in words:
+        assert diagnostic.help is not None
+        assert ("(*(long **)p)[-3]" in diagnostic.help) == expression.startswith("((Left *)")
     if expression == "below->left":
+        assert diagnostic.help is not None
+        assert "write `((Left *)((char *)p + N))->left`" in diagnostic.help
         assert "where its virtual base `Left` is, is only known at run time" in diagnostic.notes

@@ -43,6 +43,8 @@ AGGREGATES = {
     DW_TAG_class_type: "class",
 }
 DW_OP_plus_uconst = 0x23  # DWARF 5, table 7.9
+DW_OP_const1u, DW_OP_constu, DW_OP_lit0, DW_OP_lit31 = 0x08, 0x10, 0x30, 0x4F
+DUP_DEREF, MINUS_DEREF_PLUS = b"\x12\x06", b"\x1c\x06\x22"
 PASS_BY_REFERENCE, PASS_BY_VALUE = 4, 5  # DW_CC_pass_by_*: DWARF 5, table 7.15
 _LONGEST_UNIT = 16  # bytes: no bit field is of a type longer than __int128
 WIDEST = 1 << 48  # bits; no object is longer, and damaged offsets stop here
@@ -117,15 +119,34 @@ def _base(types: TypeTable, die: Die) -> Member:
     name = "" if base is None else types.name(types.resolved(base))
     offset = None if die.unsigned(DW_AT_virtuality) else _offset(types, die)
     if offset is None:
-        return _unplaced(types, die, name, True)
+        return _unplaced(types, die, name, True, _slot(types, die))
     return Member(name, types.target(die), offset, None, True)
 
 
-def _unplaced(types: TypeTable, die: Die, name: str, embedded: bool) -> Member:
+def _slot(types: TypeTable, die: Die) -> int | None:
+    # Of a virtual base, as gcc and clang write it: dup, deref, a number, minus, deref, plus.
+    # Source: Itanium C++ ABI, 2.5.2 (vbase offsets).
+    block = die.block(DW_AT_data_member_location) or b""
+    if not (block.startswith(DUP_DEREF) and block.endswith(MINUS_DEREF_PLUS)):
+        return None
+    number = block[len(DUP_DEREF) : -len(MINUS_DEREF_PLUS)]
+    if len(number) == 1 and DW_OP_lit0 <= number[0] <= DW_OP_lit31:
+        back = number[0] - DW_OP_lit0
+    elif len(number) == 2 and number[0] in (DW_OP_const1u, DW_OP_constu) and number[1] < 0x80:
+        back = number[1]
+    else:
+        return None
+    word = types.info.elf.word_bytes
+    return -(back // word) if back % word == 0 else None
+
+
+def _unplaced(
+    types: TypeTable, die: Die, name: str, embedded: bool, slot: int | None = None
+) -> Member:
     # A virtual base and the like: the program finds the offset in its tables at run time.
     size = types.size(types.target_die(die))
     reason = "its offset within the object is only known at run time"
-    unknown = UnknownType(name, None if size is None else ByteSize(size), reason)
+    unknown = UnknownType(name, None if size is None else ByteSize(size), reason, slot)
     return Member(name, types.intern(unknown), ByteOffset(0), None, embedded)
 
 
