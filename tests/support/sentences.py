@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import lark
 from fetchc.resources import data_path
 
 # Terminals whose text the grammar does not spell out.
-WORDS = {
+WORDS: dict[str, list[str]] = {
     "NAME": ["a", "Name", "größe", "ns::var", "~r0", "char", "u8", "map", "struct"],
     "PATH": ["github.com/miekg/dns.Msg", "a-b/c.d", "gopkg.in/yaml%2ev3.Node"],
     "INTEGER": ["0", "12", "0x1f"],
@@ -69,7 +70,9 @@ def productions(grammar: str, start: str) -> dict[str, list[list[tuple[str, str 
     return found
 
 
-def sentence(grammar: str, start: str, choose: random.Random) -> str:
+def sentence(
+    grammar: str, start: str, choose: random.Random, words: Mapping[str, Sequence[str]] = WORDS
+) -> str:
     """A sentence of the grammar. Deep down only the shortest productions are taken."""
     rules = productions(grammar, start)
     pieces: list[str] = []
@@ -86,7 +89,7 @@ def sentence(grammar: str, start: str, choose: random.Random) -> str:
                 options = [min(options, key=lambda expansion: (_cost(expansion), len(expansion)))]
             pending.extend(reversed(choose.choice(options)))
         else:
-            pieces.append(choose.choice(WORDS[symbol.removeprefix("types__")]))
+            pieces.append(choose.choice(words[symbol.removeprefix("types__")]))
         if choose.random() < 0.3:
             pieces.append(" ")
     return "".join(pieces)
