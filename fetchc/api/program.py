@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from _thread import RLock  # threading itself is dear to import
 
-from fetchc.api.argument import Argument
-from fetchc.api.probe import Probe
 from fetchc.debuginfo.open import open_binary
-from fetchc.driver.points.sites import find_site
-from fetchc.syntax.parse import parse_argument, parse_point
-from fetchc.target.kernel import kernel as kernel_rules
-from fetchc.target.kernel import running_version
-from fetchc.target.load import architecture_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fetchc.api.argument import Argument
+    from fetchc.api.probe import Probe
     from fetchc.driver.layout import Layout
     from fetchc.driver.offsets import Offset
-    from fetchc.driver.points.sites import Found
     from fetchc.program import protocol
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel import Kernel
@@ -60,17 +54,22 @@ class Program:
             from fetchc.debuginfo.finding.search import Search
 
             search = Search(debug_file, tuple(debug_dirs))
-        self._program: protocol.Program = open_binary(
-            path, tuple(references), search, None if arch is None else architecture_key(arch)
-        )
+        machine = None
+        if arch is not None:
+            from fetchc.target.load import architecture_key
+
+            machine = architecture_key(arch)
+        self._program: protocol.Program = open_binary(path, tuple(references), search, machine)
         self._lock = RLock()
         self._unsafe_return = unsafe_return
         self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
 
     def _rules(self, version: str | None) -> Kernel:
+        from fetchc.target.kernel import kernel, running_version
+
         wanted = version or running_version()
         if wanted not in self._kernels:
-            self._kernels[wanted] = kernel_rules(wanted)
+            self._kernels[wanted] = kernel(wanted)
         return self._kernels[wanted]
 
     @property
@@ -128,9 +127,6 @@ class Program:
         with self._lock:
             return described(self._program, name)
 
-    def _site(self, function: str | None, point: Point | None, returns: bool) -> Found:
-        return find_site(self._program, function, point, returns, self._unsafe_return)
-
     def without_code(self, glob: str = "*") -> list[dict[str, object]]:
         """Functions that match and cannot be probed, as in ``described``, and ``why``."""
         from fetchc.driver.listing import without_code
@@ -152,26 +148,20 @@ class Program:
         how many calls at a time a return probe of the kernel has room. Raises CompileError where
         the point cannot be found or probed.
         """
-        rules = self._rules(kernel)
-        point = None if at is None else parse_point(at)
-        with self._lock:
-            found = self._site(function, point, returns)
-        if active is not None:
-            from fetchc.driver.points.kernel_points import with_room
+        from fetchc.syntax.parse import parse_point
 
-            found = with_room(found, active)
-        return Probe(self._program, self._lock, found, rules)
+        place = None if at is None else parse_point(at)
+        return self._probe(function, place, returns, kernel, active)
 
     def point(
         self, text: str, returns: bool = False, kernel: str | None = None
     ) -> tuple[Probe, str]:
         """The probe that an argument names itself (``x @ main.f``), and the argument without it."""
+        from fetchc.syntax.parse import parse_argument
+
         tree = parse_argument(text)
-        rules = self._rules(kernel)
-        with self._lock:
-            found = self._site(None, tree.point, returns)
         end = (tree.format or tree.expression).span.end
-        return Probe(self._program, self._lock, found, rules), text[:end]
+        return self._probe(None, tree.point, returns, kernel), text[:end]
 
     def argument(
         self,
@@ -183,8 +173,29 @@ class Program:
         """Compile an argument at ``probe``, or at the point that it names itself."""
         if probe is not None:
             return probe.compile(text)
+        from fetchc.api.argument import Argument
+        from fetchc.syntax.parse import parse_argument
+
         tree = parse_argument(text)
+        return Argument(self._probe(None, tree.point, returns, kernel), text, tree)
+
+    def _probe(
+        self,
+        function: str | None,
+        point: Point | None,
+        returns: bool,
+        kernel: str | None,
+        active: int | None = None,
+    ) -> Probe:
+        # What compiles is loaded here: a listing needs none of it.
+        from fetchc.api.probe import Probe
+        from fetchc.driver.points.sites import find_site
+
         rules = self._rules(kernel)
         with self._lock:
-            found = self._site(None, tree.point, returns)
-        return Argument(Probe(self._program, self._lock, found, rules), text, tree)
+            found = find_site(self._program, function, point, returns, self._unsafe_return)
+        if active is not None:
+            from fetchc.driver.points.kernel_points import with_room
+
+            found = with_room(found, active)
+        return Probe(self._program, self._lock, found, rules)

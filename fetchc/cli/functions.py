@@ -14,8 +14,8 @@ def run(options: Options, output: Output) -> int:
     """List function names; ``--long`` adds address, signature, line, and what has no code."""
     program = options.opened()
     glob = options.operands[0] if options.operands else "*"
-    names = program.functions(glob)
-    found = False
+    names = list(program.functions(glob))
+    found = bool(names)
     if options.long:
         rows = []
         for name in names:
@@ -27,13 +27,9 @@ def run(options: Options, output: Output) -> int:
     elif options.format == "json":
         import json
 
-        listed = list(names)
-        found = bool(listed)
-        output.line(json.dumps(listed, indent=2))
-    else:
-        for name in names:
-            found = True
-            output.line(name)
+        output.line(json.dumps(names, indent=2))
+    elif names:
+        output.line("\n".join(names))
     if not found:
         output.say(f"no function with code matches `{glob}` in {program.path}")
     return 0 if found else 1

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from fetchc.syntax.globs import glob_pattern
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from fetchc.driver.layout import Layout
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
 
-__all__ = ["described", "layouts", "matching", "probeable", "without_code"]
+__all__ = ["described", "layouts", "matching", "probeable", "static_names", "without_code"]
 
 
 def matching(names: Iterable[str], glob: str) -> list[str]:
@@ -21,26 +19,36 @@ def matching(names: Iterable[str], glob: str) -> list[str]:
     The dots that Go's linker escapes in import paths (``gopkg.in/yaml%2ev3.Node``) match as dots
     too, and C++ names also as people write them, with their parameters or without.
     """
-    if glob == "*":
-        return sorted(set(names))
-    match = glob_pattern(glob).fullmatch
-    return sorted({n for n in names if any(map(match, _spellings(n)))})
+    if glob != "*":
+        from fetchc.program.demangle import is_mangled
+        from fetchc.syntax.globs import glob_pattern
+
+        match = glob_pattern(glob).fullmatch
+        names = [
+            name
+            for name in names
+            if match(name)
+            or (("%2e" in name or is_mangled(name)) and any(map(match, _spellings(name))))
+        ]
+    # Sorted first: symbol tables are in order for long stretches, sets are not.
+    return list(dict.fromkeys(sorted(names)))
 
 
 def _spellings(name: str) -> tuple[str, ...]:
+    # What else the name of a symbol may be called.
     if "%2e" in name:
-        return name, name.replace("%2e", ".")
-    from fetchc.program.demangle import demangled, is_mangled
+        return (name.replace("%2e", "."),)
+    from fetchc.program.demangle import demangled
 
-    shown = demangled(name) if is_mangled(name) else None
+    shown = demangled(name)
     if shown is None:
-        return (name,)
+        return ()
     from fetchc.lang.cpp_functions import parts
 
-    return name, shown, parts(shown)[0]
+    return shown, parts(shown)[0]
 
 
-def probeable(program: Program, glob: str = "*") -> Iterator[str]:
+def probeable(program: Program, glob: str = "*") -> Iterable[str]:
     """Names of all that has code of its own to probe: functions and static probes.
 
     Of a kernel, what ``glob`` may mean beside functions: ``tracepoint:sched:*``.
@@ -48,12 +56,13 @@ def probeable(program: Program, glob: str = "*") -> Iterator[str]:
     if program.in_kernel and ":" in glob:
         from fetchc.driver.points.kernel_points import kernel_names
 
-        yield from kernel_names(program, glob)
-        return
-    from fetchc.driver.points.usdt import static_names
+        return kernel_names(program, glob)
+    return [*program.function_names(), *static_names(program)]
 
-    yield from program.function_names()
-    yield from static_names(program)
+
+def static_names(program: Program) -> tuple[str, ...]:
+    """``provider:name`` of every static probe, each once."""
+    return tuple(dict.fromkeys(probe.whole_name for probe in program.static_probes()))
 
 
 def without_code(program: Program, glob: str) -> list[dict[str, object]]:

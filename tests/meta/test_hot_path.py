@@ -39,13 +39,13 @@ C = ("-x", "corpus/c/layouts/bin/gcc-O2-dwarf5", "-f", "visit")
 GO = ("-x", "corpus/go/dnsforward/bin/go1.15", "-f", "main.(*server).handleRequest")
 
 
-def _loaded(*arguments: str, planted: str = "") -> set[str]:
+def _loaded(*arguments: str, planted: str = "", command: str = "compile") -> set[str]:
     # The modules beyond the allowed ones.
     allowed = ALLOWED + FOR_PROBES * ("--format=probe" in arguments)
     code = PROBE.format(checkout=str(CHECKOUT), allowed=allowed, planted=planted)
     done = subprocess.run(
         # Without site: no package is there, so that one which is wanted is noticed.
-        [sys.executable, "-E", "-S", "-c", code, "compile", *arguments],
+        [sys.executable, "-E", "-S", "-c", code, command, *arguments],
         cwd=CHECKOUT,
         capture_output=True,
         text=True,
@@ -71,6 +71,15 @@ def test_compile_loads_what_it_needs(arguments: tuple[str, ...]) -> None:
     assert "fetchc.api.program" in loaded
     assert {name for name in loaded if name.split(".")[0] != "fetchc"} == set()
     assert not [name for name in loaded if name.endswith((".examples", ".explain"))]
+
+
+def test_a_listing_loads_nothing_that_compiles() -> None:
+    loaded = _loaded(*GO[:2], command="functions")
+    assert {name for name in loaded if name.split(".")[0] != "fetchc"} == set()
+    rooms = {name.split(".")[1] for name in loaded if "." in name}
+    assert rooms <= {"api", "cli", "debuginfo", "diag", "driver", "program", "record", "source"} | {
+        "units"
+    }
 
 
 @pytest.mark.parametrize("module", ["dataclasses", "re"])

@@ -163,7 +163,8 @@ class Elf:
 
     def function_names(self) -> Iterator[str]:
         """The names of :meth:`function_symbols`, each once."""
-        return iter(dict.fromkeys(n for t in self._listed_tables() for n in t.function_names()))
+        names = [n for table in self._listed_tables() for n in table.function_names()]
+        return iter(dict.fromkeys(names))
 
     def _listed_tables(self) -> tuple[SymbolTable, ...]:
         # Mini debug information leaves out what .dynsym has: of such a file both are read.

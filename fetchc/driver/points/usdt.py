@@ -18,14 +18,9 @@ if TYPE_CHECKING:
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
 
-__all__ = ["described", "static_names", "static_site"]
+__all__ = ["described", "static_site"]
 
 SHOWN = 12  # names that a message lists
-
-
-def static_names(program: Program) -> tuple[str, ...]:
-    """``provider:name`` of every static probe, each once."""
-    return tuple(dict.fromkeys(probe.whole_name for probe in program.static_probes()))
 
 
 def described(program: Program, name: str) -> list[dict[str, object]]:
@@ -104,6 +99,7 @@ def _site(program: Program, probe: StaticProbe) -> Site:
 
 
 def _unknown(program: Program, name: str) -> CompileError:
+    from fetchc.driver.listing import static_names
     from fetchc.driver.points.alike import alike
 
     close = alike(name, static_names(program))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
@@ -96,6 +97,37 @@ def test_a_name_that_is_only_the_tail_of_another(tmp_path: Path) -> None:
     elf = written(tmp_path, whole)
     assert [s.address for s in elf.symbols_named("tcp_sock")] == [0x20]
     assert [s.address for s in elf.symbols_named("long_tcp_sock")] == [0x10]
+    assert list(elf.function_names()) == ["long_tcp_sock", "tcp_sock"]
+
+
+@pytest.mark.parametrize(("bits", "little"), CLASSES)
+def test_names_of_functions_are_those_of_their_symbols(
+    tmp_path: Path, bits: int, little: bool
+) -> None:
+    symbols = [
+        Sym("late", 0x40),
+        Sym("early", 0x10, binding=0),
+        Sym("data", 0x20, kind=1),
+        Sym("early", 0x30),  # another of the same name, with a string of its own
+        Sym("from_elsewhere", 0, section=0),
+        Sym("main.\u00b7f\udcff", 0x50, kind=10),
+        Sym("", 0x60),
+    ]
+    elf = written(tmp_path, elf_file({}, symbols=symbols, bits=bits, little=little))
+    listed = ["late", "early", "main.\u00b7f\udcff", ""]
+    assert list(elf.function_names()) == listed
+    assert list(dict.fromkeys(s.name for s in elf.function_symbols())) == listed
+
+
+@pytest.mark.parametrize("ask", [Elf.function_names, Elf.function_symbols])
+def test_a_name_of_a_function_without_an_end(
+    tmp_path: Path, ask: Callable[[Elf], Iterator[object]]
+) -> None:
+    whole = elf_file({}, symbols=[Sym("first", 0x10), Sym("last", 0x20)])
+    at = whole.index(b"\0first\0last\0")
+    broken = written(tmp_path, whole[: at + 11] + b"!" + whole[at + 12 :])
+    with pytest.raises(DebugInfoError, match=r"\.strtab\+0x7: symbol name without an end"):
+        list(ask(broken))
 
 
 def test_a_short_name_that_ends_many(tmp_path: Path) -> None:
