@@ -277,6 +277,7 @@ def _no_member(checker: Checker, holder: Typed, name: str, span: Span) -> Compil
     members = _members(checker, holder.type)
     spelled = checker.spell(holder.type)
     size = checker.size(holder.type)
+    long = "" if size is None else f" of {size} bytes"  # a text of .NET is as long as it is
     shown = [f"{m.name or '(embedded)'} {checker.spell(m.type)} (+{m.offset})" for m in members]
     more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
     close = nearest(name, _all_names(checker, holder.type))
@@ -291,7 +292,7 @@ def _no_member(checker: Checker, holder: Typed, name: str, span: Span) -> Compil
         f"`{spelled}` has no member `{name}`",
         span,
         "unknown member",
-        secondary=(Label(holder.span, f"this is `{spelled}` of {size} bytes"),),
+        secondary=(Label(holder.span, f"this is `{spelled}`{long}"),),
         notes=tuple(notes),
         help=hint,
     )
