@@ -62,11 +62,20 @@ def _suggest(program: Program, name: str, output: Output) -> None:
 def _print(output: Output, shown: Layout) -> None:
     size = "no size" if shown.size is None else f"{shown.size} bytes"
     output.line(f"{shown.name}  ({shown.kind}, {size})")
-    if not shown.rows:
-        return
-    width = max(len(row.type) for row in shown.rows)
-    output.line(f"  {'offset':>6}  {'size':>5}  {'type':<{width}}  name")
-    for row in shown.rows:
+    rows = [*shown.rows, *[row for one in shown.variants for row in one.rows]]
+    width = max([len(row.type) for row in rows], default=0)
+    if rows:
+        output.line(f"  {'offset':>6}  {'size':>5}  {'type':<{width}}  name")
+        _rows(output, shown.rows, width)
+    for variant in shown.variants:
+        told = "" if variant.value is None else f" = {variant.value}"
+        output.line(f"  {variant.name}{told}")
+        if variant.rows:
+            _rows(output, variant.rows, width)
+
+
+def _rows(output: Output, rows: tuple[Row, ...], width: int) -> None:
+    for row in rows:
         size = "?" if row.size is None else str(row.size)
         if row.name is None:
             output.line(f"  {row.offset:>6}  {size:>5}  {'':<{width}}  (hole)")
@@ -82,21 +91,32 @@ def _name(row: Row) -> str:
 
 
 def _object(shown: Layout) -> dict[str, Any]:
-    return {
+    found: dict[str, Any] = {
         "name": shown.name,
         "kind": shown.kind,
         "size": shown.size,
-        "members": [
+        "members": [_member(row) for row in shown.rows],
+    }
+    if shown.variants:
+        found["variants"] = [
             {
-                "name": row.name,
-                "type": row.type,
-                "offset": row.offset,
-                "size": row.size,
-                "bit_offset": None if row.bits is None else row.bits.offset,
-                "bit_width": None if row.bits is None else row.bits.width,
-                "embedded": row.embedded,
-                "hole": row.name is None,
+                "name": variant.name,
+                "value": variant.value,
+                "members": [_member(row) for row in variant.rows],
             }
-            for row in shown.rows
-        ],
+            for variant in shown.variants
+        ]
+    return found
+
+
+def _member(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "type": row.type,
+        "offset": row.offset,
+        "size": row.size,
+        "bit_offset": None if row.bits is None else row.bits.offset,
+        "bit_width": None if row.bits is None else row.bits.width,
+        "embedded": row.embedded,
+        "hole": row.name is None,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.program.types import (
+    EnumType,
     InterfaceType,
     Member,
     NamedType,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import BitField, Type
     from fetchc.units import TypeId
 
-__all__ = ["Layout", "Row", "layout"]
+__all__ = ["Layout", "Row", "VariantRows", "layout"]
 
 
 class Row(Record):
@@ -34,6 +35,17 @@ class Row(Record):
     embedded: bool
 
 
+class VariantRows(Record):
+    """A variant of an enum, and the rows of its fields.
+
+    ``value`` is the discriminant that tells it; None of the one that every other number tells.
+    """
+
+    name: str
+    value: int | None
+    rows: tuple[Row, ...]
+
+
 class Layout(Record):
     """A type: its spelling, its size, and the rows of its members (none for a scalar)."""
 
@@ -41,6 +53,7 @@ class Layout(Record):
     size: int | None
     kind: str
     rows: tuple[Row, ...]
+    variants: tuple[VariantRows, ...] = ()
 
 
 def layout(checker: Checker, type_id: TypeId) -> Layout:
@@ -51,7 +64,20 @@ def layout(checker: Checker, type_id: TypeId) -> Layout:
         under = checker.spell(checker.bare(type_id))
         name = name if under == name else f"{name} = {under}"
     rows = tuple(_rows(checker, made))
-    return Layout(name, checker.size(type_id), _kind(made), rows)
+    return Layout(name, checker.size(type_id), _kind(made), rows, _variants(checker, made))
+
+
+def _variants(checker: Checker, made: Type) -> tuple[VariantRows, ...]:
+    if isinstance(made, EnumType):
+        return tuple([VariantRows(name, value, ()) for name, value in made.enumerators])
+    if not isinstance(made, StructType):
+        return ()
+    found = []
+    for variant in made.variants:
+        fields = checker.resolved(variant.member.type)
+        rows = _rows(checker, fields, holes=False)
+        found.append(VariantRows(variant.member.name, variant.value, tuple(rows)))
+    return tuple(found)
 
 
 def _kind(made: Type) -> str:
@@ -60,13 +86,15 @@ def _kind(made: Type) -> str:
     return type(made).__name__.removesuffix("Type").lower()
 
 
-def _rows(checker: Checker, made: Type) -> list[Row]:
+def _rows(checker: Checker, made: Type, holes: bool = True) -> list[Row]:
     match made:
         case SequenceType(members=members, size=size):
             known = max([m.offset + (checker.size(m.type) or 0) for m in members], default=0)
             return _with_holes(checker, members, ByteSize(size or known), union=False)
-        case StructType(members=members, size=size, kind=kind):
-            return _with_holes(checker, members, size, union=kind == "union")
+        case StructType(members=members, size=size, kind=kind, variants=variants):
+            # What is around an enum's tag and around a variant's fields is of the others.
+            overlapping = kind == "union" or bool(variants) or not holes
+            return _with_holes(checker, members, size, union=overlapping)
         case (
             StringType(members=members, size=size)
             | SliceType(members=members, size=size)
