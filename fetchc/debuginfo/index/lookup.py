@@ -1,17 +1,19 @@
-"""When the index of a file's types is made, and where it is kept.
+"""When the index of a file's types and variables is made, and where it is kept.
 
 A listing of types reads all units anyway. A single name is searched for in the bytes of a file
 first, which takes less time than an index does; whoever searches a big file a second time, in the
-same process or the next one, gets the index.
+same process or the next one, gets the index. So does who looks for a name that ends many others
+there (``x``): each of them would be searched for, or all entries walked over.
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import islice
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_subprogram
 from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.index.table import InMemory, TypeNames, encoded
+from fetchc.debuginfo.index.table import VARIABLES, InMemory, TypeNames, encoded
 from fetchc.debuginfo.kept.files import KeptFile
 
 TYPE_CHECKING = False
@@ -25,6 +27,7 @@ __all__ = ["TypeIndex"]
 
 _BIG = 16 << 20  # bytes of .debug_info: to search so many for a name takes 0.1 s and more
 _WORTH_KEEPING = 1 << 20  # bytes of .debug_info: to read so many takes 50 ms
+_FEW_PLACES = 4  # of a string, for each of which all of .debug_info is searched
 _SUFFIX = ".types"
 
 
@@ -40,7 +43,7 @@ class TypeIndex:
         self._names: TypeNames | None = None
         self._file: KeptFile | None = None
         self._looked = False
-        self._asked = False
+        self._asked: set[bytes] = set()  # names, until there is an index
         self._own: StandardNames | GdbNames | None = None
         self._asked_given = False
 
@@ -50,22 +53,44 @@ class TypeIndex:
         Of equal definitions it may have one only, and none within functions.
         """
         key = name.encode("utf-8", "surrogateescape")
-        known = self._known()
-        if known is None:
+        if self._known() is None:
             given = self._given()
             if given is not None and name.isascii():  # other letters have cases of their own
                 found = given.named(key, tags)
                 return [each for each in found if not self._in_function(each)]
-            if self._info.section.size < _BIG:
+            if not self._is_worth_it(key):
                 return None
-            again, self._asked = self._asked or self._seen_before(), True
-            if not again:
-                return None
-            known = self._made()
+        return self._asked_for(key, tags)
+
+    def variables(self, name: str) -> list[DieOffset] | None:
+        """Variables of that plain name outside functions; None where there is no index.
+
+        A variable that is declared apart from its definition goes by the declaration; of those
+        that are nowhere defined the index has the first of each scope.
+        """
+        key = name.encode("utf-8", "surrogateescape")
+        if self._known() is None and not self._is_worth_it(key):
+            return None
+        found = self._asked_for(key, VARIABLES)
+        return found if self._names is not None and self._names.has_variables else None
+
+    def _asked_for(self, name: bytes, tags: frozenset[int]) -> list[DieOffset]:
         try:
-            return known.named(key, tags)
+            return (self._known() or self._made()).named(name, tags)
         except _Damaged:
-            return self._made().named(key, tags)
+            return self._made().named(name, tags)
+
+    def _is_worth_it(self, name: bytes) -> bool:
+        if self._info.section.size < _BIG:
+            return False
+        # One question may ask for its name several times.
+        self._asked.add(name)
+        return len(self._asked) > 1 or self._seen_before() or self._is_dear(name)
+
+    def _is_dear(self, name: bytes) -> bool:
+        strings = self._info.elf.open_section(".debug_str")
+        places = iter(()) if strings is None else strings.find_all(name + b"\0")
+        return next(islice(places, _FEW_PLACES, None), None) is not None
 
     def _given(self) -> StandardNames | GdbNames | None:
         # What a compiler, a linker or gdb left in the file.
@@ -100,7 +125,7 @@ class TypeIndex:
         folder = Image.cache_folder
         if folder and self._info.section.size >= _WORTH_KEEPING:
             image = self._info.elf.debug_image
-            key = f"types {sys.byteorder} {image.identity()}"
+            key = f"types 2 {sys.byteorder} {image.identity()}"
             self._file = file = KeptFile(folder, image.build_id(), key, _SUFFIX)
             try:
                 self._names = TypeNames(_Kept(file)) if file.have else None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     # as one number.
     Read = Callable[[Unit, bytes, int, int], tuple[int, Name | None, int]]
 
-__all__ = ["reader"]
+__all__ = ["named", "reader"]
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _WANTED = (c.DW_AT_name, c.DW_AT_byte_size, c.DW_AT_decl_line)
@@ -35,6 +35,23 @@ _CONSTANTS = frozenset({c.DW_FORM_data1, c.DW_FORM_data2, c.DW_FORM_data4, c.DW_
 def reader(declaration: Declaration) -> Read:
     """How entries of the declaration are read."""
     return _unpacked(declaration) or _decoded
+
+
+def named(declaration: Declaration) -> Read:
+    """How entries of the declaration are read of which the name alone is of interest.
+
+    Variables have places, whose size varies.
+    """
+    form, getter = declaration.form(c.DW_AT_name), declaration.getter(c.DW_AT_name)
+    if getter is None or form not in (c.DW_FORM_strp, c.DW_FORM_string):
+        return _decoded
+
+    def read(unit: Unit, data: bytes, start: int, at: int) -> tuple[int, Name | None, int]:
+        fixed = declaration.fixed
+        behind = at + fixed if fixed >= 0 else declaration.skip(data, at)
+        return behind, getter(data, at), 0
+
+    return read
 
 
 def _unpacked(declaration: Declaration) -> Read | None:

@@ -1,11 +1,12 @@
-"""One pass over all units: the named types outside functions, one row for each definition.
+"""One pass over all units: the named types and variables outside functions, a row for each.
 
 In a kernel, 15 million entries describe 35,000 types, each again and again: every C file that
 includes a header has its own. So the pass steps over what is inside functions, and takes of equal
 definitions the first. Equal are those of one name, scope, tag, size and line whose first members
-have one name: what :mod:`fetchc.debuginfo.dwarf.names.search` takes for the same. Entries are
-read by functions generated for each declaration, as in
-:mod:`fetchc.debuginfo.dwarf.entries.skip`.
+have one name: what :mod:`fetchc.debuginfo.dwarf.names.search` takes for the same. Of variables
+all definitions have rows, by their declaration where that stands apart, and of those that are
+merely declared the first of each scope. Entries are read by functions generated for each
+declaration, as in :mod:`fetchc.debuginfo.dwarf.entries.skip`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from fetchc.debuginfo.dwarf.entries.scopes import (
 )
 from fetchc.debuginfo.dwarf.names.search import NAMED, NESTING
 from fetchc.debuginfo.dwarf.types.aggregates import AGGREGATES
-from fetchc.debuginfo.index.reading import reader
+from fetchc.debuginfo.index.reading import named, reader
+from fetchc.debuginfo.index.table import VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ __all__ = ["NOWHERE", "Scan", "scan"]
 
 NOWHERE = -1  # scope of what stands in none
 _RELEASE = 8 << 20  # bytes read until their pages are given back, and progress is told
+_PLACED = frozenset({c.DW_AT_location, c.DW_AT_const_value})
+_STATIC = (c.DW_AT_external, c.DW_AT_declaration, c.DW_AT_const_value)
+# Scopes of other languages, which the pass steps over.
+_STRANGE = frozenset({c.DW_TAG_module, c.DW_TAG_common_block, c.DW_TAG_interface_type})
 _FIRST_MATTERS = frozenset({*AGGREGATES, c.DW_TAG_enumeration_type})
 
 
@@ -49,7 +55,8 @@ class Scan:
     """What a pass found: rows of (name, DieOffset, tag, scope, of C), and scopes.
 
     A name is its bytes, or an offset in .debug_str. A scope is (the scope around it, its name) by
-    its place in ``scopes``; ``of C`` says that `struct s` and `s` are two names there.
+    its place in ``scopes``; ``of C`` says that `struct s` and `s` are two names there. ``whole``:
+    no variables are in scopes that were stepped over.
     """
 
     def __init__(self) -> None:
@@ -58,6 +65,7 @@ class Scan:
         self.plans: dict[Declaration, Plan] = {}
         self.readers: dict[Declaration, Read] = {}  # of first children
         self.seen: set[object] = set()
+        self.whole = True
 
     def scope(self, around: int, name: Name) -> int:
         """The number of the scope of that name."""
@@ -123,10 +131,12 @@ def _unit(unit: Unit, found: Scan) -> None:
                     at = at + fixed if fixed >= 0 else declaration.skip(data, at)
                 continue
             behind, name, detail = read(unit, data, start, at)
-            if name is None:
+            if tag in VARIABLES:
+                _variable(unit, found, start, name, scope, declaration)
+            elif name is None:
                 name = UNNAMED_NAMESPACE.encode()
             within = scope
-            if defines:
+            if defines and name is not None:
                 if c.DW_AT_specification in declaration.index:
                     within = _declared(unit, found, start)
                 first: Name | None = None
@@ -140,7 +150,7 @@ def _unit(unit: Unit, found: Scan) -> None:
                     rows.append((name, unit.offset + start, tag, within, of_c))
             if not declaration.has_children:
                 at = behind
-            elif nested and tag in NESTING:
+            elif nested and tag in NESTING and name is not None:
                 around.append(scope)
                 scope = found.scope(within, name)
                 at = behind
@@ -150,6 +160,25 @@ def _unit(unit: Unit, found: Scan) -> None:
                 at = walk.skip_subtree(unit, behind)
     except DAMAGED as damage:
         raise unit.error(f"the entry cannot be read: {damage}", start) from None
+
+
+def _variable(
+    unit: Unit, found: Scan, start: int, name: Name | None, scope: int, declaration: Declaration
+) -> None:
+    offset, has = unit.offset + start, declaration.index
+    key: object
+    if c.DW_AT_specification in has:
+        declared = unit.info.follow(Die(unit, start), c.DW_AT_specification)
+        if declared is None:
+            return
+        name, offset, key = declared.text_bytes(c.DW_AT_name), declared.offset, declared.offset
+    elif c.DW_AT_declaration in has and not _PLACED & has.keys():
+        key = name, scope
+    else:
+        key = offset
+    if name is not None and key not in found.seen:
+        found.seen.add(key)
+        found.rows.append((name, offset, declaration.tag, scope, False))
 
 
 def _declared(unit: Unit, found: Scan, start: int) -> int:
@@ -165,12 +194,22 @@ def _plan(unit: Unit, found: Scan, code: int, start: int) -> Plan:
     plan = found.plans.get(declaration)
     if plan is None:
         tag = declaration.tag
-        named = c.DW_AT_name in declaration.index and tag in NAMED
-        read = reader(declaration) if named or tag == c.DW_TAG_namespace else None
+        has = declaration.index
+        read = None
+        if (c.DW_AT_name in has and tag in NAMED) or tag == c.DW_TAG_namespace:
+            read = reader(declaration)
+        elif tag == c.DW_TAG_variable or (tag == c.DW_TAG_member and _is_static(has)):
+            read = named(declaration)
+        elif tag in _STRANGE:
+            found.whole = False
         defines = tag in NAMED and c.DW_AT_declaration not in declaration.index
         plan = tag, read, defines, declaration.sibling, declaration
         found.plans[declaration] = plan
     return plan
+
+
+def _is_static(has: dict[int, int]) -> bool:
+    return any(attribute in has for attribute in _STATIC)
 
 
 def _hop(unit: Unit, sibling: Getter, data: bytes, start: int, at: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from struct import Struct
 
+from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_member, DW_TAG_variable
 from fetchc.debuginfo.dwarf.names.search import KEYWORDS
 from fetchc.units import DieOffset
 
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
             """The bytes from ``start`` to ``end``."""
 
 
-__all__ = ["InMemory", "TypeNames", "encoded"]
+__all__ = ["VARIABLES", "InMemory", "TypeNames", "encoded"]
 
-_HEADER = Struct("=4Q")  # names, rows, scopes, bytes of texts
+# A static member of a class is a DW_TAG_member up to DWARF 4.
+VARIABLES = frozenset({DW_TAG_variable, DW_TAG_member})
+_HEADER = Struct("=5Q")  # names, rows, scopes, bytes of texts, whether it has all variables
 _OF_C = 0x8000  # no tag has this bit: DW_TAG_hi_user is 0xffff, but compilers use no such for types
 _SCOPED = "::"
 _CODES: tuple[Code, ...] = ("Q", "I", "I", "i", "H", "i", "I")
@@ -50,12 +53,13 @@ class InMemory:
 
 
 class TypeNames:
-    """Types outside functions by name."""
+    """Types and variables outside functions by name."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        names, rows, scopes, texts = _HEADER.unpack(source.part(0, _HEADER.size))
+        names, rows, scopes, texts, whole = _HEADER.unpack(source.part(0, _HEADER.size))
         self._count: int = names
+        self.has_variables = bool(whole)
         self._columns: list[tuple[int, Code, int]] = []  # start, type code, bytes of a number
         at = _HEADER.size
         counts = (rows, names + 1, names + 1, rows, rows, scopes, scopes + 1)
@@ -94,14 +98,18 @@ class TypeNames:
         return [DieOffset(offset) for offset, tag in found if tag & ~_OF_C in tags]
 
     def names(self) -> Iterator[str]:
-        """All names with scopes and keywords, each once, as people write them."""
+        """All names of types with scopes and keywords, each once, as people write them."""
         starts, firsts = (self._numbers(column, 0, self._count + 1) for column in (1, 2))
         scopes, tags = (self._numbers(column, 0, self._counts[0]) for column in (3, 4))
         around = self._scopes()
         texts = bytes(self._source.part(self._texts, self._end))
         for at in range(self._count):
             name = texts[starts[at] : starts[at + 1]].decode("utf-8", "surrogateescape")
-            rows = range(firsts[at], firsts[at + 1])
+            rows = [
+                row
+                for row in range(firsts[at], firsts[at + 1])
+                if tags[row] & ~_OF_C not in VARIABLES
+            ]
             yield from {around[scopes[row]] + _keyword(tags[row]) + name: None for row in rows}
 
     def _scopes(self) -> dict[int, str]:
@@ -149,7 +157,7 @@ def encoded(found: Scan, string: Callable[[int], bytes]) -> bytes:
         pool += text(scope_name)
     scope_starts.append(len(pool))
     columns = (offsets, starts, firsts, scopes, tags, around, scope_starts)
-    data = bytearray(_HEADER.pack(names, len(rows), len(around), len(pool)))
+    data = bytearray(_HEADER.pack(names, len(rows), len(around), len(pool), found.whole))
     for column in columns:
         raw = column.tobytes()
         data += raw.ljust(_padded(len(raw)), b"\0")

@@ -39,6 +39,7 @@ DW_TAG_variant = 0x19
 DW_TAG_inheritance = 0x1C
 DW_TAG_inlined_subroutine = 0x1D
 DW_TAG_module = 0x1E
+DW_TAG_common_block = 0x1A
 DW_TAG_ptr_to_member_type = 0x1F
 DW_TAG_subrange_type = 0x21
 DW_TAG_base_type = 0x24

@@ -71,6 +71,7 @@ GLOBAL_TAGS = frozenset({DW_TAG_variable, DW_TAG_member})
 FUNCTION_SCOPES = frozenset({DW_TAG_subprogram, DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 # References to entries of other units.
 ABROAD = frozenset({DW_FORM_ref_addr, DW_FORM_indirect}) | ALTERNATE_REFERENCE_FORMS
+_INDEXED = 1 << 20  # bytes of .debug_info: what is smaller is searched in no time
 INNER = frozenset({DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 
 
@@ -204,7 +205,17 @@ def _candidates(info: DebugInfo, name: str, home: Die | None) -> Iterator[Die]:
         if any(_is_global(info, die, name) and _placed(info, die) for die in own):
             yield from own
             return
-    yield from info.find_named(last_part(name), GLOBAL_TAGS)
+    yield from _named(info, last_part(name))
+
+
+def _named(info: DebugInfo, name: str) -> Iterator[Die]:
+    # By the index of a big file, which is of one file.
+    if info.section.size >= _INDEXED and not info.in_parts:
+        known = info.type_index.variables(name)
+        if known is not None:
+            yield from map(info.die, known)
+            return
+    yield from info.find_named(name, GLOBAL_TAGS)
 
 
 def _through_using(info: DebugInfo, name: str) -> dict[int, Variable]:
@@ -212,7 +223,7 @@ def _through_using(info: DebugInfo, name: str) -> dict[int, Variable]:
     # the directive is there is not asked for; the scopes that are written must be the variable's.
     wanted = parts(name.removeprefix("::"))
     found: dict[int, Variable] = {}
-    for die in info.find_named(wanted[-1], GLOBAL_TAGS):
+    for die in _named(info, wanted[-1]):
         if not _is_global(info, die, wanted[-1]):
             continue
         around = iter(parts(qualified_name(info, die)))

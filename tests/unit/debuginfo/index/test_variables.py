@@ -1,0 +1,106 @@
+"""Variables by the index: those that a search of all entries finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.debuginfo.dwarf.entries.constants import DW_AT_name, DW_TAG_base_type
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.walk import entries
+from fetchc.debuginfo.dwarf.locations import variables
+from fetchc.debuginfo.index import lookup, scan, table
+from fetchc.debuginfo.program import DwarfProgram
+from tests.support.cases import CORPUS
+
+C = "c/layouts/bin/gcc-O2-dwarf5"
+CPP = "cpp/addressbook/bin/g++-O2"
+FILES = (
+    C,
+    "c/layouts/bin/clang-O0-dwarf4",
+    CPP,
+    "cpp/addressbook/bin/clang++-O0",
+    "go/dnsforward/bin/go1.15",
+    "go/dnsforward/bin/go1.27",
+)
+
+
+def opened(file: str) -> DwarfProgram:
+    return DwarfProgram(str(CORPUS / file))
+
+
+def names(program: DwarfProgram) -> list[str]:
+    """Plain names of variables, wherever they are."""
+    found = {
+        Die(unit, start).text(DW_AT_name)
+        for unit in program._info.units()
+        for start, declaration, _ in entries(unit)
+        if declaration.tag in variables.GLOBAL_TAGS
+    }
+    return sorted(name for name in found if name)
+
+
+def answers(program: DwarfProgram, asked: list[str]) -> dict[str, list[str]]:
+    return {
+        name: sorted(map(repr, program.global_variables(name, None)))
+        for name in [*asked, "none", "ns::none"]
+    }
+
+
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are as big ones, and every name is worth an index."""
+    monkeypatch.setattr(variables, "_INDEXED", 0)
+    monkeypatch.setattr(lookup, "_BIG", 0)
+    monkeypatch.setattr(lookup.TypeIndex, "_is_dear", lambda *_: True)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_it_has_what_a_search_finds(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = opened(file)
+    asked = names(program)
+    asked = asked[:: max(1, len(asked) // 100)]
+    searched = answers(program, asked)
+    assert any(searched.values())
+    eager(monkeypatch)
+    indexed = opened(file)
+    assert answers(indexed, asked) == searched
+    assert indexed._info.type_index._names is not None
+
+
+def test_variables_that_are_left_out_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = names(opened(C))
+    searched = answers(opened(C), asked)
+    eager(monkeypatch)
+    monkeypatch.setattr(scan, "_variable", lambda *_: None)
+    assert answers(opened(C), asked) != searched
+
+
+def test_a_scope_that_is_stepped_over_has_the_file_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As Fortran's modules are.
+    asked = names(opened(CPP))
+    searched = answers(opened(CPP), asked)
+    eager(monkeypatch)
+    monkeypatch.setattr(scan, "_STRANGE", frozenset({DW_TAG_base_type}))
+    monkeypatch.setattr(scan, "NAMED", frozenset())
+    monkeypatch.setattr(scan, "_variable", lambda *_: None)
+    assert answers(opened(CPP), asked) == searched
+
+
+def test_variables_are_no_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = set(opened(CPP).type_names())
+    monkeypatch.setattr(table, "VARIABLES", frozenset())
+    assert listed < set(opened(CPP).type_names())
+
+
+@pytest.mark.parametrize(("places", "indexed"), [(1, True), (1000, False)])
+def test_a_name_that_ends_many_others_is_worth_an_index(
+    places: int, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(variables, "_INDEXED", 0)
+    monkeypatch.setattr(lookup, "_BIG", 0)
+    monkeypatch.setattr(lookup, "_FEW_PLACES", places)
+    program = opened(C)
+    found = program.global_variables("e", None)
+    assert (program._info.type_index._names is not None) == indexed
+    assert found == opened(C).global_variables("e", None)
