@@ -86,6 +86,8 @@ def _from(
         if image is not None and store.folder:
             image = Image(store.keep(partial, build_id))
             kept = True
+        elif image is not None:
+            image.path = url  # its name is about to go: messages say where it came from
         return image
     except OSError as refused:
         raise Unavailable(f"cannot be kept: {refused.strerror or refused}") from None

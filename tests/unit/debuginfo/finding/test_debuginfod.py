@@ -86,7 +86,9 @@ def test_a_file_that_is_on_no_disk_lives_as_long_as_it_is_mapped(
     for folder in ("", "/proc/none/fetchc"):
         monkeypatch.setattr(Image, "cache_folder", folder)
         with serving(send(GOOD)) as server:
-            assert info_of(opened(tmp_path, server)) == b"from a server"
+            here = opened(tmp_path, server)
+            assert info_of(here) == b"from a server"
+            assert here.debug_path == f"{server}/buildid/{OWN.hex()}/debuginfo"
         assert list((tmp_path / "here").iterdir()) == []
     assert not cache.exists()
 
