@@ -104,7 +104,7 @@ def fault(answer: Answer, question: Sequence[str] = ()) -> str | None:
 
     An error has a place in an expression, or names a file, or a word of the question.
     """
-    named = ["kernel", *[f"`{word}`" for word in question]]
+    named = ["kernel", "/buildid/", *[f"`{word}`" for word in question]]
     if answer.late:
         return "late: it was stopped"
     if answer.status not in STATUSES:

@@ -6,6 +6,7 @@ kept cases (``corpus/hostile``) are changes of these very bytes.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -183,7 +184,40 @@ def _perf_map() -> Base:
     return Base(files, (Target("map"), Target("stdin")), questions)
 
 
+def _served() -> Base:
+    program, plain, _ = others.answers()
+    end = plain.index(b"\r\n\r\n") + 4
+    targets = Target("answer", "", 0, end), Target("answer", "", 0, end), Target("answer")
+    questions = tuple(("served", *one) for one in SMALL_QUESTIONS[:8])
+    return Base({"program": program, "answer": plain}, targets, questions)
+
+
+def _served_in_chunks() -> Base:
+    program, _, chunks = others.answers()
+    questions = tuple(("served", *one) for one in SMALL_QUESTIONS[:8])
+    end = chunks.index(b"\r\n\r\n") + 12
+    targets = Target("answer", "", 0, end), Target("answer")
+    return Base({"program": program, "answer": chunks}, targets, questions)
+
+
+def _kept() -> Base:
+    raw = (CORPUS / "go/dnsforward/bin/go1.27").read_bytes()
+    questions = (
+        ("kept", "types", "main.*", "-x", "program"),
+        ("kept", "compile", "r.Question[0].Qtype", "(*main.Msg)($arg1).Id", "-x", "program", "-f",
+         "main.(*server).handleRequest", "--kernel", "6.1"),
+        ("kept", "offsets", "main.Msg.Question", "-x", "program"),
+    )  # fmt: skip
+    damage = random.Random(1).randbytes(40)
+    return Base({"program": raw, "damage": damage}, (Target("damage"),), questions)
+
+
 BASES |= {
+    "server/plain": _served,
+    "server/chunks": _served_in_chunks,
+    "kept/go1.27": _kept,
+    "split/file": _two(others.split, "unit.dwo"),
+    "split/package": _two(others.package, "program.dwp"),
     "btf/all-kinds": _btf,
     "usdt/three": lambda: elf_base(others.static_probes(), STATIC, (".note.stapsdt",) * 4),
     "names/standard": lambda: elf_base(others.name_table(), PLACES, (".debug_names",) * 6),

@@ -33,6 +33,7 @@ __all__ = [
     "function",
     "name",
     "number",
+    "parameter",
     "program",
     "ref",
     "typed",

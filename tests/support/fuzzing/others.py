@@ -8,9 +8,19 @@ import struct
 from fetchc.debuginfo.dwarf.entries import constants as c
 from tests.support.btfwriter import BtfWriter
 from tests.support.debug_files import OWN, link, note
-from tests.support.dwarfwriter import Attr, Unit, compile_unit, struct_die, write
+from tests.support.dwarfwriter import (
+    Attr,
+    Unit,
+    base_die,
+    compile_unit,
+    member_die,
+    pointer_die,
+    struct_die,
+    write,
+)
 from tests.support.elfwriter import Load, Sym, elf_file
 from tests.support.fuzzing import made
+from tests.support.fuzzing.edits import content, headers
 from tests.support.ring_pages import EVENT, PAGE, word
 
 __all__ = [
@@ -156,8 +166,6 @@ def gdb_index() -> bytes:
 
 
 def _size_of(raw: bytes) -> int:
-    from tests.support.fuzzing.edits import headers
-
     return headers(raw)[".debug_info"].size
 
 
@@ -266,3 +274,44 @@ def formats() -> dict[str, bytes]:
         "format": STACK.encode(), "event": EVENT_FORMAT.encode(), "layout": layout.encode(),
         "page": pages(),
     }  # fmt: skip
+
+
+def answers() -> tuple[bytes, bytes, bytes]:
+    """A program without debug information, and a server's answer with it, whole and in chunks."""
+    whole = made.everything(extra={".note.gnu.build-id": note(OWN)})
+    program = elf_file({".note.gnu.build-id": note(OWN)}, loads=[Load(made.LOW, made.CODE)],
+                       symbols=[Sym("visit", made.LOW, made.HIGH - made.LOW)])  # fmt: skip
+    head = b"HTTP/1.1 200 OK\r\nServer: test\r\nX-DEBUGINFOD-SIZE: %d\r\n" % len(whole)
+    plain = head + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(whole) + whole
+    parts = [whole[at : at + 1000] for at in range(0, len(whole), 1000)]
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in [*parts, b""])
+    return program, plain, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks
+
+
+def split() -> tuple[bytes, bytes]:
+    """A skeleton of DWARF 4 and the .dwo file with the rest of its unit."""
+    identity = Attr(c.DW_AT_GNU_dwo_id, c.DW_FORM_data8, 0x1122334455667788)
+    extra = (identity, Attr(c.DW_AT_GNU_dwo_name, c.DW_FORM_string, "unit.dwo"))
+    skeleton = Unit(compile_unit(low=made.LOW, high=made.HIGH, extra=extra), 4)
+    node = struct_die("node", 8, [member_die("value", "int", 4)])
+    visit = made.function("visit", made.parameter("r", "node *"), made.parameter("n", "int"))
+    types = base_die("int", 4, 5), node, pointer_die("node", "node *")
+    unit = Unit(compile_unit(*types, visit, extra=(identity,)), 4)
+    addresses = {".debug_addr": struct.pack("<QQ", made.LOW, made.HIGH)}
+    program = elf_file(write([skeleton]) | addresses, loads=[Load(made.LOW, made.CODE)],
+                       symbols=[Sym("visit", made.LOW, made.HIGH - made.LOW)])  # fmt: skip
+    return program, elf_file({f"{name}.dwo": held for name, held in write([unit]).items()})
+
+
+def package() -> tuple[bytes, bytes]:
+    """The same with a package in place of the file."""
+    program, file = split()
+    held = {name: content(file, name) for name in headers(file) if name.startswith(".debug")}
+    kinds = {".debug_info.dwo": 1, ".debug_abbrev.dwo": 3}
+    key = 0x1122334455667788
+    hashes, rows = [0, 0], [0, 0]
+    hashes[key & 1], rows[key & 1] = key, 1
+    sizes = [len(held[name]) for name in kinds]
+    numbers = [*rows, *kinds.values(), 0, 0, *sizes]
+    index = struct.pack("<IIII", 2, 2, 1, 2) + struct.pack("<2Q8I", *hashes, *numbers)
+    return program, elf_file(held | {".debug_cu_index": index})

@@ -10,6 +10,7 @@ from fetchc.diag.errors import DebugInfoError, TracerError
 from fetchc.tracer.kernel.formats import parse_format
 from fetchc.tracer.kernel.pages import Layout, parse_layout, samples
 from fetchc.tracer.kernel.ring import Stacks
+from tests.support.fuzzing.around import kept, served
 
 __all__ = ["READERS"]
 
@@ -57,4 +58,6 @@ READERS: dict[str, Callable[[Sequence[str]], int]] = {
     "ring-stacks": _reader(_stacks),
     "ring-layout": _reader(_layout),
     "event-format": _reader(_format),
+    "served": served,
+    "kept": kept,
 }
