@@ -78,6 +78,9 @@ class Plain(Ordinary):
         """None: there are no lines and no inlined calls."""
         return None
 
+    def array_length(self, array: TypeId, function: Function, address: Address) -> None:
+        """None: there are no such arrays."""
+
     def callers(self, function: Function, address: Address) -> Callers:
         """None: no calls are described."""
         reason = "its debug information describes no calls"

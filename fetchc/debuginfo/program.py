@@ -282,6 +282,22 @@ class DwarfProgram(Ordinary):
         base = loclists.frame_base_at(self._info, self._die(function), function.address)
         return isinstance(base, FrameRelative)
 
+    def array_length(
+        self, array: TypeId, function: Function, address: Address
+    ) -> tuple[Place, int] | None:
+        """Where the number of a variable-length array's elements is, and what to add to it."""
+        if array < 0:
+            return None
+        from fetchc.debuginfo.dwarf.locations.array_length import array_length
+        from fetchc.debuginfo.dwarf.locations.frame import cfa_at
+        from fetchc.debuginfo.dwarf.locations.symbolic import resolve_frame
+
+        die = self._types.die(array)
+        found = array_length(self._info, die, self._die(function), address)
+        if found is None:
+            return None
+        return resolve_frame(found[0], cfa_at(self._elf, address, function.address)), found[1]
+
     def callers(self, function: Function, address: Address) -> Callers:
         """Who calls ``function``, for a probe in it; see :mod:`.dwarf.locations.callers`."""
         found = self._callers.get((function.address, address))

@@ -233,13 +233,17 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
     inner = checker.resolved(element)
     if count is None and is_character(inner) and made.element == element:
         return (array_text(checker, node, made),)  # `char name[]` at the end of a structure
+    if count is None and (full := _in_full(checker, node)) is not None:
+        from fetchc.lower.lower import lower
+
+        return lower(checker, full, None, whole)
     if count is None:
         raise reject(
             "FC0311",
             f"`{checker.spell(node.type)}` has no fixed number of elements",
             node.span,
             "how many is not known",
-            help="say which: `a[0:4]`",
+            help="say which: `a[0:4]`, or with a number of the program `a[0:n]`",
         )
     if count == 0:
         raise reject("FC0303", "the array has no elements", node.span, "empty")
@@ -273,6 +277,14 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
         suffix = str(low) if low else ""
         result.append(Lowered(suffix, Fetch(place, Array(store, number)), shown, node.type))
     return tuple(result)
+
+
+def _in_full(checker: Checker, node: Typed) -> Typed | None:
+    from fetchc.check.runtime_arrays import in_full
+    from fetchc.check.typed import Reckoned
+
+    full = in_full(checker, node)
+    return None if full is None or isinstance(full.high, Reckoned) else full
 
 
 def _flattened(checker: Checker, made: ArrayType) -> tuple[TypeId, int | None]:

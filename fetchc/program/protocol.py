@@ -196,6 +196,11 @@ class Program(Protocol):
     def code_map(self) -> CodeMap | None:
         """Lines and inlined calls; None where the debug information has neither (BTF)."""
 
+    def array_length(
+        self, array: TypeId, function: Function, address: Address
+    ) -> tuple[Place, int] | None:
+        """Where the number of a variable-length array's elements is, and what to add to it."""
+
     def callers(self, function: Function, address: Address) -> Callers:
         """Who calls ``function`` and what is passed, in terms of a probe at ``address`` in it."""
 

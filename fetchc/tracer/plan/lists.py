@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.members import part, through
+from fetchc.check.runtime_arrays import in_full
 from fetchc.check.typed import Described, Follow
 from fetchc.ir.nodes import Deref
 from fetchc.lower import wholes
@@ -117,6 +118,9 @@ class Lists(Dynamic):
     def _array(self, node: Typed, made: ArrayType, limits: Limits) -> Shape:
         checker = self._checker
         element = checker.resolved(made.element)
+        full = None if made.count is not None or is_character(element) else in_full(checker, node)
+        if full is not None:
+            return self.shape(full, None, limits)
         if made.count is None or made.count == 0:
             # A text up to its NUL, or a refusal that says why.
             return self._leaf(wholes.array(checker, node, made, whole=True)[0])

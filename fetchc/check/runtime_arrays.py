@@ -1,0 +1,39 @@
+"""Variable-length arrays as a whole: the range of as many elements as the program has made them."""
+
+from __future__ import annotations
+
+from fetchc.check import indices
+from fetchc.check.typed import Held, Ranged, Reckoned, Term
+from fetchc.program.places import is_on_entry
+from fetchc.program.types import ArrayType, IntType, RangeType
+from fetchc.units import ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+
+__all__ = ["in_full"]
+
+
+def in_full(checker: Checker, node: Typed) -> Ranged | None:
+    """``a[0:n]`` of the array ``node`` that has ``n`` elements at the site; None of all others."""
+    made, site = checker.resolved(node.type), checker.site
+    if not isinstance(made, ArrayType) or made.count is not None or site.function is None:
+        return None
+    if site.function.die is None or checker.size(made.element) is None:
+        return None
+    found = site.program.array_length(checker.bare(node.type), site.function, site.address)
+    if found is None or is_on_entry(found[0]) or not site.program.little_endian:
+        return None
+    place, more = found
+    # Its type is 8 bytes wide, and the place often one of the 4 that it was made of (clang 14 with
+    # -O1, a spilled `n`). No stack has room for 2^32 elements. Of none the upper bound is -1.
+    word = checker.program.intern(IntType("int", ByteSize(4), True))
+    number: Typed = Held(place, "", word, node.span)
+    if more:
+        number = Reckoned((Term(number, None, 1, 1),), more, False, word, node.span)
+    first = indices.element(checker, node, 0, node.span, node.span)
+    name = f"{checker.spell(made.element)}[]"
+    type_id = checker.program.intern(RangeType(name, None, made.element, ""))
+    return Ranged(first, 0, 0, number, None, type_id, node.span)

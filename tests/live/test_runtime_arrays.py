@@ -1,0 +1,88 @@
+"""Variable-length arrays as a whole: as many elements as the program made, and what they hold."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.live.traced import trace
+from tests.support.toolchains import require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+SOURCE = r"""
+#include <stdio.h>
+struct pair { int x; short y; };
+__attribute__((noinline)) int use(int n)
+{
+  int a[n]; double d[n + 1]; struct pair p[n]; long grid[n][3]; const char *names[n];
+  printf("EVENT [");
+  for (int i = 0; i < n; i++) {
+    a[i] = i * i - 3; d[i] = i / 4.0;
+    p[i] = (struct pair){i, -i}; names[i] = i % 2 ? "odd" : "even";
+    for (int j = 0; j < 3; j++) grid[i][j] = 10 * i + j;
+    printf("%s%d", i ? ", " : "", a[i]);
+  }
+  d[n] = 1e9;
+  printf("]\n"); /* here */
+  return a[n / 2] + (int)d[n] + p[0].x + (int)grid[n - 1][2] + *names[n - 1];
+}
+int main(void) { return use(1) + use(5) + use(300) == 0; }
+"""
+LINE = 1 + SOURCE[: SOURCE.index("/* here */")].count("\n")
+
+BUILDS = [("gcc", "-O0"), ("clang", "-O0"), ("clang", "-O1")]
+ALL = ("a", "d", "p", "grid", "names")
+
+
+def build(folder: Path, compiler: str, level: str) -> Path:
+    require(compiler)
+    (folder / "arrays.c").write_text(SOURCE)
+    flags = [compiler, "-g", level, "-w", "arrays.c", "-o", "arrays"]
+    subprocess.run(flags, cwd=folder, check=True, timeout=60)
+    return folder / "arrays"
+
+
+@pytest.mark.parametrize(
+    ("compiler", "level"), [("gcc", "-O0"), ("clang", "-O0"), ("clang", "-O1")]
+)
+def test_as_many_elements_as_there_are(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], compiler: str, level: str
+) -> None:
+    binary = build(tmp_path, compiler, level)
+    require_uprobes()
+    point = ["-f", "use", "--at", f"arrays.c:{LINE}", "--format", "jsonl", "-x", str(binary)]
+    names = ALL if level == "-O0" else ("a",)  # the optimiser keeps no number of the others
+    traced = trace(capfd, *names, *point, "--", binary)
+    assert (traced.status, traced.errors) == (0, "")
+    printed = [json.loads(line.removeprefix("EVENT ")) for line in traced.program]
+    assert [len(one) for one in printed] == [1, 5, 300]
+    calls = traced.args
+    for shown, told in zip(calls, printed, strict=True):
+        n = len(told)
+        assert shown["a"] == told[: len(shown["a"])]
+        assert len(shown["a"]) == min(n, 64)
+        if level != "-O0":
+            continue
+        if n < 6:
+            assert shown["d"] == [i / 4.0 for i in range(n)] + [1e9]
+            assert shown["p"] == [{"x": i, "y": -i} for i in range(n)]
+            assert shown["grid"] == [[10 * i + j for j in range(3)] for i in range(n)]
+            assert shown["names"] == ["odd" if i % 2 else "even" for i in range(n)]
+        else:
+            for name in ("d", "p", "grid", "names"):
+                assert 0 < len(shown[name]) < n
+
+
+def test_a_lone_fetch_arg_is_told_what_it_is_made_of(tmp_path: Path) -> None:
+    probe = fetchc.open(str(build(tmp_path, "clang", "-O0"))).probe("use", at=f"arrays.c:{LINE}")
+    with pytest.raises(fetchc.CompileError) as caught:
+        probe.compile("a").fetcharg  # noqa: B018
+    (refusal,) = caught.value.diagnostics
+    assert refusal.code == "FC0312"
+    assert any(note.startswith("its end is") for note in refusal.notes)
