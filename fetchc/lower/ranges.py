@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fetchc.check.typed import Ranged
 from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Array, Fetch, Scalar, Text
 from fetchc.ir.notation import body
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import memory_of
-from fetchc.lower.store import is_character, plain
-from fetchc.lower.where import load_word
+from fetchc.lower.store import plain
+from fetchc.lower.where import Memory, load_word
 from fetchc.lower.wholes import TEXT_BYTES, is_text_pointer
-from fetchc.program.types import CharType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,11 +55,14 @@ def _one(checker: Checker, node: Typed) -> tuple[Lowered, ...]:
 def _elements(checker: Checker, node: Ranged, made: RangeType) -> Lowered:
     found = memory_of(checker, node.first, "a range")
     place = load_word(checker.site, found, node.span)
+    kind = "bytes" if made.text == "text" else made.text
+    if kind == "bytes" and found.user:
+        checker.warnings.append(_runs_on(node))
+        start = load_word(checker.site, Memory(found.base, found.offset), node.span)
+        return Lowered("", Fetch(start, Text(user=True)), Decode(kind), node.type)
     if made.text in ("text", "utf-16"):
         words = Array(Scalar("x", 64), _room(node, TEXT_BYTES // 8, made.text))
-        each = checker.resolved(made.element)
-        other = made.text == "text" and isinstance(each, CharType) and not is_character(each)
-        decode = Decode("bytes" if other else made.text, 64, count=words.count)
+        decode = Decode(kind, 64, count=words.count)
         return Lowered("", Fetch(place, words), decode, node.type)
     count = node.bound if isinstance(node.bound, int) and node.bound < _CHUNK else _CHUNK
     store: Scalar | Text
@@ -80,6 +83,16 @@ def _elements(checker: Checker, node: Ranged, made: RangeType) -> Lowered:
         decode.kind, decode.bits, decode.signed, count, decode.enumerators, None, decode.flags
     )
     return Lowered("", Fetch(place, Array(store, count)), shown, node.type)
+
+
+def _runs_on(node: Ranged) -> Diagnostic:
+    # No kernel takes an array that is read by `+u`.
+    return Diagnostic(
+        "FC0601",
+        "the kernel fetches a program's text up to its NUL, wherever its length ends it",
+        Label(node.span, "a length that varies"),
+        help="`fetchc trace` and the format `bpftrace` read as many bytes as the length says",
+    )
 
 
 def _room(node: Ranged, most: int, encoding: str) -> int:

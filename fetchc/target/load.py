@@ -100,6 +100,7 @@ def architecture(name: str) -> Architecture:
         on_wide_kernel=frozenset(raw["wide_kernel"]["registers"] if "wide_kernel" in raw else ()),
         local_entries=raw["call"].get("local_entries", False),
         callee_slots=raw["call"].get("callee_slots", False),
+        addresses_apart="addresses_apart" in raw,
     )
 
 

@@ -41,7 +41,8 @@ class Architecture(Record):
     its parameters in. ``result`` is the register behind ``$retval``.
     ``on_wide_kernel``, of a 32-bit machine, are the names that a 64-bit kernel knows
     when it runs such a program; none where it takes no probes of them. ``local_entries``:
-    a function can have two entries, and symbols say where the second is.
+    a function can have two entries, and symbols say where the second is. ``addresses_apart``:
+    an address tells whether it is the kernel's or a program's.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Architecture(Record):
     on_wide_kernel: frozenset[str] = frozenset()
     local_entries: bool = False
     callee_slots: bool = False
+    addresses_apart: bool = False
 
     def __hash__(self) -> int:
         return hash(self.name)  # mappings have no hash; a name has one architecture

@@ -51,6 +51,10 @@ class Guard(Record):
     What is loaded next stands ``moved`` bytes from where it leads. ``empty``: NULL is no fault
     there but stands for a thing without entries (a nil map of Go), or for no text. ``kernel``:
     it leads to memory of the kernel, not of the program.
+
+    ``told`` are texts that are there where eight bytes could be read, from so many bytes behind
+    where the pointer leads on: a probe of the kernel reads the memory of programs if it is in RAM,
+    and else leaves in the record what was there before.
     """
 
     field: str
@@ -58,6 +62,7 @@ class Guard(Record):
     moved: int = 0
     empty: bool = False
     kernel: bool = False
+    told: tuple[tuple[str, int], ...] = ()
 
 
 class Leaf(Record):

@@ -24,7 +24,7 @@ def outcome(store: Store, decode: Decode | None) -> str:
         case "text" | "bytes" if isinstance(store, Array) and isinstance(store.element, Scalar):
             size = store.count * store.element.bits // 8
             return f"{size} bytes, the start of a text that ends at its length"
-        case "text":
+        case "text" | "bytes":
             limit = "" if decode.limit is None else f", of {decode.limit} bytes at most"
             return f"{many}a text up to its NUL{limit}"
         case "integer" | "char":

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTLED", "write"]
 
-SETTLED = ("FC0604", "FC0608")  # arrays of characters end at their count, signs are extended
+# Texts end at their length and arrays of characters at their count, signs are extended.
+SETTLED = ("FC0601", "FC0604", "FC0608")
 # In quotes a path may hold the rest; bpftrace has no escapes there, and patterns of files.
 _UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"*?\[\]\\:]')
 

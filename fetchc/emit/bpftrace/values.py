@@ -80,8 +80,8 @@ class _Values:
         value, store = self.item.fetch.value, self.item.fetch.store
         if isinstance(value, Comm):
             return (Shown("comm", _TEXT, True),)
-        if self.item.length is not None and isinstance(store, Array):
-            return (self._counted(value),)
+        if self.item.length is not None and isinstance(store, Array | Text):
+            return (self._counted(value, isinstance(store, Text) and store.user),)
         match store:
             case Text() if isinstance(value, KernelValue):
                 return (self._field(value),)
@@ -104,10 +104,11 @@ class _Values:
         place = (base, offset + fixed_bytes(element) * index, user)
         return self._number(place, element)
 
-    def _counted(self, value: Value) -> Shown:
+    def _counted(self, value: Value, of_user: bool) -> Shown:
         length = next(each for each in self.event.items if each.name == self.item.length)
         (count,) = shown(length, self.event, self.machine)
-        address = _pointer(self._address(value))
+        base, offset, user = self._address(value)
+        address = _pointer((base, offset, user or of_user))
         if self.item.decode.kind == "bytes":
             # A NUL is a byte like others, and what is no character of ASCII is escaped.
             return Shown(f"buf({address}, {count.expression})", _BYTES, True)

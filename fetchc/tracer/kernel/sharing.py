@@ -31,7 +31,7 @@ WHICH = "fetchc_which"
 _TYPE = re.compile(
     r"(?:[usx](?P<plain>\d+)|b\d+@\d+/(?P<container>\d+)|\w*)(?:\[(?P<count>\d+)\])?"
 )
-_SIZES = {"": 8, "char": 1, "string": 4, "ustring": 4}
+_SIZES = {"": 8, "char": 1, "string": 4, "ustring": 4, "symstr": 4}
 _WHICH_BYTES = 4
 _MOST = 999_999  # plans: more than the kernel has numbers for events
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.diag.errors import reject
 from fetchc.driver.compile import accepted, for_kernel
 from fetchc.ir.nodes import (
     Absolute,
@@ -17,12 +18,14 @@ from fetchc.ir.nodes import (
     Scalar,
     StackEntry,
     StackPointer,
+    Symbol,
     Text,
     Word,
     is_address,
 )
 from fetchc.ir.verify import fixed_bytes
 from fetchc.record import Record
+from fetchc.target.kernel import dotted
 from fetchc.tracer.shape import Guard
 
 TYPE_CHECKING = False
@@ -49,7 +52,7 @@ _CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_pro
 class _Block(Record):
     """``size`` bytes of memory, from ``offset`` on ``base``, that ``field`` begins with.
 
-    ``user``: of the program that a probe of the kernel finds running.
+    ``user``: of the program that a probe of the kernel finds running. ``told`` is that of a Guard.
     """
 
     base: Value
@@ -57,6 +60,7 @@ class _Block(Record):
     size: int
     field: str
     user: bool
+    told: tuple[tuple[str, int], ...] = ()
 
     def has(self, offset: int, size: int) -> bool:
         """Whether ``size`` bytes from ``offset`` on are all in it."""
@@ -136,12 +140,47 @@ class Fields:
             if block.base == base and block.has(offset, size) and block.user == value.user:
                 return block.field, offset - block.offset
         first = ""
+        start = Deref(value.base, value.offset) if value.user else value
+        if value.user:
+            self._require_told()
         for low, store in _chunks(size):
             # Never a field that is there already: that would tear the row apart.
-            name = self._new(for_kernel(Fetch(_moved(value, low), store), self._kernel))
+            name = self._new(for_kernel(Fetch(_moved(start, low), store), self._kernel))
             first = first or name
-        self._blocks.append(_Block(base, offset, size, first, value.user))
+        told = self._told(start, size) if value.user else ()
+        self._blocks.append(_Block(base, offset, size, first, value.user, told))
         return first, 0
+
+    def _require_told(self) -> None:
+        # An array that is read by `+u` no kernel takes (traceprobe_parse_probe_arg_body): it is
+        # read by an address that is no address of the kernel, whatever the sign in front of it.
+        kernel, rule = self._kernel, self._kernel.store("symbol_text")
+        if kernel.version < rule.first:
+            raise reject(
+                "FC0506",
+                f"Linux {kernel.name} does not tell whether memory of the program could be read",
+                self.span,
+                "memory of the program",
+                notes=(f"Linux {dotted(rule.first)} was the first (`symstr`)",),
+                help="a text up to its NUL can be had: `:ustring`",
+            )
+        if not self._found.site.architecture.addresses_apart:
+            raise reject(
+                "FC0507",
+                "this machine's kernel reads one number at a time of the program's memory",
+                self.span,
+                "memory of the program",
+                help="a text up to its NUL can be had: `:ustring`",
+            )
+
+    def _told(self, start: Deref, size: int) -> tuple[tuple[str, int], ...]:
+        # Of the two pages that the bytes can be in: eight bytes from the first one on, or as many
+        # that end with it, are in the first page, and the last ones reach the second.
+        found = []
+        for low in dict.fromkeys((0, -7, max(size - 8, 0))):
+            moved = _moved(start, low)
+            found.append((self.add(Fetch(moved, Symbol(text=True))), moved.offset))
+        return tuple(found)
 
     def guards(self, value: Value) -> tuple[Guard, ...]:
         """The pointers that a load of ``value`` goes through, outermost first."""
@@ -151,14 +190,19 @@ class Fields:
             value = value.base
         guards = []
         kernel = self._found.site.program.in_kernel
-        for load in reversed(loads):
+        for position, load in enumerate(reversed(loads), 1):
             pointer = load.base
             if is_address(pointer) or isinstance(pointer, Immediate | StackPointer | Comm):
                 continue
             if isinstance(pointer, Register) and pointer.name == self._stack_register():
                 continue
             field, start = self._pointer(pointer)
-            guards.append(Guard(field, start, load.offset, kernel=kernel and not load.user))
+            told: tuple[tuple[str, int], ...] = ()
+            if kernel and load.user and position == len(loads):
+                found = [one for one in self._blocks if one.user and one.base == pointer]
+                told = next((one.told for one in found if one.has(load.offset, 1)), ())
+            of_kernel = kernel and not load.user
+            guards.append(Guard(field, start, load.offset, kernel=of_kernel, told=told))
         return tuple(guards)
 
     def _pointer(self, pointer: Value) -> tuple[str, int]:

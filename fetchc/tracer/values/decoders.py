@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.model import Format, Plan, Value
     from fetchc.tracer.shape import Guard, Shape
     from fetchc.tracer.values.numbers import Numbers
+    from fetchc.tracer.values.residence import Told
 
     Faults = list[str]
     # The record, and the list that takes the path of what could not be read.
@@ -324,7 +325,7 @@ class _Preparing:
         if elements.guards and not elements.guards[-1].kernel:
             last = elements.guards[-1]
             place = self._offset(last.field, last.offset)
-            read = Read(begin, place, last.moved, self._mapped)
+            read = Read(begin, place, last.moved, self._mapped, self._told(last))
         if isinstance(elements, Bytes):
             text = cut_text(begin, elements.size, elements.kind, read, path)
             return ranged(bounds, shape.start, there, text, str, path)
@@ -470,11 +471,25 @@ class _Preparing:
             if (guard.field, guard.offset) not in trusted
         ]
         doubt = None
-        if zero is not None and guards and self._mapped is not None and not guards[-1].kernel:
+        told = self._told(guards[-1]) if guards and zero is not None else None
+        if told is not None and zero is not None:
+            from fetchc.tracer.values.residence import if_there
+
+            make = if_there(make, told, guards[-1].moved, zero[1] - zero[0], path)
+        elif zero is not None and guards and self._mapped is not None and not guards[-1].kernel:
             last = guards[-1]
             place = self._offset(last.field, last.offset), last.moved
             doubt = Doubt(*zero, *place, self._mapped)
         return guarded(make, checks, doubt, path, none)
+
+    def _told(self, guard: Guard) -> Told | None:
+        if not guard.told:
+            return None
+        from fetchc.tracer.values.residence import Told
+
+        fields = [(self._fields[name], behind) for name, behind in guard.told]
+        texts = [(self._texts.one(field, None, field.name), behind) for field, behind in fields]
+        return Told(self._offset(guard.field, guard.offset), texts)
 
 
 _POINTER = 8  # bytes

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fetchc.tracer.model import Value
+    from fetchc.tracer.values.residence import Told
 
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
@@ -66,13 +67,14 @@ class Read(Record):
 
     It stands in the record from ``begin`` on. A page that was not there is zeros in the record.
     Zeros of the source are no other ones, and ``mapped(thread, address)`` is asked; None where
-    nobody can be.
+    nobody can be. What the kernel read of a program's memory is ``told``.
     """
 
     begin: int
     pointer: int
     moved: int
     mapped: Mapped | None
+    told: Told | None = None
 
     def sure(self, data: bytes, low: int, high: int) -> int | None:
         """Up to where the record is known to be what the program had; None for a fault.
@@ -85,7 +87,10 @@ class Read(Record):
         while low < high:
             address = low + shift & _MASK
             end = min(high, low + _PAGE - address % _PAGE)
-            if not any(data[low:end]):
+            if self.told is not None:
+                if not self.told.there(data, address):
+                    return low if low > first else None
+            elif not any(data[low:end]):
                 asked = self.mapped
                 there = None if asked is None else asked(THREAD(data, PID)[0], address)
                 if there is False:

@@ -31,7 +31,9 @@ class Texts:
     begins, and when a pointer on the way to the text cannot be read, that stays: the text seems
     to be what the next one is (``store_trace_args`` of kernel/trace/trace_probe_tmpl.h). When the
     text itself cannot be read its length is 0. So a text was read if the one behind it begins
-    where it ends; the last of every event is one that never faults.
+    where it ends; the last of every event is one that never faults. The name of a symbol
+    (``symstr``) has no NUL, and the room that is left stays written where there is one
+    (``fetch_store_symstring`` of kernel/trace/trace_probe_kernel.h): it ends where the next begins.
     """
 
     def __init__(self, format: Format) -> None:
@@ -59,10 +61,11 @@ def _single(start: int, following: int | None, limit: int | None, path: str) -> 
     def make(data: bytes, faults: Faults) -> Value:
         (place,) = word(data, start)
         low, size = place & 0xFFFF, place >> 16
-        if size == 0 or (following is not None and word(data, following)[0] & 0xFFFF != low + size):
+        end = low + size if following is None else word(data, following)[0] & 0xFFFF
+        if size == 0 or not low < end <= low + size:
             faults.append(path)
             return None
-        text = _bytes(data, low, size)
+        text = _bytes(data, low, size) if end == low + size else data[low:end]
         return decoded(text if limit is None else text[:limit])
 
     return make
