@@ -18,6 +18,7 @@ import sys
 
 from tests.benchmark.fetched import drgn
 from tests.benchmark.measure import Result, measure
+from tests.benchmark.newer import PEERS, newer, versions
 from tests.benchmark.report import missed, table, write_docs
 from tests.benchmark.subjects import SUBJECTS, Subject, Unavailable, contenders, debug_bytes
 from tests.benchmark.tasks import TASKS, Task
@@ -39,6 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"subjects: {', '.join(each.name for each in everything)}")
 
     with_drgn = _has_drgn()
+    newer_peers = _newer()
     results: dict[str, dict[str, Result]] = {}
     tasks: dict[str, dict[str, Result]] = {}
     sizes: dict[str, int] = {}
@@ -47,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         if subject in wanted:
             try:
                 path = subject.file()
-                commands = contenders(subject, path, with_drgn)
+                commands = contenders(subject, path, with_drgn, newer_peers)
             except Unavailable as reason:
                 print(f"skipped {subject.name}: {reason}", file=sys.stderr)
                 continue
@@ -75,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
     else:
         print(table(results, tasks, sizes, failures, options.rounds))
     if options.docs:
-        write_docs(results, tasks, sizes, failures, options.rounds)
+        write_docs(results, tasks, sizes, failures, options.rounds, versions(newer_peers))
     return 1 if failures else 0
 
 
@@ -86,6 +88,16 @@ def _has_drgn() -> bool:
         print(f"skipped drgn: {reason}", file=sys.stderr)
         return False
     return True
+
+
+def _newer() -> dict[str, list[str]]:
+    found = {}
+    for tool in PEERS:
+        try:
+            found[tool] = newer(tool)
+        except Unavailable as reason:
+            print(f"skipped the newer {tool}: {reason}", file=sys.stderr)
+    return found
 
 
 if __name__ == "__main__":

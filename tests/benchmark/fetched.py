@@ -14,7 +14,10 @@ from pathlib import Path
 
 from tests.support.toolchains import TOOLCHAINS, go_environment, go_root, missing
 
-__all__ = ["Unavailable", "ceph", "drgn", "go_compiler", "go_server", "libstdcxx", "vmlinux"]
+__all__ = [
+    "FOLDER", "Unavailable", "ceph", "drgn", "go_compiler", "go_server", "kept", "libstdcxx", "run",
+    "vmlinux",
+]  # fmt: skip
 
 FOLDER = TOOLCHAINS / "benchmark"
 _SERVER = """package main
@@ -34,19 +37,26 @@ class Unavailable(Exception):
     """A file or tool is missing; the text says which and how to get it."""
 
 
-def _kept(name: str, make: Callable[[Path, Path], None]) -> Path:
-    # ``make`` is given a scratch folder and the path to write to.
+def kept(name: str, above: int, make: Callable[[Path], Path]) -> Path:
+    """The file ``name`` below :data:`FOLDER`; made where it is missing.
+
+    ``make`` is given a scratch folder, and answers what gets the final name: the file, or with
+    ``above`` the folder so many levels above it.
+    """
     path = FOLDER / name
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        whole = path if above == 0 else path.parents[above - 1]
+        whole.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=FOLDER) as scratch:
-            partial = path.with_name(path.name + ".partial")
-            make(Path(scratch), partial)
-            partial.rename(path)
+            made = make(Path(scratch))
+            if whole.is_dir():
+                shutil.rmtree(whole)
+            made.rename(whole)
     return path
 
 
-def _run(command: list[str | Path], cwd: Path, environment: dict[str, str] | None = None) -> str:
+def run(command: list[str | Path], cwd: Path, environment: dict[str, str] | None = None) -> str:
+    """What a command prints; raises Unavailable where it fails."""
     try:
         done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     except FileNotFoundError:
@@ -60,9 +70,9 @@ def _unpacked(package: str, scratch: Path, pattern: str) -> Path:
     # The one file of a package whose path matches.
     folder = scratch / package
     folder.mkdir()
-    _run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package], folder)
+    run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package], folder)
     (archive,) = folder.glob("*.deb")
-    _run(["dpkg-deb", "-x", archive, folder], folder)
+    run(["dpkg-deb", "-x", archive, folder], folder)
     found = [path for path in folder.glob(pattern) if path.is_file() and not path.is_symlink()]
     if len(found) != 1:
         raise Unavailable(f"{package} has {len(found)} files {pattern}")
@@ -72,21 +82,20 @@ def _unpacked(package: str, scratch: Path, pattern: str) -> Path:
 def vmlinux() -> Path:
     """A kernel with DWARF: 630 MB, of a package of 860 MB."""
 
-    def make(scratch: Path, path: Path) -> None:
-        depends = _run(["apt-cache", "depends", "linux-image-amd64-dbg"], scratch)
+    def make(scratch: Path) -> Path:
+        depends = run(["apt-cache", "depends", "linux-image-amd64-dbg"], scratch)
         names = [word for word in depends.split() if word.endswith("-dbg")]
         if not names:
             raise Unavailable("no package linux-image-amd64-dbg here")
-        found = _unpacked(names[-1], scratch, "usr/lib/debug/boot/vmlinux-*")
-        shutil.move(found, path)
+        return _unpacked(names[-1], scratch, "usr/lib/debug/boot/vmlinux-*")
 
-    return _kept("vmlinux/vmlinux", make)
+    return kept("vmlinux/vmlinux", 0, make)
 
 
 def ceph() -> Path:
     """A C++ program with 183 MB of debug information, its two files made one."""
 
-    def make(scratch: Path, path: Path) -> None:
+    def make(scratch: Path) -> Path:
         program = _unpacked("ceph-mds", scratch, "usr/bin/ceph-mds")
         debug = _unpacked("ceph-mds-dbg", scratch, "usr/lib/debug/.build-id/*/*.debug")
         tool = shutil.which("eu-unstrip")
@@ -94,23 +103,24 @@ def ceph() -> Path:
         if tool is None:
             unpacked = _unpacked("elfutils", scratch, "usr/bin/eu-unstrip")
             tool = str(unpacked)
-        _run([tool, program, debug, "-o", path], scratch, environment)
+        run([tool, program, debug, "-o", scratch / "whole"], scratch, environment)
+        return scratch / "whole"
 
-    return _kept("ceph/ceph-mds", make)
+    return kept("ceph/ceph-mds", 0, make)
 
 
 def libstdcxx() -> Path:
     """The library of g++ as its package has it for debuggers: not optimised, not compressed."""
 
-    def make(scratch: Path, path: Path) -> None:
+    def make(scratch: Path) -> Path:
         pattern = "usr/lib/*/debug/libstdc++.so.6.0.*[0-9]"
-        shutil.move(_unpacked("libstdc++6-12-dbg", scratch, pattern), path)
+        return _unpacked("libstdc++6-12-dbg", scratch, pattern)
 
-    return _kept("libstdcxx/libstdc++.so.6", make)
+    return kept("libstdcxx/libstdc++.so.6", 0, make)
 
 
 def _go(name: str, package: str, source: str = "") -> Path:
-    def make(scratch: Path, path: Path) -> None:
+    def make(scratch: Path) -> Path:
         if reason := missing("go1.27"):
             raise Unavailable(reason)
         if source:
@@ -118,9 +128,11 @@ def _go(name: str, package: str, source: str = "") -> Path:
             folder.mkdir(parents=True)
             (folder / "main.go").write_text(source)
         environment = go_environment("1.27", scratch)
-        _run([go_root("1.27") / "bin/go", "build", "-o", path, package], scratch, environment)
+        built = scratch / "built"
+        run([go_root("1.27") / "bin/go", "build", "-o", built, package], scratch, environment)
+        return built
 
-    return _kept(name, make)
+    return kept(name, 0, make)
 
 
 def go_compiler() -> Path:
@@ -137,7 +149,7 @@ def drgn() -> Path:
     """A Python that has drgn, in a virtual environment of its own."""
     python = FOLDER / "drgn/bin/python"
     if not python.exists():
-        _run(["python3", "-m", "venv", python.parents[1]], TOOLCHAINS)
+        run(["python3", "-m", "venv", python.parents[1]], TOOLCHAINS)
     if subprocess.run([python, "-c", "import drgn"], capture_output=True).returncode != 0:
-        _run([python, "-m", "pip", "-q", "install", "drgn"], TOOLCHAINS)
+        run([python, "-m", "pip", "-q", "install", "drgn"], TOOLCHAINS)
     return python

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from tests.benchmark.measure import Result
 from tests.benchmark.plot import svg
-from tests.benchmark.subjects import BARE, KEPT, Subject
+from tests.benchmark.subjects import BARE, KEPT, NEWER, SUBJECTS, Subject
 from tests.support.toolchains import ROOT
 
 __all__ = ["missed", "table", "write_docs"]
@@ -16,6 +16,8 @@ __all__ = ["missed", "table", "write_docs"]
 Rows = Mapping[str, Mapping[str, Result]]
 
 COLUMNS = ("fetchc", KEPT, BARE, "perf", "gdb", "drgn", "bpftrace", "pahole")
+_BOTH = [[tool, tool + NEWER] for tool in ("perf", "gdb", "bpftrace")]
+NEWER_COLUMNS = ("fetchc", *[name for pair in _BOTH for name in pair])
 BEGIN, END = "<!-- benchmark: begin -->\n", "<!-- benchmark: end -->\n"
 _WARM = 4.5  # times bare Python: 45 ms where that takes 10
 
@@ -26,7 +28,7 @@ def missed(subject: Subject, row: Mapping[str, Result]) -> list[str]:
     if ours.status != 0:
         return [f"{subject.name}: fetchc ends with status {ours.status}"]
     found = []
-    for peer, factor in subject.goals.items():
+    for peer, factor in _goals(subject):
         theirs = row.get(peer)
         if theirs is not None and theirs.status == 0 and theirs.median < factor * ours.median:
             ratio = theirs.median / ours.median
@@ -40,6 +42,12 @@ def missed(subject: Subject, row: Mapping[str, Result]) -> list[str]:
     return found
 
 
+def _goals(subject: Subject) -> list[tuple[str, float]]:
+    # The goals hold against newer releases of a peer as well.
+    newer = [(peer + NEWER, factor) for peer, factor in subject.goals.items() if peer != BARE]
+    return [*subject.goals.items(), *newer]
+
+
 def table(
     results: Rows, tasks: Rows, sizes: Mapping[str, int], failures: list[str], rounds: int
 ) -> str:
@@ -51,15 +59,34 @@ def table(
         "|---|---|" + "---|" * len(COLUMNS),
     ]
     for name, row in results.items():
-        cells = [_cell(row.get(tool), row["fetchc"]) for tool in COLUMNS]
-        lines.append(f"| {name} | {sizes[name] / 1e6:.1f} MB | " + " | ".join(cells) + " |")
+        size = f"{sizes[name] / 1e6:.1f} MB"
+        lines.append(f"| {name} | {size} | " + _cells(row, COLUMNS))
+    if any(tool.endswith(NEWER) for row in results.values() for tool in row):
+        lines += ["", "| file | " + " | ".join(NEWER_COLUMNS) + " |"]
+        lines.append("|---|" + "---|" * len(NEWER_COLUMNS))
+        lines += [f"| {name} | " + _cells(row, NEWER_COLUMNS) for name, row in results.items()]
     if tasks:
         lines += ["", "| task | fetchc | perf |", "|---|---|---|"]
     for name, row in tasks.items():
-        cells = [_cell(row.get(tool), row["fetchc"]) for tool in ("fetchc", "perf")]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {name} | " + _cells(row, ("fetchc", "perf")))
+    lines += ["", *_why(results)]
     lines += ["", *(f"* missed: {line}" for line in failures)]
     return "\n".join(lines if failures else [*lines, "Every goal is met."])
+
+
+def _cells(row: Mapping[str, Result], tools: Sequence[str]) -> str:
+    return " | ".join(_cell(row.get(tool), row["fetchc"]) for tool in tools) + " |"
+
+
+def _why(results: Rows) -> list[str]:
+    # Of peers that fail, the reason where it is known.
+    return [
+        f"* {tool} fails on {subject.name}: {reason}"
+        for subject in SUBJECTS
+        for tool, reason in subject.unable.items()
+        if any(each.status != 0 for name, each in results.get(subject.name, {}).items()
+               if name.startswith(tool))
+    ]  # fmt: skip
 
 
 def _cell(result: Result | None, ours: Result) -> str:
@@ -73,7 +100,12 @@ def _cell(result: Result | None, ours: Result) -> str:
 
 
 def write_docs(
-    results: Rows, tasks: Rows, sizes: Mapping[str, int], failures: list[str], rounds: int
+    results: Rows,
+    tasks: Rows,
+    sizes: Mapping[str, int],
+    failures: list[str],
+    rounds: int,
+    versions: Mapping[str, str],
 ) -> None:
     """Put the tables between the marks in docs/speed.md, and the plot beside it."""
     path = ROOT / "docs/speed.md"
@@ -83,7 +115,8 @@ def write_docs(
         raise ValueError(f"{path} lacks the lines {BEGIN.strip()} and {END.strip()}")
     machine = f"{date.today():%d %B %Y}; Python {platform.python_version()}, {platform.machine()}"
     shown = table(results, tasks, sizes, failures, rounds)
-    text = f"{machine}.\n\n{shown}\n\n![CPU time by size](speed.svg)\n"
+    peers = ", ".join(f"{tool} {version}" for tool, version in versions.items())
+    text = f"{machine}; {peers}.\n\n{shown}\n\n![CPU time by size](speed.svg)\n"
     path.write_text(f"{before}{begin}{text}{end}{after}", encoding="utf-8")
     path.with_suffix(".svg").write_text(svg(_series(results, sizes)), encoding="utf-8")
 

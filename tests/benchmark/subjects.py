@@ -13,13 +13,17 @@ from tests.benchmark import fetched
 from tests.benchmark.fetched import Unavailable
 from tests.support.toolchains import ROOT
 
-__all__ = ["BARE", "KEPT", "SUBJECTS", "Subject", "Unavailable", "contenders", "debug_bytes"]
+__all__ = [
+    "BARE", "KEPT", "NEWER", "SUBJECTS", "Subject", "Unavailable", "contenders", "debug_bytes",
+]  # fmt: skip
 
 BARE = "python3 -c pass"
+NEWER = ", newer"  # behind a peer's name
 KEPT = "fetchc, kept"  # with what its earlier runs kept
 _GO = "main.(*server).handleRequest"
 _COMPILE = "cmd/compile/internal/ssa"
 _MKDIR = "_ZN6Server19handle_client_mkdirERN5boost13intrusive_ptrI13MDRequestImplEE"
+_WIDE = "basic_string<wchar_t, std::char_traits<wchar_t>, std::allocator<wchar_t> >"
 _APPEND = "_ZNSbIwSt11char_traitsIwESaIwEE6appendEPKw"
 
 
@@ -29,7 +33,8 @@ class Subject:
 
     ``goals`` are the ratios of docs/speed.md: peer to the factor by which fetchc shall be
     faster; a factor below 1 is how many times of the peer's time it may take. ``large`` ones
-    are measured on demand.
+    are measured on demand. A peer is asked what it can answer, where that is less: perf goes
+    through no reference of C++.
     """
 
     name: str
@@ -40,7 +45,9 @@ class Subject:
     type: str  # for pahole; empty where it would take minutes
     debug_file: Callable[[Path], Path] = field(default=lambda path: path)  # for pahole
     goals: dict[str, float] = field(default_factory=dict)
+    unable: dict[str, str] = field(default_factory=dict)  # why a peer fails, where it does
     peak_bytes: int | None = None
+    drgn: str = ""  # the function as drgn finds it, where that is not its symbol
     kernel: bool = False
     large: bool = False
 
@@ -95,7 +102,7 @@ SUBJECTS = (
         peak_bytes=25_000_000,
     ),
     Subject(
-        "Go 1.15",  # perf cannot: "Sorry, we don't support this variable location yet."
+        "Go 1.15",
         _corpus("go/dnsforward/bin/go1.15"),
         _GO,
         "r->Question[0].Qtype",
@@ -103,6 +110,7 @@ SUBJECTS = (
         "main.Msg",
         goals=_SMALL,
         peak_bytes=25_000_000,
+        unable={"perf": "it supports no variable whose place is a list of pieces"},
     ),
     Subject(
         "Go 1.27",
@@ -151,6 +159,8 @@ SUBJECTS = (
         "__s[1]",
         "exception",
         goals={"gdb": 4.0},
+        unable={"drgn": "it finds no function of a class template"},
+        drgn="std::" + _WIDE + "::append",
         large=True,
     ),
     Subject(
@@ -168,9 +178,11 @@ SUBJECTS = (
         fetched.ceph,
         _MKDIR,
         "mdr->px->client_request.px->head.op.v",
-        "mdr->px",
+        "mdr",
         "",
         goals={"gdb": 4.0},
+        unable={"drgn": "it knows no reference of C++ (DW_TAG_reference_type)"},
+        drgn="Server::handle_client_mkdir",
         large=True,
     ),
     Subject(
@@ -188,29 +200,46 @@ SUBJECTS = (
 )
 
 
-def contenders(subject: Subject, path: Path, with_drgn: bool) -> dict[str, list[str]]:
-    """Command lines by name: fetchc, bare Python, and the peers that are installed."""
+def contenders(
+    subject: Subject, path: Path, with_drgn: bool, newer: dict[str, list[str]]
+) -> dict[str, list[str]]:
+    """Command lines by name: fetchc, bare Python, and the peers that are installed.
+
+    ``newer`` has the first words of newer releases, by the name of the tool.
+    """
     fetchc = str(Path(sys.executable).with_name("fetchc"))
-    function, file = subject.function, str(path)
-    asked = [fetchc, "compile", subject.expression, "-x", file, "-f", function]
-    probed = ["-k", file] if subject.kernel else ["-x", file]
-    kind = "kprobe" if subject.kernel else f"uprobe:{file}"
-    traced = f'{kind}:"{function}" {{ print(arg0); }}'
+    asked = [fetchc, "compile", subject.expression, "-x", str(path), "-f", subject.function]
     commands = {
         "fetchc": [*asked, "--no-cache"],
         KEPT: asked,
         BARE: [sys.executable, "-c", "pass"],
-        "perf": ["perf", "probe", *probed, "-D", f"ev={function} {subject.perf}"],
-        "gdb": ["gdb", "-nx", "-batch", "-ex", f"info scope {function}", file],
-        "bpftrace": ["bpftrace", "-d", "-e", traced],
     }
-    if subject.type:
-        debug_file = str(subject.debug_file(path))
-        commands["pahole"] = ["pahole", "-F", "dwarf", "-C", subject.type, debug_file]
+    for tool, words in _asked(subject, path).items():
+        if shutil.which(tool) is not None:
+            commands[tool] = [tool, *words]
+        if tool in newer:
+            commands[tool + NEWER] = [*newer[tool], *words]
     if with_drgn:
         ask = str(Path(__file__).with_name("ask_drgn.py"))
+        function = subject.drgn or subject.function
         commands["drgn"] = [str(fetched.drgn()), ask, str(subject.debug_file(path)), function]
-    return {name: line for name, line in commands.items() if shutil.which(line[0]) is not None}
+    return commands
+
+
+def _asked(subject: Subject, path: Path) -> dict[str, list[str]]:
+    # The question to each peer that is a command. bpftrace's dry run is to write what it made.
+    function, file = subject.function, str(path)
+    probed = ["-k", file] if subject.kernel else ["-x", file]
+    kind = "kprobe" if subject.kernel else f'uprobe:"{file}"'
+    traced = f'{kind}:"{function}" {{ print(arg0); }}'
+    asked = {
+        "perf": ["probe", *probed, "-D", f"ev={function} {subject.perf}"],
+        "gdb": ["-nx", "-batch", "-ex", f"info scope {function}", file],
+        "bpftrace": ["--emit-elf", "/dev/null", "-e", traced],
+    }
+    if subject.type:
+        asked["pahole"] = ["-F", "dwarf", "-C", subject.type, str(subject.debug_file(path))]
+    return asked
 
 
 def debug_bytes(subject: Subject, path: Path) -> int:

@@ -12,8 +12,8 @@ from tests.benchmark import report
 from tests.benchmark.__main__ import main
 from tests.benchmark.measure import Result, measure
 from tests.benchmark.plot import svg
-from tests.benchmark.report import missed, write_docs
-from tests.benchmark.subjects import BARE, KEPT, SUBJECTS
+from tests.benchmark.report import missed, table, write_docs
+from tests.benchmark.subjects import BARE, KEPT, NEWER, SUBJECTS
 from tests.benchmark.tasks import TASKS
 
 
@@ -38,6 +38,7 @@ def _result(seconds: float, peak_bytes: int = 10_000_000, status: int = 0) -> Re
         ({"fetchc": _result(0.03), BARE: _result(0.011)}, 0),  # no gdb here
         ({"fetchc": _result(0.04), BARE: _result(0.011), "gdb": _result(0.1)}, 2),
         ({"fetchc": _result(0.04), BARE: _result(0.014), "gdb": _result(0.1, status=1)}, 0),
+        ({"fetchc": _result(0.03), BARE: _result(0.011), "gdb" + NEWER: _result(0.1)}, 1),
         ({"fetchc": _result(0.03, 30_000_000), BARE: _result(0.011)}, 1),
         ({"fetchc": _result(0.03, status=1), BARE: _result(0.011)}, 1),
     ],
@@ -70,15 +71,33 @@ def test_the_document_has_the_table_and_the_plot(
     document.write_text(f"before\n{report.BEGIN}old\n{report.END}after\n")
     monkeypatch.setattr(report, "ROOT", tmp_path)
     row = {"fetchc": _result(0.03), "gdb": _result(0.3), "perf": _result(0.1, status=1)}
-    write_docs({"libc": row}, {}, {"libc": 5_800_000}, [], 9)
+    write_docs({"libc": row}, {}, {"libc": 5_800_000}, [], 9, {"perf": "6.1.1"})
     text = document.read_text()
     assert text.startswith(f"before\n{report.BEGIN}")
     assert text.endswith(f"{report.END}after\n")
     assert "old" not in text
+    assert "; perf 6.1.1.\n" in text
     assert "| libc | 5.8 MB | 30 (30-30); 10 MB; 1.00x |" in text
     drawn = fromstring((tmp_path / "docs/speed.svg").read_text())
     names = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert names[-2:] == ["fetchc", "gdb"]  # what fails is not drawn
+
+
+def test_newer_peers_have_a_table_of_their_own() -> None:
+    row = {"fetchc": _result(0.03), "perf": _result(0.06), "perf" + NEWER: _result(0.09)}
+    shown = table({"libc": row}, {}, {"libc": 5_800_000}, [], 9).splitlines()
+    (header,) = [line for line in shown if "perf, newer" in line]
+    columns = shown[shown.index(header) + 2].split(" | ")
+    assert columns[3] == "90 (90-90); 10 MB; 3.00x"
+    assert "newer" not in table({"libc": {"fetchc": _result(0.03)}}, {}, {"libc": 1}, [], 9)
+
+
+def test_why_a_peer_fails_is_told_where_it_does() -> None:
+    row = {"fetchc": _result(0.03), "perf": _result(0.06, status=161)}
+    told = table({"Go 1.15": row}, {}, {"Go 1.15": 1}, [], 9)
+    assert "* perf fails on Go 1.15: it supports no variable" in told
+    row["perf"] = _result(0.06)
+    assert "fails on" not in table({"Go 1.15": row}, {}, {"Go 1.15": 1}, [], 9)
 
 
 def test_a_plot_of_nothing_is_refused() -> None:
