@@ -48,8 +48,8 @@ def test_members_stand_in_the_order_of_their_places(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == (
         "requests::Point  (struct, 16 bytes)\n"
         "  offset   size  type  name\n"
-        "       0      8  i64   z\n"
-        "       8      4  i32   x\n"
-        "      12      1  u8    y\n"
-        "      13      3        (hole)\n"
+        "       0      8  i64  z\n"
+        "       8      4  i32  x\n"
+        "      12      1  u8   y\n"
+        "      13      3       (hole)\n"
     )
