@@ -131,6 +131,10 @@ class Elf:
             self._tables = tuple([table for table in (full, exported) if table is not None])
         return self._tables
 
+    def symbol_lists(self) -> tuple[SymbolTable, ...]:
+        """The symbol tables, .symtab first."""
+        return self._symbol_tables()
+
     def symbol_strings(self) -> tuple[Section, ...]:
         """The names of all symbols, each ended by a NUL, table by table."""
         return tuple([table.names for table in self._symbol_tables()])

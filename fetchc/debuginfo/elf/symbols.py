@@ -31,6 +31,7 @@ _SHN_UNDEF = 0
 # Beyond this many places in the string table (``f`` ends many names) one pass over the
 # symbols is cheaper than a search for each.
 _MANY = 8
+LONGEST_SUFFIX = 128  # bytes that all marks of clones together take at most
 _SEARCHES = 64  # for single names, each of which goes through all names; then all are read once
 
 
@@ -54,7 +55,8 @@ class SymbolTable:
     """
 
     __slots__ = (
-        "_by_name", "_entry", "_little", "_searches", "_symbols", "_value_at", "_wide", "names",
+        "_by_name", "_by_value", "_dotted", "_entry", "_little", "_searches", "_symbols",
+        "_value_at", "_wide", "names",
     )  # fmt: skip
 
     def __init__(self, symbols: Section, names: Section, wide: bool) -> None:
@@ -65,7 +67,11 @@ class SymbolTable:
         self._entry = Struct(("<" if symbols.little else ">") + ("IBBHQQ" if wide else "IIIBBH"))
         self._value_at = 8 if wide else 4
         self._searches = 0
-        self._by_name: dict[bytes, list[int]] | None = None  # offsets; whoever lists all asks often
+        # Whoever lists all asks often. Offsets of symbols by name and by value, and the names that
+        # begin with each text that a dot ends.
+        self._by_name: dict[bytes, list[int]] | None = None
+        self._by_value: dict[int, list[int]] | None = None
+        self._dotted: dict[bytes, list[bytes]] | None = None
 
     def named(self, name: str) -> tuple[Symbol, ...]:
         """Defined symbols of exactly that name, in the order of the string table."""
@@ -77,9 +83,7 @@ class SymbolTable:
             return ()
         self._searches += 1
         if self._searches > _SEARCHES:
-            if self._by_name is None:
-                self._by_name = self._all_named()
-            listed = [self._at(at, name) for at in self._by_name.get(key, ())]
+            listed = [self._at(at, name) for at in self._named().get(key, ())]
             return tuple([symbol for symbol in listed if symbol.section != _SHN_UNDEF])
         places = list(self.names.find_all(key + b"\0"))
         if len(places) > _MANY:
@@ -91,6 +95,35 @@ class SymbolTable:
                     if at % self._entry.size == 0:
                         found.append(self._at(at, name))
         return tuple([symbol for symbol in found if symbol.section != _SHN_UNDEF])
+
+    def beginning(self, prefix: bytes) -> list[bytes]:
+        """Strings that begin with ``prefix``, which a dot ends, and are short behind it.
+
+        Also what is the end of another string: whether a symbol has that name is to be asked.
+        """
+        self._searches += 1
+        if self._searches <= _SEARCHES:
+            strings, found = self.names, []
+            for at in strings.find_all(prefix):
+                behind = at + len(prefix)
+                window = strings.bytes_between(behind, min(behind + LONGEST_SUFFIX, strings.size))
+                suffix, end, _ = window.partition(b"\0")
+                if end:
+                    found.append(prefix + suffix)
+            return found
+        if self._dotted is None:
+            self._dotted = {}
+            for name in self._named():
+                dot = name.find(b".", max(0, len(name) - LONGEST_SUFFIX))
+                while dot >= 0:
+                    self._dotted.setdefault(name[: dot + 1], []).append(name)
+                    dot = name.find(b".", dot + 1)
+        return self._dotted.get(prefix, [])
+
+    def _named(self) -> dict[bytes, list[int]]:
+        if self._by_name is None:
+            self._by_name = self._all_named()
+        return self._by_name
 
     def _all_named(self) -> dict[bytes, list[int]]:
         # In the order of the string table, as a search has them.
@@ -183,10 +216,7 @@ class SymbolTable:
         if not 0 <= address < 1 << 8 * width:
             return ()
         found = []
-        for place in self._symbols.find_all(self._packed(address, width)):
-            offset = place - self._value_at
-            if offset < 0 or offset % self._entry.size:
-                continue
+        for offset in self._valued(address, width):
             unnamed = self._at(offset, "")
             if unnamed.section == _SHN_UNDEF or unnamed.kind not in (STT_NOTYPE, *_CODE):
                 continue
@@ -204,6 +234,19 @@ class SymbolTable:
                 )
             )
         return tuple(found)
+
+    def _valued(self, value: int, width: int) -> list[int]:
+        # Offsets of the symbols with that value, in the order of the table.
+        self._searches += 1
+        size = self._entry.size
+        if self._searches > _SEARCHES:
+            if self._by_value is None:
+                self._by_value = {}
+                for number, entry in enumerate(self.entries()):
+                    self._by_value.setdefault(entry[1], []).append(number * size)
+            return self._by_value.get(value, [])
+        found = [at - self._value_at for at in self._symbols.find_all(self._packed(value, width))]
+        return [offset for offset in found if offset >= 0 and offset % size == 0]
 
 
 def symbol_table(image: Image, name: str) -> SymbolTable | None:

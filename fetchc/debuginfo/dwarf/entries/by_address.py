@@ -37,8 +37,9 @@ _SCOPES = frozenset(
         c.DW_TAG_interface_type,
     )
 )
-# Walks of a unit in search of single functions, before a table of all is made in one.
-_WALKS = 4
+# Walks of a unit in search of single functions, before a table of all is made in one; and searches,
+# each of which goes through all of its bytes. Who lists functions asks for all of them.
+_WALKS, _SEARCHES = 4, 8
 
 
 def function_at(unit: Unit, address: Address) -> Die | None:
@@ -46,11 +47,13 @@ def function_at(unit: Unit, address: Address) -> Die | None:
     kept = unit.marks.function(address)
     if kept is not None:
         return None if kept < 0 else Die(unit, kept)
-    found = _function_by_bytes(unit, address)
-    if found is not None:
-        return found
-    unit.walks += 1
-    if unit.walks > _WALKS:
+    unit.searches += 1
+    if unit.searches <= _SEARCHES:
+        found = _function_by_bytes(unit, address)
+        if found is not None:
+            return found
+        unit.walks += 1
+    if unit.walks > _WALKS or unit.searches > _SEARCHES:
         if unit.functions is None:
             unit.functions = functions(unit)
         start = unit.functions.get(address)
@@ -64,21 +67,24 @@ def function_at(unit: Unit, address: Address) -> Die | None:
 
 
 def functions(unit: Unit) -> dict[int, int]:
-    """The subprogram at each address where one starts, by its place in the unit."""
-    found: dict[int, int] = {}
-    for into in (_SCOPES, None):
-        for start, declaration, _ in walk.entries(unit, into):
-            if declaration.tag != c.DW_TAG_subprogram:
-                continue
-            ranged = declaration.form(c.DW_AT_ranges) is not None or declaration.has_indirect
-            if ranged or declaration.form(c.DW_AT_low_pc) is not None:
-                die = Die(unit, start)
-                low = die.address(c.DW_AT_low_pc)
-                if low is not None:
-                    found.setdefault(low, start)
-                for begin, _ in ranges(die) if ranged else ():
-                    found.setdefault(begin, start)
-    return found
+    """The subprogram at each address where one starts, by its place in the unit.
+
+    Of several at one address the one that a search of the bytes finds first.
+    """
+    lows: dict[int, int] = {}
+    others: dict[int, int] = {}
+    for start, declaration, _ in walk.entries(unit):
+        if declaration.tag != c.DW_TAG_subprogram:
+            continue
+        ranged = declaration.form(c.DW_AT_ranges) is not None or declaration.has_indirect
+        if ranged or declaration.form(c.DW_AT_low_pc) is not None:
+            die = Die(unit, start)
+            low = die.address(c.DW_AT_low_pc)
+            if low is not None:
+                lows.setdefault(low, start)
+            for begin, _ in ranges(die) if ranged else ():
+                others.setdefault(begin, start)
+    return others | lows
 
 
 def _function_by_bytes(unit: Unit, address: Address) -> Die | None:

@@ -58,6 +58,7 @@ class Unit:
         "little",
         "offset",
         "offset_size",
+        "searches",
         "section",
         "sections",
         "signature",
@@ -97,7 +98,7 @@ class Unit:
         self.signature = signature
         self.type_offset = None if type_offset is None else DieOffset(base + start + type_offset)
         self.line_header: tuple[Cursor, Header] | None = None  # of line.py
-        self.walks = 0  # of all entries, in search of functions
+        self.searches = self.walks = 0  # of bytes and of all entries, for functions
         self.functions: dict[int, int] | None = None  # by address; see lookup.py
         self._data: bytes | None = None
         self._marks: Marks | None = None

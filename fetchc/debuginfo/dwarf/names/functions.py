@@ -49,7 +49,6 @@ LOCAL = 0  # STB_LOCAL
 CLONES = frozenset(b"isra constprop part cold lto_priv localalias clone llvm specialized".split())
 COLD = ".cold"
 ABI0 = ".abi0"  # the Go linker's mark of the stack-convention twin, in symbols only
-LONGEST_SUFFIX = 128  # bytes that all marks of clones together take at most
 LONGEST_PATH = 4096  # bytes of an import path
 
 
@@ -174,17 +173,14 @@ def _code_symbols(elf: Elf, name: str) -> list[Symbol]:
 
 def _clones(elf: Elf, name: str) -> list[Symbol]:
     prefix = _encoded(name) + b"."
-    names = set()
-    for table in elf.symbol_strings():
-        for at in table.find_all(prefix):
-            start = at + len(prefix) - 1
-            suffix, end, _ = table.bytes_between(
-                start, min(start + LONGEST_SUFFIX, table.size)
-            ).partition(b"\0")
-            # A shorter string may be the tail of a longer one, so what stands in front tells
-            # nothing: the symbol table is asked whether there is such a symbol.
-            if end and _is_clone(suffix):
-                names.add(name + suffix.decode("ascii"))
+    # A shorter string may be the tail of a longer one, so what stands in front tells nothing: the
+    # symbol table is asked whether there is such a symbol.
+    found = {whole for table in elf.symbol_lists() for whole in table.beginning(prefix)}
+    names = {
+        name + whole[len(prefix) - 1 :].decode("ascii")
+        for whole in found
+        if _is_clone(whole[len(prefix) - 1 :])
+    }
     return [symbol for clone in sorted(names) for symbol in _code_symbols(elf, clone)]
 
 
