@@ -8,7 +8,7 @@ from fetchc.check.typed import Address, Follow, Held, Part, Special
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.program.places import Absent, AtAddress, AtSymbol, InRegister, Named, PointerTo
-from fetchc.program.types import PointerType
+from fetchc.program.types import BoolType, CharType, EnumType, IntType, PointerType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["available", "find_global", "find_local", "held", "receiver", "unknown", "visible"]
 
+_NUMBERS = (IntType, CharType, EnumType, BoolType)
 _TRIED = 4  # ranges of a variable, for a place to probe
 
 
@@ -150,6 +151,8 @@ def _is_in_object(site: Site, variable: Variable) -> bool:
 def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span) -> Typed:
     # The address of an object: what it leads to is the object, with or without an address.
     made = checker.resolved(variable.type)
+    if isinstance(made, _NUMBERS):
+        return Held(place, variable.name, variable.type, span)  # which a reader can add up
     if not isinstance(made, PointerType):
         words = place_words(checker.site, place)
         absent = Absent("FC0406", f"it is computed, {words}, and kept in no memory")
@@ -261,13 +264,17 @@ def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> 
 
 
 def available(
-    site: Site, function: Function, variable: Variable
+    site: Site, function: Function, variable: Variable, computed: bool = True
 ) -> tuple[tuple[str, ...], str | None]:
-    """Notes of where in ``function`` a variable is to be had, and help to probe there."""
+    """Notes of where in ``function`` a variable is to be had, and help to probe there.
+
+    Without ``computed`` where it is in some place, and not just known how it is made.
+    """
+    nowhere = Absent if computed else Absent | PointerTo
     hint: str | None = None
     where, later = [], []
     for extent in site.program.extents(variable, function):
-        if not isinstance(extent.place, Absent):
+        if not isinstance(extent.place, nowhere):
             low, high = extent.start - function.address, extent.end - function.address
             where.append((low, f"+{low:#x}..+{high:#x} ({_words(site, extent.place)})"))
             if low > 0:

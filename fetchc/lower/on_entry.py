@@ -1,32 +1,55 @@
-"""The refusal of what a register held on entry, where nothing in the function has it any more."""
+"""The refusals of what is in no place of the function: held on entry alone, or computed."""
 
 from __future__ import annotations
 
+from fetchc.check.evidence import place_words
 from fetchc.diag.errors import reject
+from fetchc.program.places import Indirect, InMemory, OnEntry, PointerTo, is_on_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
     from fetchc.diag.errors import CompileError
+    from fetchc.program.places import Place
     from fetchc.source import Span
     from fetchc.units import DwarfRegister
 
-__all__ = ["lost"]
+__all__ = ["computed", "lost", "register_of"]
+
+
+def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileError:
+    """FC0406 for the variable ``name``, whose value is the address ``place``."""
+    if is_on_entry(place):
+        return lost(site, register_of(place), span, name)
+    if not name:
+        return reject("FC0406", "this part is an address, and in no memory", span, "computed")
+    notes, help = _available(site, name, computed=False)
+    return reject(
+        "FC0406",
+        f"`{name}` cannot be fetched here: it is {_sum(site, place)} and kept in no memory",
+        span,
+        "no place at this address",
+        notes=notes,
+        help=help or "no fetch-arg adds: let `fetchc trace` compute it",
+    )
+
+
+def _sum(site: Site, place: PointerTo) -> str:
+    match place.target:
+        case InMemory(register=register, offset=offset):
+            return f"{site.architecture.shown(register)} {offset + place.offset:+d}"
+        case Indirect(pointer=pointer, offset=offset):
+            inner = place_words(site, pointer).removeprefix("in ")
+            return f"what is in {inner} {offset + place.offset:+d}"
+        case _:
+            return f"computed, {place_words(site, place)},"
 
 
 def lost(
     site: Site, register: DwarfRegister, span: Span, name: str, reason: str = ""
 ) -> CompileError:
     """FC0406 for the variable ``name``; ``reason`` says why no caller tells it either."""
-    from fetchc.check.scope import available
-
-    notes: tuple[str, ...] = ()
-    help: str | None = None
-    if site.function is not None:
-        for variable in site.program.variables(site.function, site.address):
-            if variable.name == name:
-                notes, help = available(site, site.function, variable)
-                break
+    notes, help = _available(site, name)
     if not reason:
         reason = "what its callers pass is known in `fetchc trace` alone"
     return reject(
@@ -38,3 +61,24 @@ def lost(
         notes=(*notes, reason),
         help=help or "probe the function's entry: leave out `--at`",
     )
+
+
+def _available(site: Site, name: str, computed: bool = True) -> tuple[tuple[str, ...], str | None]:
+    from fetchc.check.scope import available
+
+    if site.function is not None:
+        for variable in site.program.variables(site.function, site.address):
+            if variable.name == name:
+                return available(site, site.function, variable, computed)
+    return (), None
+
+
+def register_of(place: Place) -> DwarfRegister:
+    """The register whose value of the entry ``place`` is made of."""
+    match place:
+        case OnEntry(register=register):
+            return register
+        case Indirect(pointer=inner) | PointerTo(target=inner):
+            return register_of(inner)
+        case _:
+            raise AssertionError(f"it is known within the function: {place!r}")

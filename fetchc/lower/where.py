@@ -287,7 +287,9 @@ def _held(site: Site, place: places.Place, size: int, span: Span, name: str = ""
             words = site.architecture.in_words(reason)
             raise reject(code, f"this part cannot be fetched: {words}", span, "no place")
         case places.PointerTo():
-            raise reject("FC0406", "this part is an address, and in no memory", span, "computed")
+            from fetchc.lower.on_entry import computed
+
+            raise computed(site, place, span, name)
         case places.OnEntry(register=register):
             from fetchc.lower.on_entry import lost
 

@@ -11,7 +11,7 @@ from fetchc.debuginfo.dwarf.locations.frames_around import entered_with
 from fetchc.diag.errors import CompileError
 from fetchc.ir.nodes import Immediate
 from fetchc.lower import wholes
-from fetchc.lower.on_entry import lost
+from fetchc.lower.on_entry import lost, register_of
 from fetchc.lower.scalars import scalar
 from fetchc.lower.store import plain
 from fetchc.program.places import (
@@ -19,7 +19,6 @@ from fetchc.program.places import (
     Indirect,
     InMemory,
     InRegister,
-    OnEntry,
     Pieces,
     PointerTo,
     is_on_entry,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Format
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.shape import Shape
-    from fetchc.units import DwarfRegister
 
 __all__ = ["Calls", "entered"]
 
@@ -74,7 +72,7 @@ class Calls(Leaves):
         found = None if known.reason else self._called(node, held, known, format, limits)
         if found is None:
             reason = known.reason or "no call in the file tells what it passes"
-            raise lost(site, _register(held.place), held.span, held.name, reason)
+            raise lost(site, register_of(held.place), held.span, held.name, reason)
         return found
 
     def _called(
@@ -153,7 +151,7 @@ class Calls(Leaves):
         return Address(target, held.type, held.span)
 
     def _unplaced(
-        self, node: Typed, held: Held, simple: Plain, start: tuple[Leaf, int]
+        self, node: Typed, held: Held, simple: Plain, start: tuple[Leaf, int] | None
     ) -> Sum | None:
         # The value of the variable itself, where it is in no place: a constant, an address.
         inner = node
@@ -167,7 +165,7 @@ class Calls(Leaves):
                 assert isinstance(lowered.fetch.value, Immediate)
                 value, size = lowered.fetch.value.value, simple.size
                 return Sum(None, value, size, simple.decode)
-            case PointerTo(target=AtAddress(address=address), offset=offset):
+            case PointerTo(target=AtAddress(address=address), offset=offset) if start:
                 word, distance = start
                 return Sum(word, address + offset + distance, simple.size, simple.decode)
             case PointerTo(target=InMemory(register=register, offset=base), offset=offset):
@@ -177,16 +175,19 @@ class Calls(Leaves):
             case _:
                 return None
 
+    def _computed(self, node: Typed) -> Sum | None:
+        """The value of a variable that is a register's or a word's and a constant."""
+        inner = node
+        while isinstance(inner, Convert):
+            inner = inner.base
+        if not isinstance(inner, Held) or not isinstance(inner.place, PointerTo):
+            return None
+        simple = plain(self._checker, node.type)
+        target = inner.place.target
+        if simple is None or is_on_entry(target) or not isinstance(target, InMemory | Indirect):
+            return None
+        return self._unplaced(node, inner, simple, None)
+
     def _sum(self, place: Place, addend: int, held: Held, simple: Plain) -> Sum:
         word = self._leaf(self._word(Held(place, held.name, self._checker.word(), held.span)))
         return Sum(word, addend, simple.size, simple.decode)
-
-
-def _register(place: Place) -> DwarfRegister:
-    match place:
-        case OnEntry(register=register):
-            return register
-        case Indirect(pointer=inner) | PointerTo(target=inner):
-            return _register(inner)
-        case _:
-            raise AssertionError(f"it is known within the function: {place!r}")

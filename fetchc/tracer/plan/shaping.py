@@ -102,6 +102,8 @@ class Shaper(Ranges, Enums, Calls, Sums):
 
             node = worth(checker, node)
             made = checker.resolved(node.type)
+        if format is None and (computed := self._computed(node)) is not None:
+            return computed
         simple = plain(checker, node.type)
         pointing = isinstance(made, PointerType | MapType | ChannelType)
         if simple is not None and (not pointing or bit_field_of(node) is not None):
