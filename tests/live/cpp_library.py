@@ -1,0 +1,60 @@
+"""The programs of corpus/cpp/library as each compiler and library makes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.support.programs import CORPUS
+from tests.support.toolchains import ROOT, ZIG, require
+from tests.support.tracefs import require_uprobes
+
+__all__ = ["BUILDS", "built", "has_old_lists", "told"]
+
+FOLDER = CORPUS / "cpp/library"
+LIBCXX = Path("/usr/lib/llvm-14/include/c++/v1/string")  # libc++-14-dev
+COMPILERS = {
+    "g++": ["g++"],
+    "g++ with the old std::string": ["g++", "-D_GLIBCXX_USE_CXX11_ABI=0"],
+    "clang++": ["clang++", "-fstandalone-debug"],
+    "clang++ with simple names": ["clang++", "-fstandalone-debug", "-gsimple-template-names"],
+    "clang++ with libc++": ["clang++", "-fstandalone-debug", "-stdlib=libc++"],
+    "zig": [str(ZIG), "c++", "-fno-sanitize=undefined", "-fstandalone-debug"],
+}
+BUILDS = [f"{name}, {level}" for name in COMPILERS for level in ("-O0", "-O2")]
+
+
+def built(source: str, build: str, folder: Path) -> Path:
+    """The program of a source as one of BUILDS makes it; skips where a compiler is not there."""
+    require_uprobes()
+    name, _, level = build.rpartition(", ")
+    require("zig" if name == "zig" else name.split()[0])
+    if name.endswith("libc++") and not LIBCXX.exists():
+        pytest.skip("no libc++-14-dev here (.ci/setup brings it)")
+    made = folder / "library"
+    options = ["-std=c++20", "-g", level, "-w"]
+    command = [*COMPILERS[name], *options, str(FOLDER / source), "-o", str(made)]
+    environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(ROOT / ".toolchains/cache-zig")}
+    subprocess.run(command, check=True, timeout=900, env=environment)
+    return made
+
+
+def told(program: Path) -> dict[str, list[dict[str, object]]]:
+    """What the program prints of each function's calls."""
+    run = subprocess.run([program], capture_output=True, check=True, timeout=30, encoding="utf-8")
+    calls: dict[str, list[dict[str, object]]] = {}
+    for line in run.stdout.splitlines():
+        _, name, values = line.split(" ", 2)
+        calls.setdefault(name, []).append(json.loads(values))
+    return calls
+
+
+def has_old_lists(program: Path) -> bool:
+    """Whether it has the std::list of libstdc++ that has no size in it."""
+    types = " ".join(fetchc.open(str(program)).types())
+    return "std::__cxx11" not in types and "std::__1" not in types

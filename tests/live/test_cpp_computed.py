@@ -1,0 +1,72 @@
+"""What a trace computes of library objects of C++: every value is what the program printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.live.cpp_library import BUILDS, built, has_old_lists, told
+from tests.live.traced import trace
+
+pytestmark = pytest.mark.live
+
+FUNCTIONS = ("deques", "packed", "adapted", "wide", "boosted")
+# What one fetch-arg cannot be, of both libraries.
+COMPUTED = ("of.vector.empty()", "of.vector.size()", "of.priorities.size()")
+
+
+@pytest.fixture(scope="module", params=BUILDS)
+def program(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    return built("computed.cc", request.param, tmp_path_factory.mktemp("computed"))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_values_are_what_the_program_printed(
+    capfd: pytest.CaptureFixture[str], program: Path, function: str
+) -> None:
+    calls = told(program)[function]
+    assert len(calls) == 6
+    if function == "adapted" and has_old_lists(program):
+        probe = fetchc.open(str(program)).probe(function)
+        for text in ("of.queue.size()", "of.list.empty()"):
+            with pytest.raises(fetchc.CompileError, match="cannot be fetched"):
+                probe.compile(text)
+            for one in calls:
+                del one[text]
+    wanted: list[str | Path] = ["-x", program, "-f", function, "--format", "jsonl", "--", program]
+    done = trace(capfd, *calls[0], *wanted)
+    assert done.args == calls, done.errors
+
+
+def test_a_mutex_is_the_thread_that_has_it(
+    capfd: pytest.CaptureFixture[str], program: Path
+) -> None:
+    done = trace(
+        capfd, "of.mutex", "-x", program, "-f", "packed", "--format", "jsonl", "--", program
+    )
+    owners = [event["args"]["of.mutex"] for event in done.objects]
+    assert owners == [event["thread"] for event in done.objects]
+    assert len(owners) == 6
+
+
+def test_sums_and_filters_of_sizes(capfd: pytest.CaptureFixture[str], program: Path) -> None:
+    calls = told(program)["deques"]
+    sizes = [call["of.ints.size()"] for call in calls]
+    asked: list[str | Path] = ["-x", program, "-f", "deques", "--format", "jsonl"]
+    done = trace(capfd, "--sum", "of.ints.size()", *asked, "--", program)
+    (sums,) = [one for one in done.objects if one.get("sum") == "of.ints.size()"]
+    assert sums["total"] == sum(one for one in sizes if isinstance(one, int))
+    few = ["--filter", "of.ints.size() == 1", *asked, "--", program]
+    done = trace(capfd, "of.ints.size()", *few)
+    assert [one["of.ints.size()"] for one in done.args] == [one for one in sizes if one == 1]
+
+
+@pytest.mark.parametrize("expression", COMPUTED)
+def test_one_fetch_arg_is_refused_with_what_it_is_made_of(program: Path, expression: str) -> None:
+    with pytest.raises(fetchc.CompileError) as refused:
+        print(fetchc.open(str(program)).probe("adapted").compile(expression).fetcharg)
+    (told_so,) = refused.value.diagnostics
+    assert told_so.code == "FC0312"
+    assert "(%di)" in told_so.notes[0]
