@@ -42,10 +42,11 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
     First those with that whole name, then those whose last parts it is; with parameters, those
     that take them. Template arguments count where they are written; the last ones, which may
     have defaults, can be left out. A clone is meant where there is nothing else, what was split
-    off as cold never.
+    off as cold never. With a mark (``f [clone .cold]``), as listings show it, only that one is.
     """
     added, rest = _added(wanted)
-    name, parameters, _ = parts(rest)
+    name, parameters, behind = parts(rest)
+    marked = _mark(behind)
     plain = _plain(name)
     last = plain[-1]
     if not last:
@@ -57,10 +58,12 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
         if not is_mangled(symbol) or not (key in symbol or key.startswith("operator")):
             continue
         shown = demangled(symbol)
-        if shown is None or "[clone .cold" in shown:
+        if shown is None or ("[clone .cold" in shown and not marked):
             continue
         what, shown = _added(shown)
-        its_name, its_parameters, _ = parts(shown)
+        its_name, its_parameters, its_behind = parts(shown)
+        if marked and _mark(its_behind) != marked:
+            continue
         its_plain = _plain(its_name)
         alike = _ends(its_plain, plain) if what == added else 0
         if not alike:
@@ -75,6 +78,12 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
 def _added(shown: str) -> tuple[str, str]:
     prefix = next((one for one in _ADDED if shown.startswith(one)), "")
     return prefix, shown[len(prefix) :]
+
+
+def _mark(behind: str) -> str:
+    # `.isra.0.cold` of ` const [clone .isra.0] [clone .cold]`; demanglers differ in the brackets.
+    _, *clones = behind.split("[clone ")
+    return "".join([clone.partition("]")[0] for clone in clones])
 
 
 def parts(text: str) -> tuple[str, str | None, str]:
