@@ -154,7 +154,7 @@ def _encoded(unit: Unit) -> bytes | None:
         raise unit.error(f"the entry cannot be read: {damage}", start) from None
     if at > len(data) or opened:
         return None
-    found = sorted(functions(unit).items())
+    found = sorted(functions(unit, None).items())
     addresses = array("Q", [address for address, _ in found])
     places = array("I", [place for _, place in found])
     columns = (addresses, places, starts, around, entries, outer)

@@ -276,9 +276,9 @@ def test_many_functions_of_a_unit_are_found_by_a_table(name: str) -> None:
     tabled = 0
     for unit in info.units():
         for address in [*addresses, 0x10]:
-            unit.walks = 0
+            unit.searches = 0
             walked = function_at(unit, Address(address))
-            unit.walks = 100
+            unit.searches = 100
             found = function_at(unit, Address(address))
             assert (found and found.offset) == (walked and walked.offset)
             tabled += found is not None and unit.functions is not None

@@ -37,9 +37,9 @@ _SCOPES = frozenset(
         c.DW_TAG_interface_type,
     )
 )
-# Walks of a unit in search of single functions, before a table of all is made in one; and searches,
-# each of which goes through all of its bytes. Who lists functions asks for all of them.
-_WALKS, _SEARCHES = 4, 8
+# Searches of a unit for single functions, each through all of its bytes, before a table of all is
+# made in one walk: who lists functions asks for all of them.
+_SEARCHES = 3
 
 
 def function_at(unit: Unit, address: Address) -> Die | None:
@@ -48,16 +48,18 @@ def function_at(unit: Unit, address: Address) -> Die | None:
     if kept is not None:
         return None if kept < 0 else Die(unit, kept)
     unit.searches += 1
-    if unit.searches <= _SEARCHES:
-        found = _function_by_bytes(unit, address)
-        if found is not None:
-            return found
-        unit.walks += 1
-    if unit.walks > _WALKS or unit.searches > _SEARCHES:
+    if unit.searches > _SEARCHES:
         if unit.functions is None:
-            unit.functions = functions(unit)
+            unit.functions = functions(unit, _SCOPES)
         start = unit.functions.get(address)
+        if start is None and not unit.functions_whole:
+            unit.functions = functions(unit, None) | unit.functions
+            unit.functions_whole = True
+            start = unit.functions.get(address)
         return None if start is None else Die(unit, start)
+    found = _function_by_bytes(unit, address)
+    if found is not None:
+        return found
     # First without looking into functions, where nearly none are; then everywhere.
     for into in (_SCOPES, None):
         found = _function_by_walk(unit, address, into)
@@ -66,14 +68,15 @@ def function_at(unit: Unit, address: Address) -> Die | None:
     return None
 
 
-def functions(unit: Unit) -> dict[int, int]:
+def functions(unit: Unit, into: frozenset[int] | None) -> dict[int, int]:
     """The subprogram at each address where one starts, by its place in the unit.
 
-    Of several at one address the one that a search of the bytes finds first.
+    ``into``: entries of other tags are hopped over, as in ``walk.entries``. Of several at one
+    address it is the one that a search of the bytes finds first.
     """
     lows: dict[int, int] = {}
     others: dict[int, int] = {}
-    for start, declaration, _ in walk.entries(unit):
+    for start, declaration, _ in walk.entries(unit, into):
         if declaration.tag != c.DW_TAG_subprogram:
             continue
         ranged = declaration.form(c.DW_AT_ranges) is not None or declaration.has_indirect

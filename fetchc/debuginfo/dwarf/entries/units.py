@@ -52,6 +52,7 @@ class Unit:
         "encoding",
         "end",
         "functions",
+        "functions_whole",
         "info",
         "kind",
         "line_header",
@@ -64,7 +65,6 @@ class Unit:
         "signature",
         "type_offset",
         "version",
-        "walks",
     )
 
     def __init__(
@@ -98,8 +98,9 @@ class Unit:
         self.signature = signature
         self.type_offset = None if type_offset is None else DieOffset(base + start + type_offset)
         self.line_header: tuple[Cursor, Header] | None = None  # of line.py
-        self.searches = self.walks = 0  # of bytes and of all entries, for functions
-        self.functions: dict[int, int] | None = None  # by address; see lookup.py
+        self.searches = 0  # for functions
+        self.functions: dict[int, int] | None = None  # by address; see by_address.py
+        self.functions_whole = False  # with those inside of functions
         self._data: bytes | None = None
         self._marks: Marks | None = None
         self._table: AbbrevTable | None = None

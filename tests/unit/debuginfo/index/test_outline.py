@@ -54,7 +54,7 @@ def ask(found: DebugInfo) -> list[object]:
     places = [position for position, _ in nested(unit)]
     answers: list[object] = [walk.ancestors(unit, at) for at in places[:: -(len(places) // 100)]]
     answers += [walk.covering(unit, at) for at in range(0, len(unit.data), len(unit.data) // 100)]
-    for address in sorted(by_address.functions(unit))[:20]:
+    for address in sorted(by_address.functions(unit, None))[:20]:
         for wanted in (address, address + 1):
             function = by_address.function_at(unit, type(unit.low_pc)(wanted))
             answers.append(None if function is None else function.position)
