@@ -20,6 +20,8 @@ __all__ = ["JsonLines"]
 
 _encode = json.JSONEncoder(check_circular=False, allow_nan=False).encode
 _COMMS = 4096
+_NUMBERS = {int}
+_PLAIN = {int, str, bool, float, type(None)}  # all else may have been cut
 
 
 class JsonLines:
@@ -32,10 +34,7 @@ class JsonLines:
     def __init__(self, targets: Iterable[Target], timed: bool) -> None:
         listed = list(targets)
         self._heads = {each.plan.event: _head(each) for each in listed}
-        self._labels = {
-            each.plan.event: [(label, f"{quoted(label)}: ") for label in each.labels]
-            for each in listed
-        }
+        self._labels = {each.plan.event: (each.labels, _to_fill_in(each.labels)) for each in listed}
         self._timed = timed
         self._comms: dict[str, str] = {}
 
@@ -48,31 +47,25 @@ class JsonLines:
             if len(self._comms) >= _COMMS:
                 self._comms.clear()
             comm = self._comms[event.comm] = quoted(event.comm)
-        labels, args = self._labels[name], event.args
-        values = []
-        composed = False
-        for label, head in labels:
-            if label not in args:
-                continue  # of an entry that was not seen
-            value = args[label]
-            kind = type(value)
-            if kind is int:
-                values.append(f"{head}{value}")
-            elif kind is str:
-                values.append(head + quoted(value))  # type: ignore[arg-type]
-            else:
-                composed = composed or kind not in (bool, float)
-                values.append(head + _encode(value))
+        (labels, text), args = self._labels[name], event.args
+        try:
+            values = [args[label] for label in labels]
+        except KeyError:  # of an entry that was not seen
+            labels = tuple([label for label in labels if label in args])
+            text = _to_fill_in(labels)
+            values = [args[label] for label in labels]
+        kinds = set(map(type, values))
+        if kinds != _NUMBERS:
+            values = [each if type(each) is int else _written(each) for each in values]
         line = (
             f'{self._heads[name]}{event.pid}, "thread": {event.thread}, "comm": {comm}, '
             f'"cpu": {event.cpu}, "timestamp": {event.timestamp!r}, "address": {event.address}, '
-            f'"args": {{{", ".join(values)}}}, "faults": {self._faults(hit)}'
+            f'"args": {{{text % tuple(values)}}}, "faults": {self._faults(hit)}'
         )
         if self._timed:
             line += f', "latency_us": {"null" if hit.latency is None else hit.latency}'
-        if composed:
-            known = [label for label, _ in labels if label in args]
-            cut = {path: length for label in known for path, length in _cut(label, args[label])}
+        if not kinds <= _PLAIN:
+            cut = {path: length for label in labels for path, length in _cut(label, args[label])}
             line += f', "cut": {_encode(cut)}' if cut else ""
         listed = [_frame(frame) for frame in frames]
         return f'{line}, "stack": {_encode(listed)}}}' if listed else line + "}"
@@ -85,6 +78,15 @@ class JsonLines:
         inside = tuple([label + mark for label in hit.target.labels for mark in ".["])
         labels = hit.target.labels
         return _encode([path for path in faults if path in labels or path.startswith(inside)])
+
+
+def _to_fill_in(labels: Iterable[str]) -> str:
+    # Half the time of a line of 20 numbers, against putting it together one by one.
+    return ", ".join([quoted(label).replace("%", "%%") + ": %s" for label in labels])
+
+
+def _written(value: Value) -> str:
+    return quoted(value) if type(value) is str else _encode(value)
 
 
 def _head(target: Target) -> str:

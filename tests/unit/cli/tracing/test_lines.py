@@ -111,6 +111,22 @@ def test_json_values(value: Value) -> None:
     assert type(args["v"]) is type(value)
 
 
+LABELS = ("a%b", "100%s", "%%", 'q"', "n")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(LABELS),
+        st.integers() | st.text() | st.booleans() | st.none() | st.lists(st.integers()),
+    )
+)
+def test_json_has_the_values_that_there_are_by_their_labels(args: dict[str, Value]) -> None:
+    one = Hit(target("hit", MADE, *LABELS), event(MADE, {**args, "not shown": 1}), None)
+    parsed = json.loads(JsonLines([one.target], False).line(one))["args"]
+    known = [label for label in LABELS if label in args]
+    assert list(parsed.items()) == [(label, args[label]) for label in known]
+
+
 def test_values_with_a_look_of_their_own_are_plain_in_json() -> None:
     members: dict[str, Value] = {
         "e": Enumerator(name="RED", value=1), "p": Hexadecimal(16), "f": SymbolName("main"),
