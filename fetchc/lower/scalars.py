@@ -50,15 +50,21 @@ def scalar(checker: Checker, node: Typed, made: Plain) -> Lowered:
     if part is not None:
         assert part.bits is not None
         return _bit_field(checker, part, part.bits, made, node)
-    held = _held_type(checker, node, made)
+    held = kept(checker, node, made)
     fetch = fetch_scalar(checker, node, held.store, held.size)
+    return Lowered("", fetch, held.decode, node.type)
+
+
+def kept(checker: Checker, node: Typed, made: Plain) -> Plain:
+    """What is fetched of ``node``, which ``made`` describes: casts to wider types add nothing."""
+    held = _held_type(checker, node, made)
     decode = made.decode
     if held.size < made.size:
         decode = Decode(
             decode.kind, 8 * held.size, held.decode.signed, None, decode.enumerators, None,
             decode.flags,
         )  # fmt: skip
-    return Lowered("", fetch, decode, node.type)
+    return Plain(held.store, decode, held.size)
 
 
 def _held_type(checker: Checker, node: Typed, made: Plain) -> Plain:

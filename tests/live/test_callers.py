@@ -175,6 +175,26 @@ def test_what_a_caller_passes_on_is_looked_for_further_out(
     assert by_text["constant", 3]["p"] == by_text["loop", 0]["*p"].get("next")
 
 
+@pytest.mark.parametrize("flags", [BUILDS[0], BUILDS[4]], ids=" ".join)
+def test_casts_are_of_the_number_that_it_is(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], flags: tuple[str, ...]
+) -> None:
+    """Of an int four bytes, whatever the register or the constant of the caller has in front."""
+    binary = build(tmp_path, *flags)
+    offset = lost_at(binary, "target", ("n", "p", "text", "c", "b"))
+    assert offset is not None
+    casts = ["(long)n", "(short)n", "(long)(signed char)n", "(long)b"]
+    calls, printed = seen(binary, capfd, offset, *casts)
+    known = 0
+    for call, told in zip(calls, printed, strict=True):
+        n, byte = told[0], (told[0] + 128) % 256 - 128
+        for name, wanted in zip(casts, (n, n, byte, told[4]), strict=True):
+            if not is_unknown(call[name]):
+                assert call[name] == wanted, (name, told)
+                known += 1
+    assert known > 12
+
+
 def test_gdb_says_the_same(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     if shutil.which("gdb") is None:
         pytest.skip("no gdb: .ci/setup installs it")

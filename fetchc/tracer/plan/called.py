@@ -9,10 +9,9 @@ from __future__ import annotations
 from fetchc.check.typed import Address, Constant, Convert, Held, Part, Special
 from fetchc.debuginfo.dwarf.locations.frames_around import entered_with
 from fetchc.diag.errors import CompileError
-from fetchc.ir.nodes import Immediate
 from fetchc.lower import wholes
 from fetchc.lower.on_entry import lost, register_of
-from fetchc.lower.scalars import scalar
+from fetchc.lower.scalars import kept
 from fetchc.lower.store import plain
 from fetchc.program.places import (
     AtAddress,
@@ -159,12 +158,11 @@ class Calls(Leaves):
             inner = inner.base
         if not isinstance(inner, Held):
             return None
+        simple = kept(self._checker, node, simple)  # of a cast to a wider type the number itself
         match held.place:
-            case Known():
-                lowered = scalar(self._checker, _with(node, held), simple)
-                assert isinstance(lowered.fetch.value, Immediate)
-                value, size = lowered.fetch.value.value, simple.size
-                return Sum(None, value, size, simple.decode)
+            case Known(value=value, size=room):
+                fits = room is None or room >= simple.size
+                return Sum(None, value, simple.size, simple.decode) if fits else None
             case PointerTo(target=AtAddress(address=address), offset=offset) if start:
                 word, distance = start
                 return Sum(word, address + offset + distance, simple.size, simple.decode)
