@@ -68,12 +68,10 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
             return members.part(operand, size, span)
         case ArrayType(count=int(count)):
             return Constant(count, checker.word(signed=True), span)
-        case SliceType(members=(_, size, *_)) if what == "len":
+        case SliceType(members=(_, size, *_)) | StringType(members=(_, size, *_)) if what == "len":
             return members.part(operand, size, span)
         case SliceType(members=(_, _, capacity)) | StringType(members=(_, _, capacity)):
             return members.part(operand, capacity, span)
-        case StringType(members=(_, size, *_)) if what == "len":
-            return members.part(operand, size, span)
         case StructType(counts=True, value=Member() as number) if what == "len":
             return members.part(operand, number, span)
         case SequenceType(window=Window(capacity=Member() as capacity)):

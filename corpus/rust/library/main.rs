@@ -246,7 +246,8 @@ fn main() {
     let lent = &point;
     let vec = vec![1, 2, 3];
     let array = [7, 8, 9];
-    let string = String::from("string");
+    let mut string = String::with_capacity(20);
+    string.push_str("string");
     let counted = 5u32;
     let shapes = [Shape::Circle { r: 7 }, Shape::Square(1 << 40, 9), Shape::Empty];
     let nested = [Nested::Text("in".into()), Nested::Number(-5), Nested::Nothing];

@@ -64,7 +64,10 @@ def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int
     """
     made = checker.resolved(type_id)
     match made:
-        case StringType() | SliceType() | InterfaceType():
+        case StringType(members=members) | SliceType(members=members):
+            word = checker.program.word_bytes
+            return [(one.offset, one.offset + word) for one in members[:2]]
+        case InterfaceType():
             return [(0, 2 * checker.program.word_bytes)]
         case ArrayType(element=element, count=count, vector=False) if count:
             return _array(checker, element, count, limits)
