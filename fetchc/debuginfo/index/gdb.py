@@ -27,6 +27,7 @@ _VERSIONS = (7, 8, 9)  # 9 has one more area, in front of the names
 _HASH_FACTOR, _HASH_LESS, _HASH_STEP, _MASK = 67, 113, 17, 0xFFFFFFFF
 _UNIT_BITS, _KIND_AT, _KIND_BITS, _TYPE = 0xFFFFFF, 28, 7, 1
 _SCOPE = b"::"
+_FIRST_REACH = 256  # bytes of a name looked at first
 
 
 class GdbNames:
@@ -78,12 +79,20 @@ class GdbNames:
         for at in self._section.find_all(name + b"\0"):
             if at < self._pool:
                 continue
-            start = at
-            while start > self._pool and self._section.bytes_between(start - 1, start) != b"\0":
-                start -= 1
+            start = self._start(at)
             whole = self._section.bytes_between(start, at + len(name))
             if whole == name or whole.endswith(_SCOPE + name):
                 yield whole, start - self._pool
+
+    def _start(self, at: int) -> int:
+        # Where the string of the pool begins that goes on at ``at``.
+        reach = _FIRST_REACH
+        while True:
+            low = max(self._pool, at - reach)
+            found = self._section.bytes_between(low, at).rfind(b"\0")
+            if found >= 0 or low == self._pool:
+                return low + found + 1
+            reach *= 8
 
     def _vector(self, name: bytes, at: int) -> int | None:
         # Where the list of units is of the name at ``at`` of the pool; open addressing.

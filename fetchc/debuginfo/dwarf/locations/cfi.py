@@ -25,6 +25,7 @@ CfaRule = InMemory | Indirect | Absent
 
 MAX_REGISTERS = 512
 MAX_REMEMBERED = 512
+MAX_BYTES = 1 << 20  # of one function's instructions, run in a second; real ones have some KB
 """Bounds for hostile programs: no machine has so many registers, no compiler nests so deep."""
 
 DW_CFA_advance_loc = 0x40
@@ -98,6 +99,8 @@ def row_at(
 def _between(cursor_at: Callable[[int], Cursor], instructions: tuple[int, int]) -> Cursor:
     start, end = instructions
     cursor = cursor_at(start)
+    if end - start > MAX_BYTES:
+        raise cursor.error(f"{end - start} bytes of call-frame instructions")
     cursor.end = end
     return cursor
 
