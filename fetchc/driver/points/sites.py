@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "behind_stack_check", "find_function", "find_site"]
 
+_PARTS = ("%return", "%body", "%inline")  # what the name of a point may end in
+
 
 class Found(Record):
     """A probe site, how it is called in output, and what should be said of it.
@@ -51,7 +53,8 @@ def find_site(
 ) -> Found:
     """The site of a function's name and a point (``--at`` or behind ``@``), either may be None.
 
-    A name that no function has may be a point itself: ``main.c:17``, ``main+4``, ``0x401234``.
+    A name that no function has may be a point itself: ``main.c:17``, ``main+4``, ``0x401234``,
+    ``main%inline``.
     ``unsafe_return`` takes a return probe that can end the program. Raises CompileError FC0202,
     FC0203, FC0206, FC0409.
     """
@@ -121,10 +124,13 @@ def _part(program: Program, name: str | None, point: Point) -> str:
 
 
 def _as_point(program: Program, name: str) -> Point | None:
-    at = max(name.rfind("+"), name.rfind(":")) + 1
-    if program.in_kernel or not name[at : at + 1].isdecimal() or name[: at - 1].endswith(":"):
-        return None
-    if (not at and not name.startswith("0x")) or program.functions_named(name):
+    if not name.endswith(_PARTS):
+        at = max(name.rfind("+"), name.rfind(":")) + 1
+        if program.in_kernel or not name[at : at + 1].isdecimal() or name[: at - 1].endswith(":"):
+            return None
+        if not at and not name.startswith("0x"):
+            return None
+    if program.functions_named(name):
         return None
     from fetchc.syntax.parse import parse_point
 

@@ -75,6 +75,9 @@ def test_a_point_in_place_of_a_function(program: fetchc.Program) -> None:
     assert program.probe("main+0x4", kernel="6.1").address == entry + 4
     assert refused(program, "sites.c:70").startswith("FC0206 line 70 has no code in `sites.c`")
     assert refused(program, "other+4").startswith("FC0202 no function `other`")
+    kinds = {"only_inlined%inline": "inline", "plain%return": "return", "plain%body": "body"}
+    for written, kind in kinds.items():
+        assert program.probe(written, kernel="6.1").kind == kind, written
 
 
 def test_an_address_of_no_segment_is_refused(program: fetchc.Program) -> None:
