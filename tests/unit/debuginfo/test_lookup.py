@@ -285,6 +285,33 @@ def test_many_functions_of_a_unit_are_found_by_a_table(name: str) -> None:
     assert tabled > 1 or "go" not in name
 
 
+# GCC describes the last one first: only what is not the last child says where its sibling is.
+NESTED = """
+int outer(int n);
+int main(int argc, char **argv) { return outer(argc); }
+int outer(int n) {
+    __attribute__((noinline)) int inner(int m) { return m * n; }
+    return inner(n) + inner(3);
+}
+"""
+
+
+def test_the_table_has_functions_inside_of_functions(tmp_path: Path) -> None:
+    require("gcc")
+    (tmp_path / "nested.c").write_text(NESTED)
+    subprocess.run(["gcc", "-g", "-o", "nested", "nested.c"], cwd=tmp_path, check=True)
+    program = DwarfProgram(str(tmp_path / "nested"))
+    (inner,) = [name for name in program.function_names() if name.startswith("inner.")]
+    (address,) = program.symbol_addresses(inner)
+    unit = program._info.unit_of_address(address)
+    assert unit is not None
+    unit.searches = 100
+    found = function_at(unit, address)
+    assert found is not None
+    assert found.text(c.DW_AT_name) == "inner"
+    assert function_at(unit, Address(address + 1)) is None
+
+
 PARTED = """
 __attribute__((cold, noinline)) int report(const char *what, int n) { return what[0] + n; }
 __attribute__((noinline)) int parted(int n, const char *what) {
