@@ -25,7 +25,8 @@ from tests.support.fuzzing.rounds import Find, reduced
 # Rounds of a reader; a base each in turn. What is small is also quick.
 ROUNDS = {
     "dwarf": 12, "go": 9, "dotnet": 30, "small": 80, "btf": 60, "usdt": 40, "names": 60,
-    "beside": 40, "definitions": 12, "batch": 60, "records": 400, "perfmap": 60, "made": 0, "server": 20, "kept": 4, "split": 60,
+    "beside": 40, "definitions": 12, "batch": 60, "records": 400, "perfmap": 60, "made": 0,
+    "server": 20, "kept": 4, "split": 60,
 }  # fmt: skip
 PROGRAM = "dwarf/c-gcc-O2-dwarf5-zlib"
 

@@ -233,6 +233,8 @@ BASES |= {
     "small/cpp": _made(lambda: everything(5, DW_LANG_C_plus_plus_14), SMALL_QUESTIONS),
     "small/go": _made(lambda: everything(5, DW_LANG_Go), SMALL_QUESTIONS),
     "small/rust": _made(lambda: everything(5, DW_LANG_Rust), SMALL_QUESTIONS),
+    "made/long-frame": _made(others.long_frame, MADE_QUESTIONS),
+    "made/long-name": _made(others.gdb_index_of_one_name, PLACES),
     **{f"made/{name}": _made(make, MADE_QUESTIONS) for name, make in HOSTILE.items()},
 }
 

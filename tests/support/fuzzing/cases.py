@@ -7,18 +7,21 @@
     edits = [["program", ".debug_info", 291, "0b", "ff"]]   # file, section, offset, was, now
     ask = ["functions", "-x", "program"]
     status = 3
-    said = '''...'''                                 # both streams; FOLDER is where the files are
+    said = '''...'''                                 # both streams
 
-An offset counts in the section when it is inflated, in the file where no section is named.
+An offset counts in the section when it is inflated, in the file where no section is named. What
+is said has FOLDER for where the files are, SERVER for who serves them, VERSION for fetchc's.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import fetchc
 from tests.support.fuzzing.asking import Answer, ask, written
 from tests.support.fuzzing.bases import base
 from tests.support.fuzzing.edits import Edit, applied
@@ -95,4 +98,5 @@ def answered(case: Case, folder: Path) -> tuple[Answer, str]:
     written(folder, applied(made.files, case.edits))
     stdin = Path("stdin").read_bytes() if "-" in case.ask else b""
     answer = ask(case.ask, stdin)
-    return answer, answer.said.replace(str(folder), "FOLDER")
+    said = answer.said.replace(str(folder), "FOLDER").replace(fetchc.__version__, "VERSION")
+    return answer, re.sub(r"127\.0\.0\.1:\d+", "SERVER", said)

@@ -64,7 +64,12 @@ def parameter(text: str, type: str, place: bytes = b"\x91\x08") -> Entry:
     return die(c.DW_TAG_formal_parameter, "", name(text), ref(type), location)
 
 
-def function(text: str, *children: Entry, label: str = "", extra: tuple[Attr, ...] = ()) -> Entry:
+STACK = Attr(c.DW_AT_frame_base, c.DW_FORM_exprloc, b"\x77\0")
+
+
+def function(
+    text: str, *children: Entry, extra: tuple[Attr, ...] = (), base: Attr = STACK
+) -> Entry:
     """A function at all of the code."""
     attributes = (
         name(text),
@@ -72,10 +77,10 @@ def function(text: str, *children: Entry, label: str = "", extra: tuple[Attr, ..
         Attr(c.DW_AT_high_pc, c.DW_FORM_data4, HIGH - LOW),
         Attr(c.DW_AT_external, c.DW_FORM_flag_present),
         Attr(c.DW_AT_prototyped, c.DW_FORM_flag_present),
-        Attr(c.DW_AT_frame_base, c.DW_FORM_exprloc, b"\x77\0"),
+        base,
         Attr(c.DW_AT_decl_line, c.DW_FORM_data1, 3),
     )
-    return Entry(c.DW_TAG_subprogram, attributes + extra, children, label or text)
+    return Entry(c.DW_TAG_subprogram, attributes + extra, children, text)
 
 
 def program(

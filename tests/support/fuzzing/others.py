@@ -165,6 +165,32 @@ def gdb_index() -> bytes:
     return _with({".gdb_index": head + struct.pack("<QQ", 0, size) + table + pool})
 
 
+def gdb_index_of_one_name() -> bytes:
+    """The same, but what is in front of a name has no end for 4 MB."""
+    raw = gdb_index()
+    held = content(raw, ".gdb_index")
+    at = held.rindex(b"record\0")
+    return _with({".gdb_index": held[:at] + bytes([120]) * (4 << 20) + held[at:]})
+
+
+def long_frame() -> bytes:
+    """A function whose frame is told by 4 MB of instructions that do nothing."""
+    entry = struct.pack("<IHBB", 0xFFFFFFFF, 3, 1, 0x78) + bytes([16, 12, 7, 8, 0x90, 1, 0, 0])
+    frame = struct.pack("<I", len(entry)) + entry
+    steps = struct.pack("<IQQ", 0, made.LOW, made.HIGH - made.LOW) + bytes(4 << 20)
+    frame += struct.pack("<I", len(steps)) + steps
+    at_frame = Attr(c.DW_AT_location, c.DW_FORM_exprloc, b"\x91\x08")
+    place = made.die(c.DW_TAG_variable, "", made.name("k"), made.ref("int"), at_frame)
+    base = Attr(c.DW_AT_frame_base, c.DW_FORM_exprloc, b"\x9c")
+    visit = made.function("visit", place, base=base)
+    unit = Unit(compile_unit(base_die("int", 4, 5), visit, low=made.LOW, high=made.HIGH))
+    return elf_file(
+        write([unit]) | {".debug_frame": frame},
+        symbols=[Sym("visit", made.LOW, made.HIGH - made.LOW)],
+        loads=[Load(made.LOW, made.CODE)],
+    )
+
+
 def _size_of(raw: bytes) -> int:
     return headers(raw)[".debug_info"].size
 
