@@ -108,8 +108,18 @@ def _started(
                 output.say(f"`{command.words[0]}` goes on as process {command.pid}")
     show.end()
     if not show.seen and not options.filters:
-        output.say(f"note: nothing was hit: does `{command.words[0]}` run `{options.binary}`?")
+        output.say(f"note: nothing was hit: {_unhit(command.words[0], options.binary)}")
     return status
+
+
+def _unhit(word: str, binary: str) -> str:
+    import os.path
+    import shutil
+
+    found = shutil.which(word)
+    if found is not None and os.path.exists(binary) and os.path.samefile(found, binary):
+        return f"`{word}` did not come to what is probed"
+    return f"does `{word}` run `{binary}`?"
 
 
 def _told(targets: Targets, output: Output) -> None:

@@ -174,6 +174,14 @@ def test_its_output_and_errors_are_its_own(
     assert (traced.program, traced.errors, traced.lines) == (["EVENT out"], f"err\n{note}", [])
 
 
+def test_a_program_that_does_not_call_the_function(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    traced = trace(capfd, "-x", program, "-f", "nap", "--", program, "calls", 0)
+    note = f"note: nothing was hit: `{program}` did not come to what is probed\n"
+    assert (traced.errors, traced.lines) == (note, [])
+
+
 def test_a_timeout(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     begin = time.monotonic()
     traced = trace(
