@@ -155,6 +155,8 @@ def _encoded(unit: Unit) -> bytes | None:
     if at > len(data) or opened:
         return None
     found = sorted(functions(unit, None).items())
+    if found and found[-1][0] >> 64:
+        return None  # a range list that leads beyond all addresses
     addresses = array("Q", [address for address, _ in found])
     places = array("I", [place for _, place in found])
     columns = (addresses, places, starts, around, entries, outer)

@@ -150,6 +150,14 @@ def test_a_unit_whose_siblings_are_elsewhere_has_none(monkeypatch: pytest.Monkey
     assert outline.encoded(unit) is None
 
 
+def test_a_function_beyond_all_addresses_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = next(opened().units())
+    monkeypatch.setattr(outline, "functions", lambda *_: {0x1000: 20, 1 << 64: 30})
+    assert outline.encoded(unit) is None
+    monkeypatch.setattr(outline, "functions", lambda *_: {0x1000: 20, (1 << 64) - 1: 30})
+    assert outline.encoded(unit) is not None
+
+
 def test_a_damaged_unit_has_none() -> None:
     unit = next(opened().units())
     data = unit.data
