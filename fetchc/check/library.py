@@ -54,6 +54,8 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
             node.span,
             found.more["nothing"],
         )
+    if "worth" in found.more:
+        return method(checker, node, found.more["worth"], node.span) or node
     if not _is_of_char(checker, node):
         from fetchc.check.library_made import fixed_array, wide_text
 

@@ -97,6 +97,8 @@ def _term(
     each = checker.size(kind.target) if isinstance(kind, PointerType) and other is not None else 1
     if not each:
         raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
+    if times == "assumed":
+        return Term(one, other, each * elements_of_block(checker, holder, found, span), 0)
     if times == "bits":
         times = 8 * each
     elif times == "block":

@@ -160,7 +160,10 @@ class Ranged(Record):
 
 
 class Term(Record):
-    """A part of a number that a reader makes: ``number``, less ``less``, by ``each``, ``times``."""
+    """A part of a number that a reader makes: ``number``, less ``less``, by ``each``, ``times``.
+
+    With ``times`` 0 it adds nothing: what was assumed of the object is that it is ``each``.
+    """
 
     number: Typed
     less: Typed | None

@@ -63,7 +63,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
         from fetchc.check.library import reader_value
 
         node = reader_value(checker, node)
-        if isinstance(node, Either):
+        if isinstance(node, Reckoned | Either):
             return lower(checker, node, None, whole)
         made = checker.resolved(node.type)
     if isinstance(made, StructType) and made.value is not None:

@@ -22,7 +22,8 @@ def made_of(checker: Checker, node: Reckoned | Either, whole: bool) -> tuple[Low
     if not whole:
         raise _summed(checker, node)
     found: list[Lowered] = []
-    for number, term in enumerate(node.terms):
+    counted = [term for term in node.terms if term.times]
+    for number, term in enumerate(counted):
         for name, one in (("", term.number), ("less", term.less)):
             if one is not None:
                 word = _one(checker, one)
@@ -55,6 +56,8 @@ def _one(checker: Checker, node: Typed) -> Lowered:
 def _words(checker: Checker, node: Reckoned) -> str:
     written = ""
     for term in node.terms:
+        if not term.times:
+            continue
         shown = f"`{body(_one(checker, term.number).fetch)}`"
         if term.less is not None:
             shown = f"({shown} less `{body(_one(checker, term.less).fetch)}`)"

@@ -192,7 +192,10 @@ class Noted(Record):
 
 
 class Term(Record):
-    """A part of a number: ``number``, less ``less``, by ``each``, ``times``."""
+    """A part of a number: ``number``, less ``less``, by ``each``, ``times``.
+
+    With ``times`` 0 it adds nothing, and has to be ``each`` or 0 before it is divided.
+    """
 
     number: Leaf
     less: Leaf | None
@@ -227,13 +230,15 @@ class Case(Record):
     """A variant: its name, and what it holds; None of one without fields.
 
     It is there where the enum's tag is ``value``, with None where it is none of the others'.
-    ``single``: it holds one value without a name, which ``fields`` is.
+    ``single``: it holds one value without a name, which ``fields`` is. ``left`` is the number of
+    its fields where they are not fetched.
     """
 
     value: int | None
     name: str
     fields: Shape | None
     single: bool = False
+    left: int = 0
 
 
 class Variants(Record):

@@ -29,7 +29,7 @@ COMPILERS = {
 BUILDS = [f"{name}, {level}" for name in COMPILERS for level in ("-O0", "-O2")]
 
 
-def built(source: str, build: str, folder: Path) -> Path:
+def built(source: str, build: str, folder: Path, *more: str) -> Path:
     """The program of a source as one of BUILDS makes it; skips where a compiler is not there."""
     require_uprobes()
     name, _, level = build.rpartition(", ")
@@ -37,7 +37,7 @@ def built(source: str, build: str, folder: Path) -> Path:
     if name.endswith("libc++") and not LIBCXX.exists():
         pytest.skip("no libc++-14-dev here (.ci/setup brings it)")
     made = folder / "library"
-    options = ["-std=c++20", "-g", level, "-w"]
+    options = ["-std=c++20", "-g", level, "-w", *more]
     command = [*COMPILERS[name], *options, str(FOLDER / source), "-o", str(made)]
     environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(ROOT / ".toolchains/cache-zig")}
     subprocess.run(command, check=True, timeout=900, env=environment)

@@ -70,3 +70,13 @@ def test_one_fetch_arg_is_refused_with_what_it_is_made_of(program: Path, express
     (told_so,) = refused.value.diagnostics
     assert told_so.code == "FC0312"
     assert "(%di)" in told_so.notes[0]
+
+
+def test_blocks_of_another_size_are_a_fault(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # libstdc++'s deque has 512 bytes in a block unless the program says otherwise.
+    made = built("computed.cc", BUILDS[0], tmp_path, "-D_GLIBCXX_DEQUE_BUF_SIZE=1024")
+    asked: list[str | Path] = ["-x", made, "-f", "deques", "--format", "jsonl", "--", made]
+    done = trace(capfd, "of.ints", "of.ints.back()", "of.ints.empty()", *asked)
+    assert [list(one.values()) for one in done.args] == [[None] * 3] * 6

@@ -154,6 +154,8 @@ static void call_deques(int round) {
     BEGIN("deques");
     NUM(of.ints.size());
     AS("len(of.ints)", of.ints.size());
+    AS("of.ints", of.ints.size());
+    AS("of.queue", of.queue.size());
     NUM(of.records.size());
     NUM(of.large.size());
     NUM(of.empty.size());
@@ -246,6 +248,7 @@ static void call_adapted(int round) {
     NUM(of.forward.front());
     FLAG(of.forward.empty());
     FLAG(of.nowhere.empty());
+    AS("of.set", of.set.size());
     FLAG(of.set.empty());
     FLAG(of.nothing.empty());
     NUM(of.vector.size());

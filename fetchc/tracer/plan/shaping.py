@@ -95,7 +95,7 @@ class Shaper(Ranges, Enums, Calls, Sums):
                 return self._elements_between(*between, limits)
             node = reader_value(checker, node)
             made = checker.resolved(node.type)
-            if isinstance(node, Either) or isinstance(made, RangeType):
+            if isinstance(node, Reckoned | Either) or isinstance(made, RangeType):
                 return self.shape(node, None, limits)
         if isinstance(made, StructType) and made.value is not None:
             from fetchc.check.wrapped import reader_value as worth

@@ -94,7 +94,8 @@ def reckoned(
 ) -> Make:
     """A number of elements as the sum of its terms (see :class:`fetchc.tracer.shape.Term`).
 
-    What cannot be is a fault: less than 0, addresses that are no whole elements apart.
+    What cannot be is a fault: less than 0, addresses that are no whole elements apart, a term
+    that adds nothing and is not ``each``.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -102,16 +103,24 @@ def reckoned(
         for number, less, each, times in terms:
             one = number(data, faults)
             other = 0 if less is None else less(data, faults)
-            if not (isinstance(one, int) and isinstance(other, int)) or (one - other) % each:
+            if not (isinstance(one, int) and isinstance(other, int)):
+                difference = None
+            else:
+                difference = one - other
+            if difference is None or not _fits(difference, each, times):
                 faults[before:] = [path]
                 return None
-            total += (one - other) // each * times
+            total += difference // each * times
         if total < 0:
             faults[before:] = [path]
             return None
         return total == 0 if is_none else total
 
     return make
+
+
+def _fits(difference: int, each: int, times: int) -> bool:
+    return difference % each == 0 if times else difference in (0, each)
 
 
 def either(number: Make, at_none: Make, other: Make) -> Make:
