@@ -32,6 +32,11 @@ class Diagnostic(Record):
     origin: str | None = None
 
     @property
+    def span(self) -> Span | None:
+        """The characters of the argument that it is about, None where it is about none."""
+        return None if self.primary is None else self.primary.span
+
+    @property
     def severity(self) -> str:
         """``warning`` for the FC06 family (right, but it can surprise), else ``error``."""
         return "warning" if self.code.startswith("FC06") else "error"

@@ -61,7 +61,9 @@ def _declare(program: Program, type_id: TypeId, tagged: bool) -> str:
                     qualifiers += f" {qualifier} " if declarator else f" {qualifier}"
                     type_id = target
                     continue
-                qualifiers = f"{qualifier} {qualifiers}"
+                # GCC calls both `const`, the array of __func__ and its elements.
+                if f"{qualifier} " not in qualifiers:
+                    qualifiers = f"{qualifier} {qualifiers}"
                 type_id = target
             case _:
                 base = qualifiers + _base(made, tagged)

@@ -23,6 +23,11 @@ FIELD = Diagnostic(
 )
 
 
+def test_a_span_is_that_of_the_first_label() -> None:
+    assert FIELD.span == Span(20, 23)
+    assert Diagnostic("FC0902", "not an ELF file").span is None
+
+
 def test_every_part_in_its_order() -> None:
     assert (
         render(FIELD, "name=r->Question[0].Nam", "<arg 1>")
