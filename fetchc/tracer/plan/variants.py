@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.program.types import Member, Variant
     from fetchc.tracer.plan.extents import Limits
-    from fetchc.tracer.shape import Shape
 
 __all__ = ["Enums", "is_tuple"]
 
@@ -47,15 +46,16 @@ class Enums(Leaves):
     def _case(self, node: Typed, variant: Variant, limits: Limits, left: list[str]) -> Case:
         member = variant.member
         fields = self._checker.resolved(member.type)
-        if not isinstance(fields, StructType) or not self._filled(fields):
+        filled = self._filled(fields) if isinstance(fields, StructType) else []
+        if not filled:
             return Case(variant.value, member.name, None)
         mark = self._fields.mark()
-        inner: Shape | None = None
         try:
             inner = self.shape(part(node, member, node.span), None, limits)
         except CompileError:
             self._fields.forget(mark)
             left.append(member.name)
+            return Case(variant.value, member.name, None, left=len(filled))
         # What one field is in is not shown: `Some(3)`.
         if isinstance(inner, Items) and inner.parts and len(inner.items) == 1:
             return Case(variant.value, member.name, inner.items[0], single=True)

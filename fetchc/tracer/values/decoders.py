@@ -380,7 +380,7 @@ class _Preparing:
         return chosen(self.maker(shape.tag, path, trusted), cases)
 
     def _variants(self, shape: Variants, path: str, trusted: Trusted) -> Make:
-        from fetchc.tracer.values.variants import variant
+        from fetchc.tracer.values.variants import left_out, variant
 
         tag = None if shape.tag is None else self.maker(shape.tag, path, trusted)
         known = trusted if shape.tag is None else trusted | _pointers(shape.tag.guards)
@@ -388,6 +388,8 @@ class _Preparing:
         for one in shape.cases:
             inner = one.fields
             make = None if inner is None else self.maker(inner, f"{path}.{one.name}", known)
+            if one.left:
+                make = left_out(one.left)
             cases[one.value] = one.name, make, one.single
         return variant(tag, cases)
 

@@ -6,7 +6,7 @@ after it and has its field, a list of its fields or an object of them.
 
 from __future__ import annotations
 
-from fetchc.tracer.values.kinds import SymbolName, Tuple, Variant
+from fetchc.tracer.values.kinds import CutList, SymbolName, Tuple, Variant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Make = Callable[[bytes, Faults], Value]
     Case = tuple[str, Make | None, bool]
 
-__all__ = ["of_variant", "parts", "variant"]
+__all__ = ["left_out", "of_variant", "parts", "variant"]
 
 
 def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
@@ -40,6 +40,11 @@ def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
         return Variant(name, fields(data, faults), single)
 
     return make
+
+
+def left_out(count: int) -> Make:
+    """The fields of a variant that were not fetched: none of so many."""
+    return lambda data, faults: CutList([], count)
 
 
 def of_variant(tag: Make, names: Mapping[int | None, str], wanted: str, inner: Make) -> Make:
