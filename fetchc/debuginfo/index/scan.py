@@ -5,8 +5,8 @@ includes a header has its own. So the pass steps over what is inside functions, 
 definitions the first. Equal are those of one name, scope, tag, size and line whose first members
 have one name: what :mod:`fetchc.debuginfo.dwarf.names.search` takes for the same. Of variables
 all definitions have rows, by their declaration where that stands apart, and of those that are
-merely declared the first of each scope. Entries are read by functions generated for each
-declaration, as in :mod:`fetchc.debuginfo.dwarf.entries.skip`.
+merely declared the first of each scope, with linkage and without. Entries are read by functions
+generated for each declaration, as in :mod:`fetchc.debuginfo.dwarf.entries.skip`.
 """
 
 from __future__ import annotations
@@ -102,6 +102,8 @@ def _unit(unit: Unit, found: Scan) -> None:
     top = unit.top
     if not top.has_children:
         return
+    if unit.language is None:
+        found.whole = False  # whether namespaces are there is not known
     at, scope = top.stop, NOWHERE
     around: list[int] = []
     start = at
@@ -173,7 +175,8 @@ def _variable(
             return
         name, offset, key = declared.text_bytes(c.DW_AT_name), declared.offset, declared.offset
     elif c.DW_AT_declaration in has and not _PLACED & has.keys():
-        key = name, scope
+        # Only what is external can be linked to something.
+        key = name, scope, c.DW_AT_external in has
     else:
         key = offset
     if name is not None and key not in found.seen:

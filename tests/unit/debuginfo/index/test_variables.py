@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_name, DW_TAG_base_type
@@ -11,6 +14,7 @@ from fetchc.debuginfo.dwarf.locations import variables
 from fetchc.debuginfo.index import lookup, scan, table
 from fetchc.debuginfo.program import DwarfProgram
 from tests.support.cases import CORPUS
+from tests.support.toolchains import require
 
 C = "c/layouts/bin/gcc-O2-dwarf5"
 CPP = "cpp/addressbook/bin/g++-O2"
@@ -64,6 +68,61 @@ def test_it_has_what_a_search_finds(file: str, monkeypatch: pytest.MonkeyPatch) 
     indexed = opened(file)
     assert answers(indexed, asked) == searched
     assert indexed._info.type_index._names is not None
+
+
+SOURCES = {
+    "one.cc": """
+        extern char **environ;
+        struct Shape { static int count; static const int limit = 7; static inline long made = 3; };
+        int Shape::count = 5;
+        namespace area { inline namespace v1 { int first = 1; namespace { int hidden = 2; } } }
+        extern int twice;
+        int use() { return Shape::count + area::first + area::hidden + twice + !environ; }
+        int main() { static int local = 4; return use() + local; }
+    """,
+    "two.cc": """
+        extern char **environ;
+        struct Shape { static int count; static const int limit = 7; static inline long made = 3; };
+        extern int twice;
+        int twice = 2;
+        static int own = 1;
+        namespace area { namespace { int hidden = 8; } }
+        int two() { return Shape::count + twice + own++ + area::hidden++ + !environ + Shape::made; }
+    """,
+    "three.cc": "static double own = 3; extern int twice; double three() { return own++ + twice; }",
+}
+ASKED = ["count", "limit", "made", "first", "hidden", "twice", "own", "environ", "local", "none"]
+ASKED += ["Shape::count", "Shape::limit", "Shape::made", "area::first", "area::v1::first"]
+ASKED += ["area::hidden", "area::none"]
+
+
+@pytest.mark.parametrize("option", ["-gdwarf-4", "-gdwarf-5"])
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_declared_here_and_defined_there(
+    compiler: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require(compiler)
+    for name, source in SOURCES.items():
+        (tmp_path / name).write_text(source)
+    command = [compiler, "-std=c++17", option, "-o", "program", *SOURCES]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    path = str(tmp_path / "program")
+
+    def asked() -> dict[tuple[str, str], list[str]]:
+        program = DwarfProgram(path)
+        within = [program.functions_named(name)[0] for name in ("use", "two", "three")]
+        return {
+            (name, function.name if function else ""): sorted(
+                map(repr, program.global_variables(name, function))
+            )
+            for name in ASKED
+            for function in [None, *within]
+        }
+
+    searched = asked()
+    assert sum(map(bool, searched.values())) > 40
+    eager(monkeypatch)
+    assert asked() == searched
 
 
 def test_variables_that_are_left_out_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
