@@ -177,7 +177,7 @@ def test_its_output_and_errors_are_its_own(
 def test_a_program_that_does_not_call_the_function(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    traced = trace(capfd, "-x", program, "-f", "nap", "--", program, "calls", 0)
+    traced = trace(capfd, "-x", program, "-f", "nap", "--", program, "calls", "0")
     note = f"note: nothing was hit: `{program}` did not come to what is probed\n"
     assert (traced.errors, traced.lines) == (note, [])
 
