@@ -1,0 +1,57 @@
+"""Arguments of templates that have no end: a located error in bounded time, never a crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fetchc.debuginfo.dwarf.entries import constants as dw
+from fetchc.diag.errors import DebugInfoError
+from fetchc.program import types as t
+from tests.support.dwarfwriter import Entry
+from tests.unit.debuginfo.test_types_hostile import die, name, program, ref, size
+
+
+def argument(target: str) -> Entry:
+    return Entry(dw.DW_TAG_template_type_param, (name("T"), ref(target)), (), "")
+
+
+def box(label: str, *targets: str) -> Entry:
+    arguments = [argument(target) for target in targets]
+    return die(label, dw.DW_TAG_class_type, [name("Box"), size(8)], arguments)
+
+
+def held(*boxes: Entry) -> list[Entry]:
+    pointer = die("p", dw.DW_TAG_pointer_type, [ref(boxes[0].label)])
+    return [*boxes, pointer, die("h", dw.DW_TAG_typedef, [name("held"), ref("p")])]
+
+
+@pytest.mark.parametrize(
+    "boxes",
+    [
+        [box("a", "a")],
+        [box("a", "b"), box("b", "a")],
+        # Each has the next one twice: 2 ** 40 arguments.
+        [*[box(f"b{at}", f"b{at + 1}", f"b{at + 1}") for at in range(40)], box("b40", "b40")],
+    ],
+    ids=["of itself", "of each other", "doubling"],
+)
+def test_arguments_without_an_end(tmp_path: Path, boxes: list[Entry]) -> None:
+    bad = program(tmp_path, held(*boxes), dw.DW_LANG_C_plus_plus_14)
+    (found,) = bad.types_named("held", None)
+    pointer = bad.type(found)
+    assert isinstance(pointer, t.NamedType)
+    made = bad.type(pointer.target)
+    assert isinstance(made, t.PointerType)
+    with pytest.raises(DebugInfoError, match=r"debug_info\+0x\w+: a template whose arguments"):
+        bad.type(made.target)
+
+
+def test_names_are_whole_in_other_languages(tmp_path: Path) -> None:
+    # A variant of Rust's enums has the parameters of the enum, and no arguments in its name.
+    some = program(tmp_path, held(box("a", "a")), dw.DW_LANG_Rust)
+    (found,) = some.types_named("Box", None)
+    made = some.type(found)
+    assert isinstance(made, t.StructType)
+    assert made.name == "Box"
