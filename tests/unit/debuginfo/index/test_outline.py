@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
@@ -128,6 +130,30 @@ def test_what_others_may_read_is_not_used_and_told(eager: Path) -> None:
     assert {note.rpartition(": ")[2] for note in files.notes} == {
         "it is another user's, or open to others"
     }
+
+
+def test_a_program_that_was_replaced_is_read_anew(eager: Path, tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    copyfile(CORPUS / FILES[2], path)
+    times = path.stat()
+    plain = ask(opened(str(path)))
+    ask(opened(str(path)))
+    assert ask(opened(str(path))) == plain
+    other = CORPUS / "c/layouts/bin/clang-O0-dwarf4"
+    path.write_bytes(other.read_bytes())
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert ask(opened(str(path))) == ask(opened(str(other))) != plain
+
+
+def test_two_programs_with_one_build_id_do_not_mix(eager: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        copyfile(CORPUS / FILES[2], tmp_path / name)
+    for name in ("first", "second"):
+        for _ in range(2):
+            ask(opened(str(tmp_path / name)))
+    found = [kept.name.partition("-")[0] for kept in eager.glob("*.outline")]
+    assert len(found) == 2
+    assert len(set(found)) == 1
 
 
 def test_a_folder_that_cannot_be_written_to_keeps_nothing(eager: Path) -> None:
