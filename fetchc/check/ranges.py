@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["ranged"]
+__all__ = ["ranged", "wide"]
 
 _SIZES = (1, 2, 4, 8)
 _ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}
@@ -140,15 +140,21 @@ def _encoding(checker: Checker, type_id: TypeId) -> str:
     made = checker.resolved(type_id)
     if isinstance(made, CharType):
         return _ENCODINGS.get(made.size, "")
-    if isinstance(made, IntType) and (made.name in _TEXTS or _is_of_text(checker, type_id)):
-        return _ENCODINGS.get(made.size, "")
-    return ""
+    return _ENCODINGS.get(checker.size(type_id) or 0, "") if _is_of_text(checker, type_id) else ""
+
+
+def wide(checker: Checker, type_id: TypeId) -> str:
+    """The encoding of what is a character of more than a byte by its name (`wchar_t`); or empty."""
+    if not _is_of_text(checker, type_id):
+        return ""
+    return _ENCODINGS.get(checker.size(type_id) or 0, "").replace("text", "")
 
 
 def _is_of_text(checker: Checker, type_id: TypeId) -> bool:
     made = checker.program.type(type_id)
     while isinstance(made, NamedType | QualifiedType):
         if isinstance(made, NamedType) and made.name in _TEXTS:
-            return True
+            break
         made = checker.program.type(made.target)
-    return False
+    number = isinstance(checker.resolved(type_id), IntType | CharType)
+    return number and getattr(made, "name", "") in _TEXTS

@@ -55,7 +55,7 @@ def test_what_a_program_writes(lab_kernel: LabKernel) -> None:
             with pytest.raises(LabError, match="FC0506"):
                 _traced(guest, "buf[0:count]", "-x", "kernel", "-f", "ksys_write")
             return
-        wanted = ["buf[0:count]", "bytes=buf[0:count]:u8", "first=buf[0:4]"]
+        wanted = ["buf[0:count]", "bytes=buf[0:count]:u8", "first=buf[0:4]", "letter=buf[0]:u8"]
         events = _traced(guest, *wanted, "-x", "kernel", "-f", "ksys_write")
         assert _column(events, "buf[0:count]") == WRITTEN
         assert [event.get("cut", {}) for event in events] == [
@@ -67,6 +67,8 @@ def test_what_a_program_writes(lab_kernel: LabKernel) -> None:
         ]
         first = _column(events, "first")
         assert first == [*[list(b"lab:")] * 5, None, list(b"lab:"), None, [0] * 4, list(b"lab:")]
+        letters = [108, 108, 108, 108, 108, None, 108, None, 0, 108]
+        assert _column(events, "letter") == letters
         # Structures in the memory of the program.
         events = _traced(guest, "vec[0:vlen]", "*vec", "-x", "kernel", "-f", "do_writev")
         (parts,), (one,) = _column(events, "vec[0:vlen]"), _column(events, "*vec")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -372,6 +373,40 @@ def test_members_and_references_of_cpp(
     both = ["short", "a text that is longer than what fits in"]
     assert values("words", "first[0:n]", "names[0:n]")[0] == [both, ["a", "b"]]
     assert values("words", "names[0:n]")[1] == [None]
+
+
+def test_wide_texts_up_to_their_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    require_uprobes()
+    require("g++")
+    program, source = tmp_path / "wide", tmp_path / "wide.cc"
+    source.write_text(WIDE)
+    subprocess.run(["g++", "-g", "-O1", "-o", program, source], check=True, timeout=60)
+    wanted = ["a", "b", "c", "*p"]
+    done = trace(capfd, *wanted, "-x", program, "-f", "wide", "--", program)
+    assert (done.status, done.errors) == (0, "")
+    first, second = [line.partition("wide  ")[2] for line in done.lines]
+    assert re.sub(" +", " ", first) == 'a="h\u00e9llo \U0001f600" b="\u00e4" c="" *p={name=null}'
+    shown = re.sub(" +", " ", second)
+    assert shown == f'a="{"x" * 64}"{CUT} b=null c=(fault) *p={{name="h\u00e9llo \U0001f600"}}'
+
+
+WIDE = r"""
+#include <string>
+#define USE(value) asm volatile("" : : "g"(value) : "memory")
+struct Pair { const wchar_t *name; };
+__attribute__((noipa)) void wide(
+    const wchar_t *a, const char16_t *b, char32_t *c, const Pair *p)
+{
+    USE(a); USE(b); USE(c); USE(p);
+}
+int main()
+{
+    Pair none = {nullptr}, one = {L"h\u00e9llo \U0001f600"};
+    char32_t empty[64] = {};
+    wide(one.name, u"\u00e4", empty, &none);
+    wide(std::wstring(300, L'x').c_str(), nullptr, (char32_t *)8, &one);
+}
+"""
 
 
 def test_json_lines_are_json(program: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,7 @@ from fetchc.tracer.shape import Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from fetchc.driver.points.sites import Found
     from fetchc.ir.nodes import Value
@@ -147,43 +147,52 @@ class Fields:
             # Never a field that is there already: that would tear the row apart.
             name = self._new(for_kernel(Fetch(_moved(start, low), store), self._kernel))
             first = first or name
-        told = self._told(start, size) if value.user else ()
+        # Of the two pages that the bytes can be in: eight bytes from the first one on, or as many
+        # that end with it, are in the first page, and the last ones reach the second.
+        told = self._told(start, (0, -7, max(size - 8, 0))) if value.user else ()
         self._blocks.append(_Block(base, offset, size, first, value.user, told))
         return first, 0
+
+    def _can_tell(self) -> bool:
+        apart = self._found.site.architecture.addresses_apart
+        return apart and self._kernel.version >= self._kernel.store("symbol_text").first
 
     def _require_told(self) -> None:
         # An array that is read by `+u` no kernel takes (traceprobe_parse_probe_arg_body): it is
         # read by an address that is no address of the kernel, whatever the sign in front of it.
+        if self._can_tell():
+            return
         kernel, rule = self._kernel, self._kernel.store("symbol_text")
+        reason = "this machine's kernel reads one number at a time of the program's memory"
+        notes: tuple[str, ...] = ()
         if kernel.version < rule.first:
-            raise reject(
-                "FC0506",
-                f"Linux {kernel.name} does not tell whether memory of the program could be read",
-                self.span,
-                "memory of the program",
-                notes=(f"Linux {dotted(rule.first)} was the first (`symstr`)",),
-                help="a text up to its NUL can be had: `:ustring`",
+            reason = (
+                f"Linux {kernel.name} does not tell whether memory of the program could be read"
             )
-        if not self._found.site.architecture.addresses_apart:
-            raise reject(
-                "FC0507",
-                "this machine's kernel reads one number at a time of the program's memory",
-                self.span,
-                "memory of the program",
-                help="a text up to its NUL can be had: `:ustring`",
-            )
+            notes = (f"Linux {dotted(rule.first)} was the first (`symstr`)",)
+        raise reject(
+            "FC0506",
+            reason,
+            self.span,
+            "memory of the program",
+            notes=notes,
+            help="a text up to its NUL can be had: `:ustring`",
+        )
 
-    def _told(self, start: Deref, size: int) -> tuple[tuple[str, int], ...]:
-        # Of the two pages that the bytes can be in: eight bytes from the first one on, or as many
-        # that end with it, are in the first page, and the last ones reach the second.
+    def _told(self, start: Deref, starts: Iterable[int]) -> tuple[tuple[str, int], ...]:
+        # As the name of a symbol eight bytes are a text, of which the kernel says whether it could
+        # be read.
         found = []
-        for low in dict.fromkeys((0, -7, max(size - 8, 0))):
+        for low in dict.fromkeys(starts):
             moved = _moved(start, low)
             found.append((self.add(Fetch(moved, Symbol(text=True))), moved.offset))
         return tuple(found)
 
-    def guards(self, value: Value) -> tuple[Guard, ...]:
-        """The pointers that a load of ``value`` goes through, outermost first."""
+    def guards(self, value: Value, number: int = 0) -> tuple[Guard, ...]:
+        """The pointers that a load of ``value`` goes through, outermost first.
+
+        ``number``: it is fetched by itself, as a number of so many bytes.
+        """
         loads: list[Deref] = []
         while isinstance(value, Deref):
             loads.append(value)
@@ -201,6 +210,8 @@ class Fields:
             if kernel and load.user and position == len(loads):
                 found = [one for one in self._blocks if one.user and one.base == pointer]
                 told = next((one.told for one in found if one.has(load.offset, 1)), ())
+                if number and not told and self._can_tell():
+                    told = self._told(Deref(pointer, load.offset), (0, number - 8))
             of_kernel = kernel and not load.user
             guards.append(Guard(field, start, load.offset, kernel=of_kernel, told=told))
         return tuple(guards)

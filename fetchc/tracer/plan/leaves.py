@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fetchc.check.members import part
 from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Bits, Deref
+from fetchc.ir.nodes import Array, Bits, Deref, Symbol, Text
+from fetchc.ir.verify import fixed_bytes
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import scalar
 from fetchc.lower.store import plain
@@ -52,12 +53,14 @@ class Leaves:
         spot = self._fields.spot(fetch)
         field, offset, size = spot or (self._fields.add(fetch), 0, 0)
         shift = fetch.store.offset if spot and isinstance(fetch.store, Bits) else 0
-        guards = self._fields.guards(fetch.value)
+        dynamic = isinstance(fetch.store, Text | Array | Symbol)
+        guards = self._fields.guards(fetch.value, 0 if dynamic else fixed_bytes(fetch.store))
         # NULL where a text begins is no text; a text in a structure at NULL is a fault.
         no_text = lowered.decode.kind == "text" and bool(guards) and not guards[-1].moved
         if (empty and guards) or no_text:
             last = guards[-1]
-            guards = (*guards[:-1], Guard(last.field, last.offset, last.moved, True, last.kernel))
+            emptied = Guard(last.field, last.offset, last.moved, True, last.kernel, last.told)
+            guards = (*guards[:-1], emptied)
         return Leaf(field, lowered.decode, offset, size, shift, guards)
 
     def _numbers(self, node: Typed, made: StructType) -> tuple[tuple[str, Leaf], ...]:

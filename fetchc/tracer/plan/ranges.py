@@ -9,9 +9,9 @@ from fetchc.ir.nodes import Deref
 from fetchc.lower import wholes
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import Plain, plain
-from fetchc.lower.where import load_word
+from fetchc.lower.where import load_word, pointed
 from fetchc.tracer.plan.lists import Lists
-from fetchc.tracer.shape import Between, Bytes, Difference, Items, Leaf, Ranged, Reckoned
+from fetchc.tracer.shape import Between, Bytes, Difference, Guard, Items, Leaf, Ranged, Reckoned
 from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
@@ -47,6 +47,19 @@ class Ranges(Lists):
         bounds = [self._number(one, limits) for one in (node.low, node.high)]
         bound = None if node.bound is None else self._number(node.bound, limits)
         return Ranged(elements, node.start, bounds[0], bounds[1], bound)
+
+    def _wide_text(self, node: Typed, encoding: str, limits: Limits) -> Bytes:
+        # Up to the first unit that is 0; NULL is no text.
+        start = load_word(self._checker.site, pointed(self._checker.site, node), node.span)
+        assert isinstance(start, Deref)
+        size = limits.text
+        field, at = self._fields.block(start, size)
+        guards = self._fields.guards(start)
+        if guards and not guards[-1].moved:
+            *before, last = guards
+            empty = Guard(last.field, last.offset, 0, True, last.kernel, last.told)
+            guards = (*before, empty)
+        return Bytes(field, size, encoding, at, None, None, guards)
 
     def _number(
         self, node: Typed | int, limits: Limits

@@ -9,6 +9,7 @@ from __future__ import annotations
 from fetchc.check.halves import halves
 from fetchc.check.library import ends, reader_value
 from fetchc.check.members import part, through
+from fetchc.check.ranges import wide
 from fetchc.check.typed import Address, Convert, Either, Follow, Part, Reckoned, Special
 from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
@@ -151,6 +152,8 @@ class Shaper(Ranges, Enums, Calls, Sums):
                 return Noted(made.notation, self._numbers(node, made), self._guards_of(node))
             case StructType() if limits.depth > 0:
                 return self._structure(node, made, limits)
+            case PointerType(target=target) if encoding := wide(checker, target):
+                return self._wide_text(node, encoding, limits)
             case PointerType() if isinstance(node, Address) and (moved := self._moved(node, made)):
                 return moved
             case ComplexType() | IntType() if two := halves(checker, made):

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.model import Format, Plan, Value
     from fetchc.tracer.shape import Guard, Shape
     from fetchc.tracer.values.numbers import Numbers
+    from fetchc.tracer.values.ranges import Read
     from fetchc.tracer.values.residence import Told
 
     Faults = list[str]
@@ -143,6 +144,8 @@ class _Preparing:
                 make = self._row(shape)
                 size = shape.count * shape.size
                 return self._guarded(make, shape.guards, path, trusted, self._at(shape, size))
+            case Bytes(length=None, limit=None, kind="utf-16" | "utf-32"):
+                return self._wide(shape, path, trusted)
             case Bytes(length=None):
                 zero = self._at(shape, shape.size)
                 make = bounded(*zero, shape.kind, whole=shape.limit == shape.size)
@@ -306,8 +309,24 @@ class _Preparing:
             some = self._guarded(firsts, elements.guards, path, known, None)
         return by_length(length, up_to_length(some, length_of, most), list, path)
 
+    def _wide(self, text: Bytes, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.values.ranges import up_to_nul
+
+        begin = self._offset(text.field, text.offset)
+        make = up_to_nul(begin, text.size, text.kind, self._read(text), path)
+        return self._guarded(make, text.guards, path, trusted, None, none=None)
+
+    def _read(self, elements: Row | Bytes) -> Read | None:
+        if not elements.guards or elements.guards[-1].kernel:
+            return None
+        from fetchc.tracer.values.ranges import Read
+
+        last, begin = elements.guards[-1], self._offset(elements.field, elements.offset)
+        place = self._offset(last.field, last.offset)
+        return Read(begin, place, last.moved, self._mapped, self._told(last))
+
     def _ranged(self, shape: Ranged, path: str, trusted: Trusted) -> Make:
-        from fetchc.tracer.values.ranges import Read, cut_items, cut_row, cut_text, ranged
+        from fetchc.tracer.values.ranges import cut_items, cut_row, cut_text, ranged
 
         elements = shape.elements
         bounds: list[Make | int | None] = []
@@ -320,12 +339,7 @@ class _Preparing:
         if isinstance(elements, Items):
             makers = self._each(elements, path, trusted | _pointers(elements.guards))
             return ranged(bounds, shape.start, there, cut_items(makers, path), list, path)
-        begin = self._offset(elements.field, elements.offset)
-        read = None
-        if elements.guards and not elements.guards[-1].kernel:
-            last = elements.guards[-1]
-            place = self._offset(last.field, last.offset)
-            read = Read(begin, place, last.moved, self._mapped, self._told(last))
+        begin, read = self._offset(elements.field, elements.offset), self._read(elements)
         if isinstance(elements, Bytes):
             text = cut_text(begin, elements.size, elements.kind, read, path)
             return ranged(bounds, shape.start, there, text, str, path)

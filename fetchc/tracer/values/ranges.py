@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     # Of the elements that were fetched: so many passed over, so many wanted.
     Cut = Callable[[bytes, Faults, int, int], Value]
 
-__all__ = ["Read", "cut_items", "cut_row", "cut_text", "ranged"]
+__all__ = ["Read", "cut_items", "cut_row", "cut_text", "ranged", "up_to_nul"]
 
 _WORD = struct.Struct("=Q").unpack_from
 _MASK = (1 << 64) - 1
@@ -118,6 +118,26 @@ def cut_text(begin: int, size: int, kind: str, read: Read | None, path: str) -> 
         return decoded(text, kind) if end == wanted else CutText(decoded(text, kind, True), count)
 
     return cut
+
+
+def up_to_nul(begin: int, size: int, kind: str, read: Read | None, path: str) -> Make:
+    """The text of units of several bytes that ends in front of the first one that is 0."""
+    width = WIDTHS[kind]
+    nul = bytes(width)
+
+    def make(data: bytes, faults: Faults) -> Value:
+        starts = range(begin, begin + size, width)
+        end = next((at for at in starts if data[at : at + width] == nul), begin + size)
+        last = min(end + width, begin + size)
+        known = last if read is None else read.sure(data, begin, last)
+        if known is None:
+            faults.append(path)
+            return None
+        whole = end < begin + size and known == last
+        text = data[begin : min(end, known)]
+        return decoded(text, kind) if whole else CutText(decoded(text, kind, cut=True), None)
+
+    return make
 
 
 def cut_row(

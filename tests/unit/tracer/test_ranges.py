@@ -207,3 +207,30 @@ def test_zeros_alone() -> None:
     assert read(row(), FIELDS, [0, 2, 0, NEAR, raw], Pages(True)) == ([0, 0], ())
     assert read(row(), FIELDS, [0, 2, 0, NEAR, raw], Pages(False)) == (None, ("v",))
     assert read(row(), FIELDS, [0, 2, 0, NEAR, raw], Pages(None)) == ([0, 0], ())
+
+
+@pytest.mark.parametrize("kind", ["utf-16", "utf-32"])
+def test_wide_texts_end_at_a_unit_that_is_none(kind: str) -> None:
+    width = {"utf-16": 2, "utf-32": 4}[kind]
+    shape = Bytes("v", 24, kind, 0, None, None, (Guard("p", empty=True),))
+
+    def shown(text: str, pointer: int = NEAR, pages: Pages | None = None) -> object:
+        raw = text.encode(f"{kind}-le")[:24].ljust(24, b"\0")
+        value, faults = read(shape, FIELDS, [0, 0, 0, pointer, raw], pages)
+        assert value is None or faults == ()
+        return faults if value is None else value
+
+    assert shown("aĀ€") == "aĀ€"  # bytes that are 0 are no end
+    assert shown("") == ""
+    assert shown("x", 0) == ()  # NULL is no text, and no fault
+    assert shown("x", 8) == ("v",)
+    full = shown("x" * (24 // width))
+    assert isinstance(full, CutText)
+    assert (full, full.length) == ("x" * (24 // width), None)
+    # Zeros that may be memory that was not there end no text.
+    inside = "x" * (12 // width)
+    assert shown(inside, EDGE, Pages(True, True)) == inside
+    assert shown(inside, EDGE, Pages(True, False)) == ("v",)
+    cut = shown(inside, EDGE, Pages(True, None))
+    assert isinstance(cut, CutText)
+    assert cut == inside

@@ -120,6 +120,20 @@ def test_what_is_fetched_beside_the_bytes() -> None:
     ]
 
 
+def test_a_number_by_itself_is_told_of_alike() -> None:
+    assert _fetched("6.18", "ksys_write", "buf[2]", "count") == [
+        "buf_2=+u2(%si):u8",
+        "fetchc_1=%si",
+        "fetchc_2=+2(%si):symstr",
+        "fetchc_3=-5(%si):symstr",
+        "count=%dx:u64",
+        "fetchc_comm=$comm",
+    ]
+    # Of the kernel's own memory a pointer tells, and a text tells by itself.
+    assert not any("symstr" in one for one in _fetched("6.18", "vfs_write", "file->f_flags", "buf"))
+    assert _fetched("6.1", "ksys_write", "buf[2]")[:2] == ["buf_2=+u2(%si):u8", "fetchc_1=%si"]
+
+
 def test_a_kernel_that_cannot_tell_is_refused() -> None:
     with pytest.raises(fetchc.CompileError) as refused:
         _fetched("6.1", "ksys_write", "buf[0:count]")
