@@ -94,6 +94,9 @@ class DotnetProgram(Placed):
         self.architecture = self._assembly.image.machine if native else "x86_64"
         if self._mono is not None:
             self.architecture = self._mono.elf.architecture
+        if not self.architecture:
+            what = "its code is for a machine that is not known"
+            raise DebugInfoError("FC0905", path, what, "PE header")
         self.word_bytes = 8
         self.little_endian = True
         self.in_kernel = False
