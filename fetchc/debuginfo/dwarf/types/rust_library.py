@@ -174,6 +174,8 @@ def _shared_row(
     pointer = types.type(data.type)
     if (data.name, length.name) != ("data_ptr", "length") or not isinstance(pointer, PointerType):
         return None
+    if pointer.target < 0:
+        return None  # no entry describes it
     counters = types.die(pointer.target)
     object_ = _member(types, counters, raw["value"])
     if object_ is None or counters.tag != DW_TAG_structure_type:
@@ -216,7 +218,7 @@ def _words(types: TypeTable, die: Die, raw: Raw) -> tuple[Member, ...] | None:
 
 def _argument(types: TypeTable, die: Die, name: str) -> TypeId | None:
     for child in types.children(die, DW_TAG_template_type_param):
-        if child.text(DW_AT_name) == name:
+        if child.text(DW_AT_name) == name and types.target_die(child) is not None:
             return types.target(child)
     return None
 

@@ -47,6 +47,7 @@ DISCRIMINANT = "discriminant"
 _WIDE = ("data_ptr", "length")
 _LENGTH = "len"
 _POINTERS = ("&mut ", "&", "*const ", "*mut ", "alloc::boxed::Box<")
+_LONGEST_TAG = 16  # bytes: #[repr(u128)]
 _WIDEST = 8  # bytes of a discriminant that a fetch-arg can hold
 
 
@@ -102,6 +103,8 @@ def _enum(types: TypeTable, made: StructType, part: Die) -> Type:
     # Variants lie over each other, so they are no members: they are found by their names.
     told = types.info.follow(part, DW_AT_discr)
     size = None if told is None else types.size(types.target_die(told))
+    if told is not None and (size is None or size > _LONGEST_TAG):
+        raise malformed(told, f"a discriminant of {size} bytes")
     variants: list[Variant] = []
     for child in types.children(part, DW_TAG_variant):
         member = next(types.children(child, DW_TAG_member), None)
