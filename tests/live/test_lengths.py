@@ -14,6 +14,7 @@ from fetchc.tracer.model import Event
 from tests.live.traced import trace
 from tests.live.watching import watched
 from tests.support.toolchains import go_environment, go_root, require
+from tests.support.tools import missing, run_bpftrace
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -373,6 +374,42 @@ def test_members_and_references_of_cpp(
     both = ["short", "a text that is longer than what fits in"]
     assert values("words", "first[0:n]", "names[0:n]")[0] == [both, ["a", "b"]]
     assert values("words", "names[0:n]")[1] == [None]
+
+
+def test_bpftrace_prints_as_many_bytes(tmp_path: Path) -> None:
+    if reason := missing("bpftrace"):
+        pytest.skip(reason)
+    require("gcc")
+    program, source = tmp_path / "printed", tmp_path / "printed.c"
+    source.write_text(PRINTED)
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True, timeout=60)
+    probe = fetchc.open(str(program)).probe("put")
+    text = probe.written("bpftrace", [probe.compile("v=buf[0:count]"), probe.compile("fd")]).text
+    told, _ = run_bpftrace(text, program, tmp_path)
+    assert [(hit["fd"], hit["v"], hit["v_len"]) for hit in told["put"]] == [
+        ("1", r'"he\x00llo\xff"', "7"),
+        ("2", '""', "0"),
+        ("3", f'"{"q" * 200}"', "300"),  # BPFTRACE_STRLEN
+    ]
+
+
+# What is on the stack is in RAM: bpftrace brings nothing in.
+PRINTED = r"""
+#include <string.h>
+#define USE(value) __asm__ volatile("" : : "g"(value) : "memory")
+__attribute__((noipa)) void put(int fd, const void *buf, unsigned long count)
+{
+    USE(fd); USE(buf); USE(count);
+}
+int main(void)
+{
+    char buf[300];
+    memset(buf, 'q', sizeof buf);
+    put(1, memcpy((char[8]){0}, "he\0llo\377", 7), 7);
+    put(2, buf, 0);
+    put(3, buf, 300);
+}
+"""
 
 
 def test_wide_texts_up_to_their_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
