@@ -50,7 +50,7 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
         operand = within(checker, operand)
     made = checker.resolved(operand.type)
     if isinstance(made, StructType) and made.is_library and what == "len":
-        from fetchc.check.library import method
+        from fetchc.check.library_methods import method
 
         counted = method(checker, operand, "size", span)
         if counted is not None:

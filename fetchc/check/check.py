@@ -243,7 +243,7 @@ def _builtin(
             count = builtins.length if what == "len" else builtins.capacity
             return count(checker, check(checker, operand), span)
         case tree.Call(function=name, arguments=(operand,), function_span=name_span) if "<" in name:
-            from fetchc.check.library import gotten
+            from fetchc.check.library_methods import gotten
 
             number = int(name.partition("<")[2].strip("> "))
             return gotten(checker, check(checker, operand), number, node.span, name_span)
@@ -300,7 +300,7 @@ def _later(checker: Checker, node: tree.MethodCall) -> Typed:
         count = builtins.length if builtin == "len" else builtins.capacity
         return count(checker, check(checker, node.base), node.span)
     if not node.arguments:
-        from fetchc.check.library import method
+        from fetchc.check.library_methods import method
 
         found = method(checker, check(checker, node.base), node.name, node.name_span)
         if found is not None:

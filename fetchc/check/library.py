@@ -1,28 +1,26 @@
-"""Classes of C++ libraries as their users see them: what ``*``, ``->``, ``[]`` and methods give.
+"""Classes of C++ libraries as their users see them: what ``*``, ``->`` and ``[]`` give.
 
 :mod:`fetchc.check.library_data` finds what a class is made of.
 """
 
 from __future__ import annotations
 
-from fetchc.check import members
-from fetchc.check.library_data import alternatives, at, library_class, numbered
-from fetchc.check.typed import Address, Constant, Convert, Follow, Part
+from fetchc.check.library_data import library_class
+from fetchc.check.library_paths import alternatives, at
+from fetchc.check.typed import Address, Convert, Follow, Part
 from fetchc.diag.errors import reject
-from fetchc.diag.model import Diagnostic, Label
 from fetchc.program.types import (
     ArrayType,
     BitField,
     CharType,
     ChoiceType,
-    DifferenceType,
     Member,
     PointerType,
     SliceType,
     StringType,
     StructType,
 )
-from fetchc.units import BitOffset, ByteOffset, ByteSize
+from fetchc.units import BitOffset, ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +31,20 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.source import Span
 
-__all__ = ["ends", "flagged", "followed", "gotten", "indexed", "method", "reader_value"]
+__all__ = [
+    "chosen",
+    "ends",
+    "flagged",
+    "followed",
+    "indexed",
+    "known_at",
+    "member",
+    "reader_value",
+]
 
 
-def _known_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
+def known_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
+    """What ``path`` leads to, which the entry of a class names."""
     inner = at(checker, node, path, span)
     assert inner is not None, "a class has what its entry names"
     return inner
@@ -55,6 +63,8 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
             found.more["nothing"],
         )
     if "worth" in found.more:
+        from fetchc.check.library_methods import method
+
         return method(checker, node, found.more["worth"], node.span) or node
     if not _is_of_char(checker, node):
         from fetchc.check.library_made import fixed_array, wide_text
@@ -63,7 +73,7 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
         if other is not None:
             return other
     if found.value:
-        inner = _known_at(checker, node, found.value, node.span)
+        inner = known_at(checker, node, found.value, node.span)
         made = checker.resolved(inner.type)
         # A path of the file system is a string.
         library = isinstance(made, StructType) and made.is_library
@@ -71,7 +81,7 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
     if found.counted:
         return _counted(checker, node, found)
     if found.choice:
-        return _chosen(checker, node, found, found.choice.get("cases", ()))
+        return chosen(checker, node, found, found.choice.get("cases", ()))
     return _together(checker, node, found) if found.get else node
 
 
@@ -86,7 +96,7 @@ def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
     # As Go's strings and slices are: a pointer, and how many elements it leads to.
     size = checker.size(node.type)
     data, count = (
-        _member(_known_at(checker, node, path, node.span), node, name)
+        member(known_at(checker, node, path, node.span), node, name)
         for path, name in zip(found.counted, ("data", "len"), strict=True)
     )
     made = checker.resolved(data.type)
@@ -101,21 +111,22 @@ def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
     return Convert(node, checker.program.intern(slice_type), node.span)
 
 
-def _chosen(checker: Checker, node: Typed, found: LibraryClass, paths: Iterable[str]) -> Typed:
+def chosen(checker: Checker, node: Typed, found: LibraryClass, paths: Iterable[str]) -> Typed:
+    """One of several members, by the number in the object that tells which."""
     # One of several members: which one, a number in the object says.
     span, size = node.span, checker.size(node.type)
     assert size is not None
-    tag = _member(_known_at(checker, node, found.choice["tag"], span), node, found.choice["name"])
+    tag = member(known_at(checker, node, found.choice["tag"], span), node, found.choice["name"])
     if found.get:
         parts = list(enumerate(alternatives(checker, node, found, span)))
     else:
         listed = enumerate(paths)
-        parts = [(value, _known_at(checker, node, path, span)) for value, path in listed if path]
+        parts = [(value, known_at(checker, node, path, span)) for value, path in listed if path]
     names = found.choice.get("names", ())
     cases = []
     for value, part in parts:
         name = names[value] if value < len(names) else str(value)
-        cases.append((value, _ended(checker, _member(part, node, name))))
+        cases.append((value, _ended(checker, member(part, node, name))))
     spelled = checker.spell(node.type)
     made = ChoiceType(spelled, size, tag, tuple(cases))
     return Convert(node, checker.program.intern(made), span)
@@ -137,12 +148,13 @@ def _together(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
     if size is None or not parts:
         return node
     names = found.get.get("members") or [str(number) for number in range(len(parts))]
-    inner = tuple([_member(part, node, name) for name, part in zip(names, parts, strict=True)])
+    inner = tuple([member(part, node, name) for name, part in zip(names, parts, strict=True)])
     made = StructType(checker.spell(node.type), "class", size, inner)
     return Convert(node, checker.program.intern(made), node.span)
 
 
-def _member(inner: Typed, node: Typed, name: str) -> Member:
+def member(inner: Typed, node: Typed, name: str) -> Member:
+    """What lies within the object ``node``, as a member of it."""
     # What lies within the object ``node``, as a member of it.
     type_id, bits, offset = inner.type, None, 0
     while inner is not node:
@@ -168,7 +180,7 @@ def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
     found = library_class(checker, node.type, node.span)
     if found is None or not found.ends:
         return None
-    start, end = (_known_at(checker, node, path, node.span) for path in found.ends)
+    start, end = (known_at(checker, node, path, node.span) for path in found.ends)
     made = checker.resolved(start.type)
     counted = isinstance(made, PointerType) and bool(checker.size(made.target))
     return (start, end) if counted else None
@@ -180,7 +192,7 @@ def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     if found is None:
         return None
     path = found.index or (found.counted[0] if found.counted else "")
-    return _known_at(checker, node, path, span) if path else None
+    return known_at(checker, node, path, span) if path else None
 
 
 def flagged(
@@ -199,99 +211,9 @@ def followed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     """What ``*`` and ``->`` of a smart pointer or an optional lead to; None of other classes."""
     found = library_class(checker, node.type, span)
     if found is not None and found.object:
-        return _known_at(checker, node, found.object, span)
+        return known_at(checker, node, found.object, span)
     if found is None or not found.follow:
         return None
-    inner = _known_at(checker, node, found.follow, span)
+    inner = known_at(checker, node, found.follow, span)
     made = checker.resolved(inner.type)
     return Follow(inner, made.target, span) if isinstance(made, PointerType) else None
-
-
-def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: Span) -> Typed:
-    """``std::get<number>(node)`` of a tuple, pair, array or variant."""
-    node = members.follow_pointer(checker, node, span)
-    found = library_class(checker, node.type, span)
-    if found is not None and found.choice and found.get:
-        checker.warnings.append(_unasked(found, number, span))
-    if found is None or not found.get:
-        raise reject(
-            "FC0304",
-            f"`{checker.spell(node.type)}` has no numbered parts",
-            node.span,
-            "`std::get` of it",
-            help="it is for `std::tuple`, `std::pair`, `std::array` and `std::variant`",
-        )
-    part = numbered(checker, node, found, number, span)
-    if part is None:
-        many = len(alternatives(checker, node, found, span))
-        raise reject(
-            "FC0303",
-            f"`{checker.spell(node.type)}` has no part {number}",
-            number_span,
-            f"its last one is {many - 1}" if many else "what it is made of is not known",
-        )
-    return part
-
-
-def _unasked(found: LibraryClass, number: int, span: Span) -> Diagnostic:
-    return Diagnostic(
-        "FC0620",
-        f"nothing compares the index of the `{found.name}` with {number}",
-        Label(span, "read so whatever it is"),
-        notes=("what another alternative holds is read as if it were of this one",),
-        help="fetch which one it is beside it: `.index()`; the whole value in `fetchc trace` asks",
-    )
-
-
-def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed | None:
-    """What ``node.name()`` gives; raises CompileError FC0308 where it is computed."""
-    span = node.span.to(name_span)
-    holder = members.follow_pointer(checker, node, span)
-    found = library_class(checker, holder.type, span)
-    if found is None:
-        return None
-    if name in found.refused:
-        raise reject(
-            "FC0308",
-            f"`{found.name}::{name}()` cannot be fetched: {found.refused[name]}",
-            name_span,
-            "computed by the program",
-            help="fetch what it is computed from, by those names",
-        )
-    if name in found.methods:
-        return _known_at(checker, holder, found.methods[name], span)
-    if name in found.distances:
-        return _distance(checker, holder, found.distances[name], span)
-    if name in found.choices:
-        return _chosen(checker, holder, found, found.choices[name])
-    if name in found.lengths:
-        made = checker.resolved(_known_at(checker, holder, found.lengths[name], span).type)
-        if isinstance(made, ArrayType) and made.count is not None:
-            return Constant(made.count, checker.word(), span)
-    from fetchc.check.library_made import computed
-
-    value = computed(checker, holder, found, name, span, name_span)
-    if value is not None:
-        return value
-    known = ", ".join(f"`.{one}()`" for one in found.known)
-    raise reject(
-        "FC0302",
-        f"`{found.name}::{name}()` is code that no fetch-arg can run",
-        name_span,
-        "not a member",
-        notes=(f"what can be had: {known}",) if known else (),
-    )
-
-
-def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:
-    # The number of elements between two pointers: no fetch-arg subtracts, a reader does.
-    start, end = (_known_at(checker, holder, path, span) for path in paths)
-    made = checker.resolved(start.type)
-    each = checker.size(made.target) if isinstance(made, PointerType) else None
-    if not each:
-        raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
-    names = [path.rpartition(".")[2].strip("_").removeprefix("M_") for path in paths]
-    first, last = _member(start, holder, names[0]), _member(end, holder, names[1])
-    word = ByteSize(checker.program.word_bytes)
-    difference = DifferenceType("unsigned long", word, last, first, each)
-    return Convert(holder, checker.program.intern(difference), span)

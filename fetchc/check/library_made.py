@@ -6,7 +6,8 @@ A fetch-arg has none of it; a reader makes it of what is fetched.
 from __future__ import annotations
 
 from fetchc.check import indices
-from fetchc.check.library_data import at, elements_of_block, filled, number_of
+from fetchc.check.library_data import elements_of_block, filled, number_of
+from fetchc.check.library_paths import at
 from fetchc.check.typed import Constant, Convert, Either, Follow, Part, Ranged, Reckoned, Term
 from fetchc.diag.errors import CompileError, reject
 from fetchc.program.types import (
@@ -46,7 +47,7 @@ def computed(
     """
     more = found.more
     if name in more.get("through", {}):
-        from fetchc.check.library import method
+        from fetchc.check.library_methods import method
 
         path, _, inner = more["through"][name].rpartition(".")
         return method(checker, _there(checker, holder, found, path, span), inner, name_span)
@@ -162,7 +163,7 @@ def wide_text(checker: Checker, node: Typed, found: LibraryClass) -> Typed | Non
     if "units" in found.more:
         data, size = (_there(checker, node, found, one, span) for one in found.more["units"])
         return _characters(checker, data, size, span)
-    if found.name == "std::basic_string" and found.choices:
+    if found.choice.get("cases") and "size" in found.choices:
         both = []
         for paths in zip(found.choice["cases"], found.choices["size"], strict=True):
             data, size = (_there(checker, node, found, one, span) for one in paths)

@@ -1,0 +1,112 @@
+"""Methods of classes of C++ libraries, and ``std::get`` of their parts."""
+
+from __future__ import annotations
+
+from fetchc.check import members
+from fetchc.check.library import chosen, known_at, member
+from fetchc.check.library_data import library_class
+from fetchc.check.library_paths import alternatives, numbered
+from fetchc.check.typed import Constant, Convert
+from fetchc.diag.errors import reject
+from fetchc.diag.model import Diagnostic, Label
+from fetchc.program.types import ArrayType, DifferenceType, PointerType
+from fetchc.units import ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.library_data import LibraryClass
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.source import Span
+
+__all__ = ["gotten", "method"]
+
+
+def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: Span) -> Typed:
+    """``std::get<number>(node)`` of a tuple, pair, array or variant."""
+    node = members.follow_pointer(checker, node, span)
+    found = library_class(checker, node.type, span)
+    if found is not None and found.choice and found.get:
+        checker.warnings.append(_unasked(found, number, span))
+    if found is None or not found.get:
+        raise reject(
+            "FC0304",
+            f"`{checker.spell(node.type)}` has no numbered parts",
+            node.span,
+            "`std::get` of it",
+            help="it is for `std::tuple`, `std::pair`, `std::array` and `std::variant`",
+        )
+    part = numbered(checker, node, found, number, span)
+    if part is None:
+        many = len(alternatives(checker, node, found, span))
+        raise reject(
+            "FC0303",
+            f"`{checker.spell(node.type)}` has no part {number}",
+            number_span,
+            f"its last one is {many - 1}" if many else "what it is made of is not known",
+        )
+    return part
+
+
+def _unasked(found: LibraryClass, number: int, span: Span) -> Diagnostic:
+    return Diagnostic(
+        "FC0620",
+        f"nothing compares the index of the `{found.name}` with {number}",
+        Label(span, "read so whatever it is"),
+        notes=("what another alternative holds is read as if it were of this one",),
+        help="fetch which one it is beside it: `.index()`; the whole value in `fetchc trace` asks",
+    )
+
+
+def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed | None:
+    """What ``node.name()`` gives; raises CompileError FC0308 where it is computed."""
+    span = node.span.to(name_span)
+    holder = members.follow_pointer(checker, node, span)
+    found = library_class(checker, holder.type, span)
+    if found is None:
+        return None
+    if name in found.refused:
+        raise reject(
+            "FC0308",
+            f"`{found.name}::{name}()` cannot be fetched: {found.refused[name]}",
+            name_span,
+            "computed by the program",
+            help="fetch what it is computed from, by those names",
+        )
+    if name in found.methods:
+        return known_at(checker, holder, found.methods[name], span)
+    if name in found.distances:
+        return _distance(checker, holder, found.distances[name], span)
+    if name in found.choices:
+        return chosen(checker, holder, found, found.choices[name])
+    if name in found.lengths:
+        made = checker.resolved(known_at(checker, holder, found.lengths[name], span).type)
+        if isinstance(made, ArrayType) and made.count is not None:
+            return Constant(made.count, checker.word(), span)
+    from fetchc.check.library_made import computed
+
+    value = computed(checker, holder, found, name, span, name_span)
+    if value is not None:
+        return value
+    known = ", ".join(f"`.{one}()`" for one in found.known)
+    raise reject(
+        "FC0302",
+        f"`{found.name}::{name}()` is code that no fetch-arg can run",
+        name_span,
+        "not a member",
+        notes=(f"what can be had: {known}",) if known else (),
+    )
+
+
+def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:
+    # The number of elements between two pointers: no fetch-arg subtracts, a reader does.
+    start, end = (known_at(checker, holder, path, span) for path in paths)
+    made = checker.resolved(start.type)
+    each = checker.size(made.target) if isinstance(made, PointerType) else None
+    if not each:
+        raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
+    names = [path.rpartition(".")[2].strip("_").removeprefix("M_") for path in paths]
+    first, last = member(start, holder, names[0]), member(end, holder, names[1])
+    word = ByteSize(checker.program.word_bytes)
+    difference = DifferenceType("unsigned long", word, last, first, each)
+    return Convert(holder, checker.program.intern(difference), span)
