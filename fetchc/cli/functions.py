@@ -29,7 +29,9 @@ def run(options: Options, output: Output) -> int:
 
         output.line(json.dumps(names, indent=2))
     elif names:
-        output.line("\n".join(names))
+        from fetchc.driver.listing import spelled
+
+        output.line("\n".join(spelled(names)))
     if not found:
         output.say(f"no function with code matches `{glob}` in {program.path}")
     return 0 if found else 1

@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
 
-__all__ = ["described", "layouts", "matching", "probeable", "static_names", "without_code"]
+__all__ = [
+    "described",
+    "layouts",
+    "matching",
+    "probeable",
+    "spelled",
+    "static_names",
+    "without_code",
+]
 
 
 def matching(names: Iterable[str], glob: str) -> list[str]:
@@ -32,6 +40,31 @@ def matching(names: Iterable[str], glob: str) -> list[str]:
         ]
     # Sorted first: symbol tables are in order for long stretches, sets are not.
     return list(dict.fromkeys(sorted(names)))
+
+
+def spelled(symbols: Iterable[str]) -> list[str]:
+    """Symbols as people write them, sorted; those that would be written alike as they are.
+
+    Each is a name that a probe point can be asked for by.
+    """
+    from fetchc.program.demangle import is_mangled
+
+    symbols = list(symbols)
+    if not any(map(is_mangled, symbols)):
+        return symbols
+    from collections import Counter
+
+    from fetchc.lang.cpp_functions import shortened
+    from fetchc.program.demangle import demangled
+    from fetchc.program.demangle_rust import is_rust
+
+    shown = {one: demangled(one) or one for one in symbols}
+    for one, name in shown.items():
+        if name != one and not is_rust(one):
+            shown[one] = shortened(name)
+    times = Counter(shown.values())
+    in_order = sorted(shown.items(), key=lambda pair: (pair[1], pair[0]))
+    return [name if times[name] == 1 else one for one, name in in_order]
 
 
 def _spellings(name: str) -> tuple[str, ...]:

@@ -260,8 +260,10 @@ def _meant(program: Program, name: str) -> list[str]:
     from fetchc.lang.go_functions import without_type_arguments
 
     by_part = language(program.main_language()).functions_meant
-    # A star among type arguments is a pointer's (Stack[*Item].Push), or in a parameter's type.
-    glob = _is_glob(without_type_arguments(name)) and "(" not in name.partition("*")[0]
+    # A star among type arguments (Stack[*Item].Push, f<int*>) or in a parameter's type is a
+    # pointer's.
+    start = name.partition("*")[0]
+    glob = _is_glob(without_type_arguments(name)) and "(" not in start and "<" not in start
     names = [] if glob or by_part is None else by_part(name, program)
     if not names and _is_glob(name):
         return matching(program.function_names(), name)
