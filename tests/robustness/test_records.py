@@ -1,0 +1,95 @@
+"""Records of any bytes: values, faults or a refusal; never an exception of another kind."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fetchc.diag.errors import TracerError
+from fetchc.ir.decode import Decode
+from fetchc.tracer.decoding import Decoder
+from fetchc.tracer.kernel.tasks import Processes
+from fetchc.tracer.model import Event, Plan, Sample, Wanted
+from fetchc.tracer.shape import Between, Bytes, Guard, Items, Leaf, Members, Row, Sequence, Shape
+from tests.support.records import COMM, THREAD, format_of, record
+
+WORD = Decode("integer", 64)
+INT = Decode("integer", 32, True)
+COLOUR = Decode("enum", 32, False, None, (("RED", 0), ("BLUE", 5)))
+GUARDS = (Guard("p"),)
+FIELDS = [("n", "Q"), ("p", "Q"), ("q", "Q"), ("a", "64s"), ("s", "text"), ("w", "text3"),
+          (COMM, "text")]  # fmt: skip
+SOUND = record(FIELDS, [3, 0x7F0000001000, 8, bytes(range(64)), b"text", [b"a", b"", None], b"me"])
+VALUES: dict[str, Shape] = {
+    "number": Leaf("n", WORD),
+    "float": Leaf("n", Decode("float", 64)),
+    "character": Leaf("a", Decode("char", 8), 4, 1, guards=GUARDS),
+    "wide character": Leaf("a", Decode("char", 32), 4, 4),
+    "text": Leaf("s", Decode("text")),
+    "texts": Leaf("w", Decode("text", count=3)),
+    "colour": Leaf("a", COLOUR, 4, 4, guards=GUARDS),
+    "counted": Bytes("a", 32, length=Leaf("n", WORD), guards=GUARDS),
+    "utf-16": Bytes("a", 32, "utf-16", length=Leaf("n", INT, 0, 4), guards=GUARDS),
+    "utf-32": Bytes("a", 32, "utf-32", limit=64),
+    "row": Row("a", Decode("bool", 8), 8, 1),
+    "slice": Sequence(Leaf("n", WORD), Row("a", INT, 8, 4, guards=GUARDS)),
+    "between": Sequence(
+        Between(Leaf("p", WORD), Leaf("q", WORD), 4), Row("a", INT, 8, 4, guards=GUARDS)
+    ),
+    "items": Items((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4)), total=9),
+    "members": Members((("x", Leaf("a", INT, 0, 4)), ("y", Leaf("s", Decode("text"))))),
+}
+PLAN = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",),
+            tuple(Wanted(label, shape) for label, shape in VALUES.items()))  # fmt: skip
+
+
+class Nobody(Processes):
+    """Every thread is its own process, of which no memory can be looked at."""
+
+    def __init__(self) -> None:
+        self.known = False
+
+    def of(self, thread: int, nanoseconds: int) -> int:
+        return thread
+
+
+DECODER = Decoder(format_of(FIELDS), [PLAN], Nobody())
+
+
+def decoded(sample: Sample) -> Event | None:
+    """The event; None where the record was refused as it should be."""
+    refused = []
+    try:
+        return DECODER.event(sample)
+    except TracerError as error:
+        refused = [one.code for one in error.diagnostics]
+    assert refused == ["FC0716"]
+    return None
+
+
+@given(
+    edits=st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.integers(0, 255)), max_size=12),
+    cut=st.integers(0, len(SOUND)),
+    whole=st.booleans(),
+)
+@example(edits=[], cut=0, whole=True)
+def test_any_bytes(edits: list[tuple[int, int]], cut: int, whole: bool) -> None:
+    data = bytearray(SOUND)
+    for at, byte in edits:
+        data[at] = byte
+    sample = Sample(1, 0, 5, THREAD, bytes(data if whole else data[:cut]))
+    event = decoded(sample)
+    if event is None:
+        assert edits or not whole
+        return
+    assert set(event.args) == set(VALUES)
+    assert json.dumps(event.args, default=str)
+    for path in event.faults:
+        assert path.partition("[")[0].partition(".")[0] in VALUES
+
+
+@given(data=st.binary(max_size=200))
+def test_nothing_but_bytes(data: bytes) -> None:
+    decoded(Sample(1, 0, 5, THREAD, data))
