@@ -46,7 +46,7 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
             raise reject(
                 "FC0755",
                 f"no function with code matches `{pattern}` in `{program.path}`",
-                help="list them: `fetchc functions '*part*' -x BINARY`",
+                help=_wider(program, pattern),
             )
         for name in matching:
             found.setdefault(name, True)
@@ -57,6 +57,14 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
             help="narrow it: `-f 'main.*'`",
         )
     return [Name(text, by_glob) for text, by_glob in found.items()]
+
+
+def _wider(program: Program, pattern: str) -> str:
+    # A glob is of whole names, with their package's path or their namespaces.
+    number = sum(1 for _ in program.functions(f"*{pattern}"))
+    if number:
+        return f"`*{pattern}` matches {number}: a glob is of whole names"
+    return "list them: `fetchc functions '*part*' -x BINARY`"
 
 
 def _method(pattern: str, known: set[str]) -> bool:

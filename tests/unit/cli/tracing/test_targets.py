@@ -44,6 +44,13 @@ def test_a_glob_that_matches_nothing() -> None:
         named(Program(GO), ["mian.*"])
 
 
+def test_a_glob_of_a_part_of_names_is_told_what_to_write() -> None:
+    with pytest.raises(CompileError) as refused:
+        named(Program(GO), ["(*server).*"])
+    told = "`*(*server).*` matches 2: a glob is of whole names"
+    assert refused.value.diagnostics[0].help == told
+
+
 def test_more_functions_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "MOST", 3)
     with pytest.raises(CompileError) as refused:
