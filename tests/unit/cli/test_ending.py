@@ -1,0 +1,63 @@
+"""How the command ends: at once, with all that it said, and not before what has to be done."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[3]
+ASKED = ["compile", "r->i", "-x", "corpus/c/layouts/bin/gcc-O2-dwarf5", "-f", "visit"]
+WRONG = ["compile", "r->nope", *ASKED[2:]]
+
+CODE = """
+import os, sys
+ending = os._exit
+def told(status):
+    os.write(1, b"at once")
+    ending(status)
+os._exit = told
+from fetchc.cli import main
+sys.exit(main())
+"""
+
+
+def _run(code: str, words: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=CHECKOUT
+    )
+
+
+@pytest.mark.parametrize(("words", "status"), [(ASKED, 0), (WRONG, 1), (["compile"], 2)])
+def test_it_ends_at_once_with_its_status_and_its_words(words: list[str], status: int) -> None:
+    done = _run(CODE, words)
+    assert done.returncode == status
+    assert ("+" in done.stdout, bool(done.stderr)) == (status == 0, status != 0)
+    assert done.stdout.endswith("at once")
+
+
+@pytest.mark.parametrize("loaded", ["atexit", "threading", "bdb", "cProfile"])
+def test_not_where_something_is_left_to_do(loaded: str) -> None:
+    done = _run(f"import {loaded}\n{CODE}", ASKED)
+    assert done.returncode == 0
+    assert done.stdout == "+8(%di):s32\n"
+
+
+def test_what_is_registered_for_the_end_is_done() -> None:
+    done = _run(f"import atexit; atexit.register(print, 'the end')\n{CODE}", ASKED)
+    assert done.stdout.endswith("the end\n")
+
+
+def test_a_caller_with_words_of_its_own_goes_on() -> None:
+    code = CODE.replace("sys.exit(main())", "print('status', main(sys.argv[1:]))")
+    assert _run(code, ASKED).stdout.endswith("status 0\n")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["compile", "--help"]])
+def test_what_it_says_of_itself_is_said(words: list[str]) -> None:
+    done = _run(CODE, words)
+    assert done.returncode == 0
+    assert len(done.stdout) > len("at once\n")
+    assert "at once" in done.stdout
