@@ -75,7 +75,7 @@ def test_parameters_are_what_the_function_was_called_with(
     tmp_path: Path, compiler: str, level: str
 ) -> None:
     require_uprobes()
-    pytest.importorskip("capstone")
+    pytest.importorskip("capstone", reason="no disassembler")
     binary = build(tmp_path, compiler, level)
     program = fetchc.open(str(binary))
     wrong: list[object] = []

@@ -40,7 +40,7 @@ def refused(binary: Path, function: str, at: str, text: str) -> tuple[str, str, 
 
 
 def test_a_local_is_not_read_from_the_callers_frame(tmp_path: Path) -> None:
-    pytest.importorskip("capstone")
+    pytest.importorskip("capstone", reason="no disassembler")
     binary = build(tmp_path, "clang", "-O0")
     program = DwarfProgram(str(binary))
     (twice,) = program.functions_named("twice")

@@ -19,6 +19,7 @@ from bisect import bisect_right
 
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_calling_convention,
+    DW_AT_inline,
     DW_AT_linkage_name,
     DW_AT_name,
     DW_AT_noreturn,
@@ -55,6 +56,7 @@ __all__ = ["callers"]
 
 _MOST_CALLS = 256  # of one function that are looked at
 _DEEPEST = 3  # frames: what a caller passes on may be what it was passed
+_MOST_SOUGHT = 64  # functions whose callers are looked for, each through all of the code
 _MOST_FUNCTIONS = 64  # behind tail calls
 _STACK_VALUE = b"\x9f"  # DW_OP_stack_value: the value is meant, not what it is the address of
 _PF_X = 1
@@ -88,16 +90,25 @@ class _Search:
         self._elf = elf
         self._info = info
         self._calls = calls
+        self._known: dict[Address, tuple[str, tuple[Address, ...]]] = {}
         self._sites: dict[int, tuple[CallSite, ...]] = {}
         self._code: dict[int, list[tuple[Address, Address, Die]]] = {}
 
     def of(self, function: Function, frame: Frame, depth: int) -> Callers:
         """The callers of ``function``, which runs in ``frame``."""
-        refused = self.refused(function)
-        if refused:
-            return _none(refused)
+        known = self._known.get(function.address)
+        if known is None:
+            if len(self._known) == _MOST_SOUGHT:
+                return _none(
+                    f"the callers of more than {_MOST_SOUGHT} functions are not looked for"
+                )
+            refused = self.refused(function)
+            calls = () if refused else tuple(self.direct(function.address))
+            known = self._known[function.address] = refused, calls
+        if known[0]:
+            return _none(known[0])
         found = []
-        for address in self.direct(function.address):
+        for address in known[1]:
             caller = self.caller(function, frame, address, depth)
             if caller is not None:
                 found.append(caller)
@@ -208,11 +219,18 @@ class _Search:
         for start, _ in self._info.ranges(origin)[:1]:
             here = functions.holding(self._elf, self._info, origin, start)
             return () if here is None else (here,)
+        if origin.has(DW_AT_inline):
+            return ()  # a copy of it, and of which name is not said
         for name in self.spelled(origin):
-            found = functions.functions_named(self._elf, self._info, name)
+            found = [self.of_symbol(symbol.address) for symbol in self._elf.symbols_named(name)]
             if found:
-                return found
+                return tuple([one for one in found if one]) if all(found) else ()
         return ()
+
+    def of_symbol(self, address: Address) -> Function | None:
+        """The described function that begins at ``address``."""
+        die = self._info.function_at(address)
+        return None if die is None else functions.holding(self._elf, self._info, die, address)
 
     def refused(self, function: Function) -> str:
         """Why the return address does not tell how the function was entered; empty if it does."""
