@@ -5,12 +5,10 @@ from __future__ import annotations
 from fetchc.diag.errors import reject
 from fetchc.driver.compile import accepted, for_kernel
 from fetchc.ir.nodes import (
-    Absolute,
     Array,
     Comm,
     Deref,
     Fetch,
-    Image,
     Immediate,
     KernelValue,
     Register,
@@ -24,8 +22,8 @@ from fetchc.ir.nodes import (
     is_address,
 )
 from fetchc.ir.verify import fixed_bytes
-from fetchc.record import Record
 from fetchc.target.kernel import dotted
+from fetchc.tracer.plan.blocks import Block, chunks, moved_by, place
 from fetchc.tracer.shape import Guard
 
 TYPE_CHECKING = False
@@ -46,26 +44,6 @@ It is the last text of an event, so that each text has one behind it that never 
 ``values`` needs that to know which were read.
 """
 
-_CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20
-
-
-class _Block(Record):
-    """``size`` bytes of memory, from ``offset`` on ``base``, that ``field`` begins with.
-
-    ``user``: of the program that a probe of the kernel finds running. ``told`` is that of a Guard.
-    """
-
-    base: Value
-    offset: int
-    size: int
-    field: str
-    user: bool
-    told: tuple[tuple[str, int], ...] = ()
-
-    def has(self, offset: int, size: int) -> bool:
-        """Whether ``size`` bytes from ``offset`` on are all in it."""
-        return self.offset <= offset and offset + size <= self.offset + self.size
-
 
 class Fields:
     """Collects what one probed address fetches, and gives each fetch its field's name.
@@ -82,7 +60,7 @@ class Fields:
         self._taken = taken
         self._listed: list[tuple[str, Fetch]] = []
         self._made: dict[Fetch, str] = {}  # the first field of each fetch that is no chunk
-        self._blocks: list[_Block] = []
+        self._blocks: list[Block] = []
         self._number = 0
 
     @property
@@ -122,7 +100,7 @@ class Fields:
         """Field, offset and bytes of a number that lies in a block; None where none has it."""
         if not isinstance(fetch.value, Deref) or isinstance(fetch.store, Text | Array):
             return None
-        base, offset = _place(fetch.value)
+        base, offset = place(fetch.value)
         size = fixed_bytes(fetch.store)
         for block in self._blocks:
             if block.base == base and block.has(offset, size) and block.user == fetch.value.user:
@@ -135,7 +113,7 @@ class Fields:
         Words first, as many as an argument holds, then single bytes: an object is not read
         past its end. The arguments lie side by side in the record.
         """
-        base, offset = _place(value)
+        base, offset = place(value)
         for block in self._blocks:
             if block.base == base and block.has(offset, size) and block.user == value.user:
                 return block.field, offset - block.offset
@@ -143,14 +121,14 @@ class Fields:
         start = Deref(value.base, value.offset) if value.user else value
         if value.user:
             self._require_told()
-        for low, store in _chunks(size):
+        for low, store in chunks(size):
             # Never a field that is there already: that would tear the row apart.
-            name = self._new(for_kernel(Fetch(_moved(start, low), store), self._kernel))
+            name = self._new(for_kernel(Fetch(moved_by(start, low), store), self._kernel))
             first = first or name
         # Of the two pages that the bytes can be in: eight bytes from the first one on, or as many
         # that end with it, are in the first page, and the last ones reach the second.
         told = self._told(start, (0, -7, max(size - 8, 0))) if value.user else ()
-        self._blocks.append(_Block(base, offset, size, first, value.user, told))
+        self._blocks.append(Block(base, offset, size, first, value.user, told))
         return first, 0
 
     def _can_tell(self) -> bool:
@@ -184,7 +162,7 @@ class Fields:
         # be read.
         found = []
         for low in dict.fromkeys(starts):
-            moved = _moved(start, low)
+            moved = moved_by(start, low)
             found.append((self.add(Fetch(moved, Symbol(text=True))), moved.offset))
         return tuple(found)
 
@@ -240,36 +218,3 @@ class Fields:
             name = f"fetchc_{self._number}"
             if name not in self._taken:
                 return name
-
-
-def _place(value: Deref) -> tuple[Value, int]:
-    # An address of the file has its constant inside.
-    match value.base:
-        case Image(offset=start):
-            return Image(0), start + value.offset
-        case Absolute(address=start):
-            return Absolute(0), start + value.offset
-        case base:
-            return base, value.offset
-
-
-def _moved(value: Deref, by: int) -> Deref:
-    match value.base:
-        case Image(offset=start):
-            return Deref(Image(start + by), value.offset)
-        case Absolute(address=start):
-            return Deref(Absolute(start + by), value.offset)
-        case base:
-            return Deref(base, value.offset + by, value.user)
-
-
-def _chunks(size: int) -> list[tuple[int, Array]]:
-    chunks = []
-    low = 0
-    while size - low >= 8:
-        words = min((size - low) // 8, _CHUNK)
-        chunks.append((low, Array(Scalar("x", 64), words)))
-        low += 8 * words
-    if size > low:
-        chunks.append((low, Array(Scalar("x", 8), size - low)))
-    return chunks
