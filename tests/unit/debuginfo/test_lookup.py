@@ -17,6 +17,7 @@ from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.units import Address
+from tests.support.assembler import uleb
 from tests.support.dwarfwriter import (
     Attr,
     Entry,
@@ -70,6 +71,18 @@ def test_range_lists(tmp_path: Path) -> None:
     )
     expected = ((0x1010, 0x1020), (0x5000, 0x5008), (0x6000, 0x6010))
     assert die.unit.info.ranges(die) == expected
+
+
+def test_a_range_in_front_of_its_base_wraps(tmp_path: Path) -> None:
+    # As the linker of Go 1.27 has it in Go's own compiler: type:.eq functions of a unit.
+    content = b"\x05" + (0x1000).to_bytes(8, "little") + b"\x04"
+    content += uleb((1 << 64) - 0x100) + uleb((1 << 64) - 0x80) + b"\x00"
+    die = one(
+        tmp_path,
+        Attr(c.DW_AT_ranges, c.DW_FORM_sec_offset, 0),
+        extra={".debug_rnglists": content},
+    )
+    assert die.unit.info.ranges(die) == ((0xF00, 0xF80),)
 
 
 def test_range_lists_with_address_indexes(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def _range_list(unit: Unit, offset: int) -> Iterator[Range]:
 def _rnglist(unit: Unit, offset: int) -> Iterator[Range]:
     reader = unit.info.required_section(".debug_rnglists", unit).cursor(offset)
     size = unit.address_size
+    highest = (1 << 8 * size) - 1
     base = unit.low_pc
     while True:
         kind = reader.u8()
@@ -82,14 +83,16 @@ def _rnglist(unit: Unit, offset: int) -> Iterator[Range]:
         elif kind == c.DW_RLE_startx_endx:
             yield unit.address_at(reader.uleb()), unit.address_at(reader.uleb())
         elif kind == c.DW_RLE_startx_length:
-            low = unit.address_at(reader.uleb())
-            yield low, Address(low + reader.uleb())
+            start = unit.address_at(reader.uleb())
+            yield start, Address(start + reader.uleb())
         elif kind == c.DW_RLE_offset_pair:
-            yield Address(base + reader.uleb()), Address(base + reader.uleb())
+            # Go writes what lies in front of the base as a distance that wraps.
+            low, high = reader.uleb(), reader.uleb()
+            yield Address((base + low) & highest), Address((base + high) & highest)
         elif kind == c.DW_RLE_start_end:
             yield Address(reader.address(size)), Address(reader.address(size))
         elif kind == c.DW_RLE_start_length:
-            low = Address(reader.address(size))
-            yield low, Address(low + reader.uleb())
+            start = Address(reader.address(size))
+            yield start, Address(start + reader.uleb())
         else:
             raise reader.error(f"unknown range list entry {kind:#x}", reader.offset - 1)
