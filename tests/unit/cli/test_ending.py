@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,9 +26,9 @@ sys.exit(main())
 
 
 def _run(code: str, words: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=CHECKOUT
-    )
+    command = [sys.executable, "-c", code, *words]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT, env=environment)
 
 
 @pytest.mark.parametrize(("words", "status"), [(ASKED, 0), (WRONG, 1), (["compile"], 2)])
@@ -61,3 +62,21 @@ def test_what_it_says_of_itself_is_said(words: list[str]) -> None:
     assert done.returncode == 0
     assert len(done.stdout) > len("at once\n")
     assert "at once" in done.stdout
+
+
+PLANTED = """
+import fetchc.cli.functions
+from fetchc.diag.errors import DebugInfoError
+def run(options, output):
+    output.line("first")
+    raise DebugInfoError("FC0904", "FILE", "it ends here")
+fetchc.cli.functions.run = run
+"""
+
+
+def test_what_was_said_before_a_refusal_is_said() -> None:
+    code = CODE.replace("sys.exit", f"{PLANTED}sys.exit")
+    done = _run(code, ["functions", "-x", "FILE"])
+    assert done.returncode == 3
+    assert done.stdout == "first\nat once"
+    assert "it ends here" in done.stderr
