@@ -12,6 +12,7 @@ from struct import Struct
 
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.ranges import ranges
+from fetchc.debuginfo.elf.image import Image
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, DieOffset
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["AddressTable", "aranges"]
 
 _ESCAPE = b"\xff\xff\xff\xff"  # the length that announces 64-bit DWARF
+_BIG = 4 << 20  # bytes of .debug_info: to read the top entries of its units takes 5 ms
 _FEW = 3  # questions that a pass over the section answers
 _WITH_CODE = (c.DW_UT_compile, c.DW_UT_partial, c.DW_UT_skeleton)
 
@@ -83,14 +85,15 @@ def _header(section: Section, at: int) -> tuple[int, int, int, int, int, int]:
 class AddressTable:
     """Answers for one file; grows as far as the questions need."""
 
-    __slots__ = ("_info", "_pending", "_questions", "_scanned", "_sorted", "_starts")
+    __slots__ = ("_info", "_last", "_pending", "_questions", "_scanned", "_sorted", "_starts")
 
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
         self._questions = 0
         self._sorted: list[tuple[Address, Address, DieOffset]] | None = None
         self._starts: list[int] = []
-        self._scanned: list[tuple[Address, Address, Unit]] = []
+        self._scanned: list[tuple[Address, Address, DieOffset]] = []
+        self._last = DieOffset(-1)  # the last unit that was read
         self._pending: Iterator[Unit] | None = None
 
     def unit_of(self, address: Address) -> Unit | None:
@@ -98,11 +101,11 @@ class AddressTable:
         offset = self._from_aranges(address)
         if offset is not None:
             return self._info.unit_starting(offset)
-        for low, high, unit in self._scanned:
-            if low <= address < high:
-                return unit
         if self._pending is None:
-            self._pending = self._info.own.units()
+            self._pending = self._begin()
+        for low, high, offset in self._scanned:
+            if low <= address < high:
+                return self._info.unit_starting(offset)
         try:
             return self._scan(self._pending, address)
         except DebugInfoError:
@@ -111,6 +114,20 @@ class AddressTable:
             self._scanned.clear()
             raise
 
+    def _begin(self) -> Iterator[Unit]:
+        # The units that are still to be read; of a big file, others are known from earlier runs.
+        self._last = DieOffset(-1)
+        if Image.cache_folder and self._info.section.size >= _BIG:
+            from fetchc.debuginfo.index.starts import known_ranges
+
+            self._scanned, self._last = known_ranges(self._info, self.found)
+        known = self._last
+        return (unit for unit in self._info.own.units() if unit.offset > known)
+
+    def found(self) -> tuple[list[tuple[Address, Address, DieOffset]], DieOffset]:
+        """Start, end and unit of what was read of the units' ranges, and the last one read."""
+        return self._scanned, self._last
+
     def _scan(self, pending: Iterator[Unit], address: Address) -> Unit | None:
         for unit in pending:
             if unit.kind not in _WITH_CODE:
@@ -118,7 +135,8 @@ class AddressTable:
             covered = ranges(unit.top)
             if not covered and unit.version == 2:
                 covered = tuple(self._of_functions(unit))
-            self._scanned.extend([(low, high, unit) for low, high in covered])
+            self._scanned.extend([(low, high, unit.offset) for low, high in covered])
+            self._last = unit.offset
             if any(low <= address < high for low, high in covered):
                 return unit
         return None

@@ -9,7 +9,7 @@ from shutil import copyfile
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import by_address, info, stretches, walk
+from fetchc.debuginfo.dwarf.entries import addresses, by_address, info, stretches, walk
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.entries.units import Unit
 from fetchc.debuginfo.elf.file import Elf
@@ -30,7 +30,8 @@ def opened(file: str = "c/layouts/bin/gcc-O2-dwarf5") -> DebugInfo:
 def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Small files are as big ones; what is kept is in the folder."""
     for module, name in (
-        (info, "_BIG_UNIT"), (outline, "_FAR"), (stretches, "_BIG"), (starts, "_FEW"),
+        (info, "_BIG_UNIT"), (addresses, "_BIG"),
+        (outline, "_FAR"), (stretches, "_BIG"), (starts, "_FEW"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(outline, "_DISTANCE", 64)
@@ -84,6 +85,38 @@ def test_kept_it_answers_the_same(file: str, eager: Path) -> None:
     assert isinstance(next(kept.units()).marks, outline.KeptMarks)
     assert ask(kept) == plain
     assert files.notes == []
+
+
+def test_kept_an_address_has_the_same_unit(eager: Path) -> None:
+    # Go writes no .debug_aranges.
+    def units() -> list[object]:
+        elf = Elf(str(CORPUS / "go/dnsforward/bin/go1.27"))
+        found = DebugInfo(elf)
+        starts = sorted(symbol.address for symbol in elf.function_symbols())
+        asked = [*starts[5:2000:211], starts[0], starts[-1], type(starts[0])(16)]
+        answers = [found.unit_of_address(address) for address in asked]
+        files.save()
+        return [None if unit is None else unit.offset for unit in answers]
+
+    plain = units()
+    assert len(set(plain)) == 4
+    units()
+    assert units() == plain
+    (file,) = eager.glob("*.ranges")
+    assert file.stat().st_size > 0
+    _flip(file, -30)
+    assert units() == plain
+    assert any(str(file) in note for note in files.notes)
+
+
+def test_a_part_of_the_ranges_is_gone_on_from(eager: Path) -> None:
+    elf = Elf(str(CORPUS / "go/dnsforward/bin/go1.27"))
+    starts = sorted(symbol.address for symbol in elf.function_symbols())
+    plain = DebugInfo(elf)
+    for address in (starts[100], starts[100], starts[-200], starts[50], starts[-1]):
+        wanted, found = plain.unit_of_address(address), DebugInfo(elf).unit_of_address(address)
+        files.save()
+        assert (found and found.offset) == (wanted and wanted.offset)
 
 
 def test_a_mark_at_a_wrong_place_is_noticed(eager: Path, monkeypatch: pytest.MonkeyPatch) -> None:
