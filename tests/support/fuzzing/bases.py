@@ -16,7 +16,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_LANG_Go,
     DW_LANG_Rust,
 )
-from tests.support.fuzzing import others
+from tests.support.fuzzing import others, texts
 from tests.support.fuzzing.drawing import Target
 from tests.support.fuzzing.edits import headers
 from tests.support.fuzzing.hostile import HOSTILE
@@ -161,25 +161,25 @@ def _two(make: Callable[[], tuple[bytes, bytes]], other: str) -> Callable[[], Ba
 
 
 def _texts() -> Base:
-    files = {"stdin": others.DEFINITIONS}
+    files = {"stdin": texts.DEFINITIONS}
     versions = "3.14", "5.10", "6.18", "7.3"
     return Base(files, (Target("stdin"),), tuple(("check", "-", "--kernel", v) for v in versions))
 
 
 def _batch() -> Base:
-    files = {"stdin": others.BATCH, "program": everything()}
+    files = {"stdin": texts.BATCH, "program": everything()}
     return Base(files, (Target("stdin"),), (("compile", "--batch", "-", "--kernel", "6.1"),))
 
 
 def _records() -> Base:
     questions = (("ring-page", "page"), ("ring-stacks", "page"), ("ring-layout", "layout"),
                  ("event-format", "event"))  # fmt: skip
-    files = others.formats()
+    files = texts.formats()
     return Base(files, tuple(map(Target, files)), questions)
 
 
 def _perf_map() -> Base:
-    files = _dotnet().files | {"map": others.PERF_MAP, "stdin": others.PERF_MAP}
+    files = _dotnet().files | {"map": texts.PERF_MAP, "stdin": texts.PERF_MAP}
     questions = (("perf-map", "map"), ("perfmap", "find", "-", "-x", "program"))
     return Base(files, (Target("map"), Target("stdin")), questions)
 
