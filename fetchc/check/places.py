@@ -305,6 +305,8 @@ def _unconfirmed(
     # not hold for this function, nothing is known of this one.
     if is_clone(function):
         return Absent("FC0401", "this clone of the function was changed and does not take it")
+    if function.external and "clang" in function.producer:
+        return _described_whole(function, parameters, by_convention)
     if function.external:
         return by_convention
     if _is_of_no_convention(site, function):
@@ -322,6 +324,23 @@ def _unconfirmed(
                 f"`{parameter.name}` shows that the compiler changed how the function is "
                 f"called, and nothing says where this one is",
             )
+    return by_convention
+
+
+def _described_whole(
+    function: Function, parameters: tuple[Variable, ...], by_convention: Place
+) -> Place:
+    from fetchc.lang.cpp_functions import parameter_count
+
+    passed = parameter_count(function.symbol)
+    if passed is not None and passed > sum(not one.artificial for one in parameters):
+        # Without optimisation clang does not describe a parameter that is passed by the address
+        # of a copy and not used, beside a structure on the stack (measured: clang 14).
+        return Absent(
+            "FC0407",
+            "the debug information leaves out a parameter of the function, and each one shifts "
+            "those behind it",
+        )
     return by_convention
 
 

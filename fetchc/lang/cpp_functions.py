@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["meant", "parts", "shortened"]
+__all__ = ["meant", "parameter_count", "parts", "shortened"]
 
 _EXACT = 2  # as is_instance says it
 _NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # behind `operator`
@@ -78,6 +78,13 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
 def _added(shown: str) -> tuple[str, str]:
     prefix = next((one for one in _ADDED if shown.startswith(one)), "")
     return prefix, shown[len(prefix) :]
+
+
+def parameter_count(symbol: str) -> int | None:
+    """How many parameters the symbol of a C++ function names; None where it says nothing."""
+    shown = demangled(symbol)
+    parameters = None if shown is None else parts(shown)[1]
+    return None if parameters is None else len(_listed(parameters))
 
 
 def _mark(behind: str) -> str:
