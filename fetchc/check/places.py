@@ -306,6 +306,11 @@ def _unconfirmed(
     if is_clone(function):
         return Absent("FC0401", "this clone of the function was changed and does not take it")
     if function.external and "clang" in function.producer:
+        extents = site.program.extents(variable, function)
+        if all(isinstance(one.place, Absent) for one in extents):
+            # LLVM's calls in the same file do not pass what such a function does not use.
+            # Source: removeDeadArgumentsFromCallers, DeadArgumentElimination.cpp.
+            return Absent("FC0401", "the function does not use it, and callers may not pass it")
         return _described_whole(function, parameters, by_convention)
     if function.external:
         return by_convention

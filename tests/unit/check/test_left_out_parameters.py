@@ -36,3 +36,28 @@ def test_what_stands_behind_a_parameter_that_clang_leaves_out(tmp_path: Path) ->
             program.probe("f", kernel="6.1").compile("b")
         assert refused.value.diagnostics[0].code == "FC0407"
     assert program.probe("g", kernel="6.1").compile("b").fetcharg == "%dx:s32"
+
+
+UNUSED = """
+#include <stdio.h>
+__attribute__((noinline)) int f(int used, int unused) { return printf("%d", used); }
+int main(int argc, char **argv) { return f(argc, 7); }
+"""
+
+
+@pytest.mark.parametrize(("compiler", "known"), [("gcc", True), ("clang", False)])
+def test_what_callers_of_the_same_file_may_not_pass(
+    compiler: str, known: bool, tmp_path: Path
+) -> None:
+    # clang -O2: main leaves in %si what it had there. gcc fills it for what others can call.
+    require(compiler)
+    (tmp_path / "t.c").write_text(UNUSED)
+    subprocess.run([compiler, "-g", "-O2", "t.c", "-o", "t"], cwd=tmp_path, check=True, timeout=60)
+    probe = fetchc.open(str(tmp_path / "t")).probe("f", kernel="6.1")
+    assert probe.compile("used").fetcharg == "%di:s32"
+    if known:
+        assert probe.compile("unused").fetcharg == "%si:s32"
+        return
+    with pytest.raises(fetchc.CompileError) as refused:
+        probe.compile("unused")
+    assert refused.value.diagnostics[0].code == "FC0401"
