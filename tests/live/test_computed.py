@@ -84,7 +84,7 @@ def test_a_register_and_a_constant(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert values[1][0] == -(1 << 31)
     wider, printed = seen(binary, capfd, "near", ("(long)y", "(long)(signed char)y", "(long)w"))
     five = [told for told in printed if len(told) == 5]
-    bytes_of = [(told[0] + 128) % 256 - 128 for told in five]
+    bytes_of = [(int(str(told[0])) + 128) % 256 - 128 for told in five]
     assert wider == [[t[0], b, t[1]] for t, b in zip(five, bytes_of, strict=True)]
     enums, printed = seen(binary, capfd, "near", ("next",))
     levels = [{"name": {1: "LOW", 2147483600: "HIGH"}.get(n), "value": n} for n in (2, 2147483600)]

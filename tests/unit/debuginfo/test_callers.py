@@ -149,9 +149,7 @@ def test_a_lone_fetch_arg_is_refused_with_where_it_can_be_had(tmp_path: Path) ->
         if isinstance(program.place(n, function, start), OnEntry)
     )
     with pytest.raises(fetchc.CompileError) as caught:
-        fetchc.open(program.path).probe("loses", at=f"+{at - function.address:#x}").compile(
-            "n"
-        )
+        fetchc.open(program.path).probe("loses", at=f"+{at - function.address:#x}").compile("n")
     (refusal,) = caught.value.diagnostics
     assert refusal.code == "FC0406"
     assert refusal.message == (
