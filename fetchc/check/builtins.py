@@ -45,12 +45,12 @@ def capacity(checker: Checker, operand: Typed, span: Span) -> Typed:
 
 def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
     if checker.site.language.dereferences:
-        from fetchc.check.wrapped import within
+        from fetchc.check.rust.wrapped import within
 
         operand = within(checker, operand)
     made = checker.resolved(operand.type)
     if isinstance(made, StructType) and made.is_library and what == "len":
-        from fetchc.check.library_methods import method
+        from fetchc.check.cpp.library_methods import method
 
         counted = method(checker, operand, "size", span)
         if counted is not None:

@@ -98,7 +98,7 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
     holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
     path = members.find(checker, holder.type, name, span)
     if path is None and checker.site.language.classes_related:
-        from fetchc.check.class_members import captured
+        from fetchc.check.cpp.members import captured
 
         mark = "__" if this.name == "__closure" else ""
         return captured(checker, holder, mark, name, span)
@@ -111,7 +111,7 @@ def _member(checker: Checker, node: tree.Member) -> Typed:
         return qualified
     base = check(checker, node.base)
     if checker.site.language.classes_related:
-        from fetchc.check.class_members import of_class
+        from fetchc.check.cpp.members import of_class
 
         found = of_class(checker, base, node.name, node.span, node.name_span)
         if found is not None:
@@ -147,12 +147,12 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
     base = check(checker, node.base)
     rules = checker.site.language
     if rules.dereferences:
-        from fetchc.check.wrapped import within
+        from fetchc.check.rust.wrapped import within
 
         base = within(checker, base)
     if isinstance(node, tree.Index):
         if node.further or rules.references or rules.dereferences:
-            from fetchc.check.grids import cell, grid
+            from fetchc.check.dotnet.grids import cell, grid
 
             if node.further or grid(checker, base) is not None:
                 return cell(checker, base, node)
@@ -173,13 +173,13 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
     pointer = decayed(checker, operand)
     made = checker.resolved(pointer.type)
     if isinstance(made, StructType) and made.value is not None:
-        from fetchc.check.wrapped import dereferenced
+        from fetchc.check.rust.wrapped import dereferenced
 
         held = dereferenced(checker, pointer)
         if held is not None:
             return held
     if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.library import followed
+        from fetchc.check.cpp.library import followed
 
         found = followed(checker, pointer, span)
         if found is not None:
@@ -243,7 +243,7 @@ def _builtin(
             count = builtins.length if what == "len" else builtins.capacity
             return count(checker, check(checker, operand), span)
         case tree.Call(function=name, arguments=(operand,), function_span=name_span) if "<" in name:
-            from fetchc.check.library_methods import gotten
+            from fetchc.check.cpp.library_methods import gotten
 
             number = int(name.partition("<")[2].strip("> "))
             return gotten(checker, check(checker, operand), number, node.span, name_span)
@@ -300,7 +300,7 @@ def _later(checker: Checker, node: tree.MethodCall) -> Typed:
         count = builtins.length if builtin == "len" else builtins.capacity
         return count(checker, check(checker, node.base), node.span)
     if not node.arguments:
-        from fetchc.check.library_methods import method
+        from fetchc.check.cpp.library_methods import method
 
         found = method(checker, check(checker, node.base), node.name, node.name_span)
         if found is not None:

@@ -44,7 +44,7 @@ def cast(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
     base = decayed(checker, base)
     source = checker.resolved(base.type)
     if checker.site.language.references and isinstance(source, PointerType):
-        from fetchc.check.references import cast_reference
+        from fetchc.check.dotnet.references import cast_reference
 
         made = cast_reference(checker, wanted, base, source, span)
         if made is not None:
@@ -101,7 +101,7 @@ def _along_inheritance(
     assert isinstance(target, PointerType)
     if not isinstance(source, PointerType) or target.target == source.target:
         return None
-    from fetchc.check.class_casts import moved_by
+    from fetchc.check.cpp.casts import moved_by
 
     offset = moved_by(checker, source.target, target.target, span)
     return Shift(base, ByteOffset(offset), wanted, span) if offset else None

@@ -34,7 +34,7 @@ def element(checker: Checker, base: Typed, index: int, span: Span, index_span: S
     """The element ``index`` of ``base``."""
     made = checker.resolved(base.type)
     if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.library import flagged
+        from fetchc.check.cpp.library import flagged
 
         flag = flagged(checker, base, index, span, index_span)
         if flag is not None:
@@ -59,7 +59,7 @@ def elements(
         )
     base = in_bytes(checker, _of_library(checker, base, span))
     if checker.site.language.references or checker.site.language.dereferences:
-        from fetchc.check.grids import grid, of_window
+        from fetchc.check.dotnet.grids import grid, of_window
 
         if (found := grid(checker, base)) is not None and found[1].window is not None:
             raise of_window(found[1], span)
@@ -76,13 +76,13 @@ def elements(
 def _of_library(checker: Checker, base: Typed, span: Span) -> Typed:
     # A vector, a smart pointer to an array: the pointer or array that it holds.
     if checker.site.language.dereferences:
-        from fetchc.check.wrapped import within
+        from fetchc.check.rust.wrapped import within
 
         return within(checker, base)
     made = checker.resolved(base.type)
     if not isinstance(made, StructType) or not made.is_library:
         return base
-    from fetchc.check.library import indexed
+    from fetchc.check.cpp.library import indexed
 
     return indexed(checker, base, span) or base
 

@@ -57,7 +57,7 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         raise _no_structure(checker, base, holder, name, name_span)
     made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.value is not None:
-        from fetchc.check.wrapped import member_of
+        from fetchc.check.rust.wrapped import member_of
 
         found = member_of(checker, holder, name, name_span)
         if found is not None:
@@ -67,7 +67,7 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         tell(checker, holder, path, span)
         return through(checker, holder, path, span)
     if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.library import followed
+        from fetchc.check.cpp.library import followed
 
         inner = followed(checker, holder, base.span)
         if inner is not None:
@@ -79,7 +79,7 @@ def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) 
     """Warn of a member that is there at times only: a field of one variant of an enum."""
     made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.variants:
-        from fetchc.check.variants import take_for_granted
+        from fetchc.check.rust.variants import take_for_granted
 
         take_for_granted(checker, holder, made, path[0], span)
 

@@ -58,7 +58,7 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
     if site.returns:
         return Absent("FC0401", "a return probe sees the function's result and globals only"), None
     if site.leaving:
-        from fetchc.check.go_results import place_at_return
+        from fetchc.check.go.results import place_at_return
 
         return place_at_return(site, site.function, variable, span)
     if variable.kind == "result":
@@ -196,7 +196,7 @@ def _local_at_entry(site: Site, variable: Variable) -> Place:
     if isinstance(place, AtAddress | Constant):
         return place
     if variable.outermost:
-        from fetchc.check.go_captured import captured_place
+        from fetchc.check.go.captured import captured_place
 
         captured = captured_place(site, site.function, variable)
         if captured is not None:
@@ -223,7 +223,7 @@ def _parameter_at_entry(
     position = _position(parameters, variable)
     by_convention = places[position]
     if site.language.convention_first:
-        from fetchc.check.go_places import go_place
+        from fetchc.check.go.places import go_place
 
         return go_place(site, function, parameters, places, position, span)
     found = _believed(site, function, variable)

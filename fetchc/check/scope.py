@@ -143,7 +143,7 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
 
 
 def _is_in_object(site: Site, variable: Variable) -> bool:
-    from fetchc.check.go_captured import is_in_object
+    from fetchc.check.go.captured import is_in_object
 
     return is_in_object(site, variable)
 

@@ -71,7 +71,7 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
     stem, number = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
     if name == "retval" or (stem == "ret" and number):
         if checker.site.leaving:
-            from fetchc.check.go_results import numbered
+            from fetchc.check.go.results import numbered
 
             return numbered(checker, name, int(number) if number else None, span)
         return _result(checker, name, span)
@@ -80,7 +80,7 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
     if stem == "arg" and number:
         return _argument(checker, int(number), span)
     if name == "goid":
-        from fetchc.check.goroutine import goroutine_number
+        from fetchc.check.go.goroutine import goroutine_number
 
         return goroutine_number(checker, span)
     if name in _LATER:
@@ -129,7 +129,7 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
         )
     convention = convention_for(site.program, site.function, span)
     if site.function.die is None and site.language.stack_check:
-        from fetchc.check.go_undescribed import must_follow_convention
+        from fetchc.check.go.undescribed import must_follow_convention
 
         must_follow_convention(site, site.function, span)
     return Held(argument_place(convention, number), f"$arg{number}", checker.word(), span)

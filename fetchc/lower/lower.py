@@ -60,14 +60,14 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
         return made_of(checker, node, whole)
     made = checker.resolved(node.type)
     if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.library import reader_value
+        from fetchc.check.cpp.library import reader_value
 
         node = reader_value(checker, node)
         if isinstance(node, Reckoned | Either):
             return lower(checker, node, None, whole)
         made = checker.resolved(node.type)
     if isinstance(made, StructType) and made.value is not None:
-        from fetchc.check.wrapped import reader_value as worth
+        from fetchc.check.rust.wrapped import reader_value as worth
 
         node = worth(checker, node)
         made = checker.resolved(node.type)
@@ -106,7 +106,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
 
             return ranged(checker, node, made, whole)
         case CellType():
-            from fetchc.check.grids import refused
+            from fetchc.check.dotnet.grids import refused
 
             raise refused(node, made)
         case ComplexType() | IntType() if whole and (both := _halves(checker, made)):

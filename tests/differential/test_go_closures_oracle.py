@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from fetchc.check.go_captured import captured_place
+from fetchc.check.go.captured import captured_place
 from fetchc.check.site import Site
 from fetchc.debuginfo.open import open_binary
 from fetchc.program.model import Function, Variable

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fetchc.check.assertions import dynamic_type, first_type
+from fetchc.check.dotnet.references import described
 from fetchc.check.members import part
-from fetchc.check.references import described
 from fetchc.check.typed import Described, Present
 from fetchc.lower.lower import lower
 from fetchc.program.types import InterfaceType

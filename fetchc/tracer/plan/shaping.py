@@ -6,8 +6,8 @@ structure or an array is fetched as its bytes, in one piece, and taken apart lat
 
 from __future__ import annotations
 
+from fetchc.check.cpp.library import ends, reader_value
 from fetchc.check.halves import halves
-from fetchc.check.library import ends, reader_value
 from fetchc.check.members import part, through
 from fetchc.check.ranges import wide
 from fetchc.check.typed import Address, Convert, Either, Follow, Part, Reckoned, Special
@@ -99,7 +99,7 @@ class Shaper(Ranges, Enums, Calls, Sums):
             if isinstance(node, Reckoned | Either) or isinstance(made, RangeType):
                 return self.shape(node, None, limits)
         if isinstance(made, StructType) and made.value is not None:
-            from fetchc.check.wrapped import reader_value as worth
+            from fetchc.check.rust.wrapped import reader_value as worth
 
             node = worth(checker, node)
             made = checker.resolved(node.type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.check.go_signature import counted_by_results
+from fetchc.check.go.signature import counted_by_results
 from fetchc.program.model import Variable
 from fetchc.program.types import IntType, PointerType
 from fetchc.units import ByteSize, DieOffset, TypeId

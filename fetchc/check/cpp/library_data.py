@@ -6,7 +6,7 @@ having the members that the data names.
 
 from __future__ import annotations
 
-from fetchc.check.library_paths import alternatives, at, plain_name
+from fetchc.check.cpp.library_paths import alternatives, at, plain_name
 from fetchc.check.typed import Constant, Follow, Part
 from fetchc.diag.errors import CompileError
 from fetchc.program.types import ArrayType, PointerType, StructType

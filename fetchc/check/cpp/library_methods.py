@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.library import chosen, known_at, member
-from fetchc.check.library_data import library_class
-from fetchc.check.library_paths import alternatives, numbered
+from fetchc.check.cpp.library import chosen, known_at, member
+from fetchc.check.cpp.library_data import library_class
+from fetchc.check.cpp.library_paths import alternatives, numbered
 from fetchc.check.typed import Constant, Convert
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic, Label
@@ -14,7 +14,7 @@ from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.library_data import LibraryClass
+    from fetchc.check.cpp.library_data import LibraryClass
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.source import Span
@@ -83,7 +83,7 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
         made = checker.resolved(known_at(checker, holder, found.lengths[name], span).type)
         if isinstance(made, ArrayType) and made.count is not None:
             return Constant(made.count, checker.word(), span)
-    from fetchc.check.library_made import computed
+    from fetchc.check.cpp.library_made import computed
 
     value = computed(checker, holder, found, name, span, name_span)
     if value is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from fetchc.check.library_data import LibraryClass
+    from fetchc.check.cpp.library_data import LibraryClass
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.program.types import Member, Type
@@ -55,7 +55,7 @@ def at(checker: Checker, node: Typed, path: str, span: Span) -> Typed | None:
 
 def _step(checker: Checker, node: Typed, word: str, start: Type, span: Span) -> Typed | None:
     if word == "*":
-        from fetchc.check.library import followed
+        from fetchc.check.cpp.library import followed
 
         return followed(checker, node, span)
     if word.startswith("("):
@@ -142,7 +142,7 @@ def _leaf(
     checker: Checker, holder: Typed, get: Mapping[str, Any], number: int, span: Span
 ) -> Typed | None:
     # Each part of a tuple is in a base class of its own, which has its number as first argument.
-    from fetchc.check.class_members import bases
+    from fetchc.check.cpp.members import bases
     from fetchc.program.cpp_names import arguments, canonical
 
     for steps in bases(checker, holder.type):

@@ -10,8 +10,8 @@ and a frame that is gone when it does (programs built with ``-N``).
 from __future__ import annotations
 
 from fetchc.check.evidence import place_words, same
-from fetchc.check.go_order import NOT_IN_ORDER, out_of_order
-from fetchc.check.go_signature import lists_every_parameter
+from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
+from fetchc.check.go.signature import lists_every_parameter
 from fetchc.check.typed import Held
 from fetchc.diag.errors import reject
 from fetchc.program.places import Absent, FrameRelative, InMemory

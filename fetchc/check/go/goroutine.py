@@ -48,7 +48,7 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
             help="probe a Go function that has debug information",
         )
     if function.die is None:
-        from fetchc.check.go_undescribed import must_follow_convention
+        from fetchc.check.go.undescribed import must_follow_convention
 
         must_follow_convention(checker.site, function, span)
     register = _register(checker, function, span)

@@ -6,8 +6,8 @@ A fetch-arg has none of it; a reader makes it of what is fetched.
 from __future__ import annotations
 
 from fetchc.check import indices
-from fetchc.check.library_data import elements_of_block, filled, number_of
-from fetchc.check.library_paths import at
+from fetchc.check.cpp.library_data import elements_of_block, filled, number_of
+from fetchc.check.cpp.library_paths import at
 from fetchc.check.typed import Constant, Convert, Either, Follow, Part, Ranged, Reckoned, Term
 from fetchc.diag.errors import CompileError, reject
 from fetchc.program.types import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from fetchc.check.library_data import LibraryClass
+    from fetchc.check.cpp.library_data import LibraryClass
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.source import Span
@@ -47,7 +47,7 @@ def computed(
     """
     more = found.more
     if name in more.get("through", {}):
-        from fetchc.check.library_methods import method
+        from fetchc.check.cpp.library_methods import method
 
         path, _, inner = more["through"][name].rpartition(".")
         return method(checker, _there(checker, holder, found, path, span), inner, name_span)

@@ -15,7 +15,7 @@ parameter that is in all its registers.
 from __future__ import annotations
 
 from fetchc.check.evidence import disagreement, evidence, same, settled
-from fetchc.check.go_order import NOT_IN_ORDER, out_of_order
+from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
 
@@ -110,7 +110,7 @@ def _is_listed_in_full(
 ) -> bool:
     # Whether nothing that shifts parameters[position] can be missing from the list.
     from fetchc.abi import call_layout, convention_for, told_at_its_position, told_one_by_one
-    from fetchc.check.go_signature import counted_by_results
+    from fetchc.check.go.signature import counted_by_results
 
     counted = counted_by_results(site.program, function, parameters)
     if counted:

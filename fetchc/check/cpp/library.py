@@ -1,12 +1,12 @@
 """Classes of C++ libraries as their users see them: what ``*``, ``->`` and ``[]`` give.
 
-:mod:`fetchc.check.library_data` finds what a class is made of.
+:mod:`fetchc.check.cpp.library_data` finds what a class is made of.
 """
 
 from __future__ import annotations
 
-from fetchc.check.library_data import library_class
-from fetchc.check.library_paths import alternatives, at
+from fetchc.check.cpp.library_data import library_class
+from fetchc.check.cpp.library_paths import alternatives, at
 from fetchc.check.typed import Address, Convert, Follow, Part
 from fetchc.diag.errors import reject
 from fetchc.program.types import (
@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fetchc.check.library_data import LibraryClass
+    from fetchc.check.cpp.library_data import LibraryClass
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.source import Span
@@ -63,11 +63,11 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
             found.more["nothing"],
         )
     if "worth" in found.more:
-        from fetchc.check.library_methods import method
+        from fetchc.check.cpp.library_methods import method
 
         return method(checker, node, found.more["worth"], node.span) or node
     if not _is_of_char(checker, node):
-        from fetchc.check.library_made import fixed_array, wide_text
+        from fetchc.check.cpp.library_made import fixed_array, wide_text
 
         other = wide_text(checker, node, found) or fixed_array(checker, node, found)
         if other is not None:
@@ -202,7 +202,7 @@ def flagged(
     found = library_class(checker, node.type, span)
     if found is None or "flags" not in found.more:
         return None
-    from fetchc.check.library_made import flag
+    from fetchc.check.cpp.library_made import flag
 
     return flag(checker, node, found, index, span, index_span)
 

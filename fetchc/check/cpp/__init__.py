@@ -1,0 +1,1 @@
+"""What C++ has of its own: classes with their bases, and library types as their users see them."""

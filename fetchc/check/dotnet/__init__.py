@@ -1,0 +1,1 @@
+"""What .NET has of its own: references, boxes, arrays of several dimensions."""
