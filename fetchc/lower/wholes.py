@@ -13,7 +13,7 @@ from fetchc.ir.notation import body
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import is_character, plain
-from fetchc.lower.where import Memory, load_word, pointed
+from fetchc.lower.where import Memory, load_word, pointed, where
 from fetchc.program.places import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
@@ -300,6 +300,11 @@ def _flattened(checker: Checker, made: ArrayType) -> tuple[TypeId, int | None]:
 
 def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     """The refusal of a value that no single fetch-arg can hold, with what can be."""
+    try:
+        where(checker.site, node)
+    except CompileError as refusal:
+        if refusal.diagnostics[0].code == "FC0406":
+            return refusal  # no part of it can be had either
     spelled, size = checker.spell(node.type), checker.size(node.type)
     if size == 0:
         return reject("FC0312", f"`{spelled}` has no bytes to fetch", node.span, "it takes no room")

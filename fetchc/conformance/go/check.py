@@ -35,8 +35,24 @@ def check(
     salt: int = 0,
     host: Host = HERE,
 ) -> tuple[Tally, list[GoFailure]]:
-    """Build, run and compare; ``changed`` lets a test falsify each fetch-arg."""
+    """Build, run and compare; ``changed`` lets a test falsify each fetch-arg.
+
+    What is wrong is wrong in two runs: a call that has to grow the stack or to let others run
+    goes through runtime.morestack, which keeps no argument that the function does not use.
+    """
     ran = GoRun(go_source(types, probes, salt), probes, build, folder, host)
+    tally, failures = _compared(ran, types, probes, build, changed)
+    if failures:
+        ran.run()
+        before = {(each.probe.tag, each.expression.text) for each in failures}
+        tally, failures = _compared(ran, types, probes, build, changed)
+        failures = [it for it in failures if (it.probe.tag, it.expression.text) in before]
+    return tally, failures
+
+
+def _compared(
+    ran: GoRun, types: GoTypes, probes: list[GoProbe], build: GoBuild, changed: Change
+) -> tuple[Tally, list[GoFailure]]:
     tally, failures = Tally(), []
     tally.programs, tally.types, tally.functions = 1, len(types.structs), len(probes)
     for probe in probes:

@@ -118,8 +118,13 @@ class GoRun:
             if it.results and host.returns:
                 left = program.probe(it.function, returns=True, kernel=host.kernel)
                 self._points[it.tag, "leave"] = [each for each, _ in left.each()]
+        self._binary = binary
+        self.run()
+
+    def run(self) -> None:
+        """Run it, once more perhaps: its values are what it told last."""
         addresses = [each.address for found in self._points.values() for each in found]
-        printed, self._seen = host.run(binary, addresses)
+        printed, self._seen = self._host.run(self._binary, addresses)
         self._regions: dict[int, bytes] = {}
         self.values: dict[tuple[str, int], list[int | bytes]] = {}
         for line in printed.splitlines():
