@@ -26,7 +26,9 @@ COMPILERS = {
     "clang++ with libc++": ["clang++", "-fstandalone-debug", "-stdlib=libc++"],
     "zig": [str(ZIG), "c++", "-fno-sanitize=undefined", "-fstandalone-debug"],
 }
-BUILDS = [f"{name}, {level}" for name in COMPILERS for level in ("-O0", "-O2")]
+# zig builds its whole libc++ for each level; what else there is shares one.
+UNOPTIMISED = ("g++", "clang++", "clang++ with libc++")
+BUILDS = [f"{name}, -O0" for name in UNOPTIMISED] + [f"{name}, -O2" for name in COMPILERS]
 
 
 def built(source: str, build: str, folder: Path, *more: str) -> Path:
