@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
     from fetchc.diag.errors import CompileError
 
-__all__ = ["Exits", "exits", "instruction_starts", "instructions", "is_instruction_start"]
+__all__ = [
+    "Exits",
+    "exits",
+    "goes_on",
+    "instruction_starts",
+    "instructions",
+    "is_instruction_start",
+]
 
 
 class Exits(Record):
@@ -116,6 +123,18 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
     if decoded < len(code):
         raise _not_code(base + decoded)
     return Exits(tuple(returns), tuple(jumps), frozenset(calls))
+
+
+def goes_on(code: bytes, address: Address, architecture: str) -> bool:
+    """Whether control passes on from the instruction at ``address``, the first of ``code``.
+
+    Raises CompileError FC0905 as :func:`is_instruction_start` does.
+    """
+    first = next(instructions(code, address, architecture), None)
+    import capstone
+
+    away = (capstone.CS_GRP_JUMP, capstone.CS_GRP_RET, capstone.CS_GRP_IRET, capstone.CS_GRP_INT)
+    return first is not None and not any(first.group(group) for group in away)
 
 
 def _by_table(instruction: CsInsn) -> bool:

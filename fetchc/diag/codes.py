@@ -63,6 +63,7 @@ TITLES = {
     "FC0512": "the kernel does not know the register",
     "FC0513": "a bit field that the kernel does not take",
     "FC0514": "the output format cannot carry this",
+    "FC0515": "an instruction that cannot be probed",
     "FC0601": "a string with a length has no NUL at its end",
     "FC0602": "the place comes from one source against another",
     "FC0603": "the function is also inlined, where the probe does not see it",

@@ -7,7 +7,7 @@ from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic
 from fetchc.lang import language
 from fetchc.record import Record
-from fetchc.target.load import architecture
+from fetchc.target.load import architecture, table
 from fetchc.units import Address
 
 TYPE_CHECKING = False
@@ -56,8 +56,25 @@ def find_site(
     A name that no function has may be a point itself: ``main.c:17``, ``main+4``, ``0x401234``,
     ``main%inline``.
     ``unsafe_return`` takes a return probe that can end the program. Raises CompileError FC0202,
-    FC0203, FC0206, FC0409.
+    FC0203, FC0206, FC0409, FC0515.
     """
+    found = _find(program, name, point, returns, unsafe_return)
+    rules = table(f"arch/{program.architecture}").get("uprobes")
+    if rules is not None and not program.in_kernel:
+        doubtful = bytes.fromhex(rules.get("looked_at", ""))
+        for site in (found.site, *found.more):
+            code = program.code(site.address, 15)
+            # Most instructions need no more than this.
+            if not doubtful or code.lstrip(bytes.fromhex(rules["passed"]))[:1] in doubtful:
+                from fetchc.driver.points.unprobeable import require_probeable
+
+                require_probeable(program, site, code, rules, point)
+    return found
+
+
+def _find(
+    program: Program, name: str | None, point: Point | None, returns: bool, unsafe_return: bool
+) -> Found:
     if point is None and name is not None and (written := _as_point(program, name)) is not None:
         name, point = None, written
     if point is not None:

@@ -16,6 +16,7 @@ from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.program.model import Function
     from fetchc.source import Span
 
     Found = tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]
@@ -27,7 +28,7 @@ _LONGEST = 16  # bytes, at least one instruction of every machine
 
 
 def look(path: str, offset: int, named: Span, place: Span) -> Found:
-    """Problems (FC0206) and warnings (FC0606) about ``offset`` of the file at ``path``.
+    """Problems (FC0206, FC0515) and warnings (FC0606) about ``offset`` of the file at ``path``.
 
     ``named`` and ``place`` are where the path and the offset are written.
     """
@@ -51,7 +52,7 @@ def look(path: str, offset: int, named: Span, place: Span) -> Found:
     except CompileError as refused:
         return (), (_unknown(refused.diagnostics[0].message, place),)
     if before == address:
-        return (), ()
+        return _settable(program, function, address, offset, place), ()
     inside = address - function.address
     what = f"no instruction starts at offset {offset:#x}: it is inside one of `{function.name}`"
     start = offset - (address - before)
@@ -64,6 +65,22 @@ def look(path: str, offset: int, named: Span, place: Span) -> Found:
             help=f"the instruction around it starts at {start:#x}",
         ),
     ), ()
+
+
+def _settable(
+    program: DwarfProgram, function: Function, address: Address, offset: int, place: Span
+) -> tuple[Diagnostic, ...]:
+    from fetchc.code.unprobeable import LONGEST, unprobeable
+    from fetchc.target.load import table
+
+    rules = table(f"arch/{program.architecture}").get("uprobes")
+    found = None if rules is None else unprobeable(program.code(address, LONGEST), rules)
+    if found is None:
+        return ()
+    where = f"`{function.name}`+{address - function.address:#x}"
+    what = f"the instruction at {where}, offset {offset:#x}, cannot be probed: {found.what}"
+    help = "probe another instruction: `objdump -d` shows them"
+    return (Diagnostic("FC0515", what, Label(place, "not here"), help=help),)
 
 
 def _address(elf: Elf, offset: int) -> Address | None:

@@ -1,0 +1,96 @@
+"""Instructions that the kernel's uprobes do not take, or do not run as they are.
+
+A definition is taken whatever is at its offset. The kernel looks at the instruction when a process
+maps it, and where it will not step it nothing is set, and nothing is said. The tables are in
+``targets/arch`` (``uprobes``), with their sources; ``tests/live/test_unprobeable.py`` holds them to
+the running kernel.
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = ["LONGEST", "Unprobeable", "unprobeable"]
+
+LONGEST = 15  # bytes of an instruction: Intel SDM, volume 2, 2.3.11
+_OPERAND_SIZE = 0x66
+
+
+class Unprobeable(Record):
+    """Why a probe cannot be at an instruction: ``what`` it has, and what comes of a probe.
+
+    ``harmful``: the probe is set, and the program does something else then.
+    """
+
+    what: str
+    harmful: bool = False
+
+
+def unprobeable(code: bytes, rules: Mapping[str, Any]) -> Unprobeable | None:
+    """What keeps uprobes from the instruction at the start of ``code``; None where nothing does.
+
+    ``rules`` is the ``uprobes`` table of the machine. ``code`` may go on behind the instruction.
+    """
+    if "words" in rules:
+        return _word(code, rules)
+    narrow = False
+    passed = bytes.fromhex(rules["passed"])
+    for at, byte in enumerate(code):
+        if byte == _OPERAND_SIZE:
+            narrow = True
+        elif name := rules["prefixes"].get(f"{byte:02x}"):
+            return Unprobeable(f"it has the prefix `{name}`")
+        elif byte not in passed:
+            return _opcode(code[at:], rules, narrow)
+    return None
+
+
+def _opcode(code: bytes, rules: Mapping[str, Any], narrow: bool) -> Unprobeable | None:
+    # From behind the prefixes on.
+    first, second = code[0], code[1] if len(code) > 1 else 0
+    length = rules["vector"].get(f"{first:02x}")
+    if length is not None and second >= rules["vector_from"]:
+        return _vector(code[length : length + 2], rules)
+    if first in bytes.fromhex(rules["refused"]):
+        return Unprobeable(f"its opcode is {first:#04x}")
+    if _stack_segment(code, rules):
+        return Unprobeable("it writes the stack segment")
+    near = first == 0x0F and second in bytes.fromhex(rules["near_branches"])
+    if narrow and (near or first in bytes.fromhex(rules["branches"])):
+        return Unprobeable("it is a branch with the prefix `data16`")
+    return None
+
+
+def _vector(code: bytes, rules: Mapping[str, Any]) -> Unprobeable | None:
+    # The kernel looks an instruction of AVX up by its opcode in the table of the plain ones, and
+    # treats it as it treats those.
+    opcode = code[0] if code else 0
+    if opcode in bytes.fromhex(rules["refused"]) or _stack_segment(code, rules):
+        return Unprobeable(f"it is a vector instruction with the opcode {opcode:#04x}")
+    if opcode in bytes.fromhex(rules["branches"] + rules["own_ways"]):
+        what = f"it is a vector instruction with the opcode {opcode:#04x}, as a branch has"
+        return Unprobeable(what, harmful=True)
+    return None
+
+
+def _stack_segment(code: bytes, rules: Mapping[str, Any]) -> bool:
+    # mov to %ss masks exceptions for the instruction behind it.
+    return len(code) > 1 and code[0] == rules["to_segment"] and code[1] >> 3 & 7 == 2
+
+
+def _word(code: bytes, rules: Mapping[str, Any]) -> Unprobeable | None:
+    word = int.from_bytes(code[:4], "little")
+    if word in rules.get("taken", ()):
+        return None
+    for mask, value, what in rules["words"]:
+        if word & mask == value:
+            return Unprobeable(f"it is {what}")
+    for mask, value, what in rules.get("harmful", ()):
+        if word & mask == value:
+            return Unprobeable(f"it is {what}", harmful=True)
+    return None

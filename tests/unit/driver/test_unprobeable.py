@@ -1,0 +1,139 @@
+"""Points at instructions that uprobes do not take are refused, with one thing to do."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from fetchc.cli import main
+from tests.support.toolchains import require
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="instructions of x86-64")
+
+SOURCE = """\
+long count;
+__attribute__((noinline)) void bump(long by)
+{
+  __asm__ volatile("lock addq %1, %0" : "+m"(count) : "r"(by));
+}
+__attribute__((noinline)) void twice(long by)
+{
+  __asm__ volatile("nop\\n\\tlock addq %1, %0\\n\\tlock addq %1, %0" : "+m"(count) : "r"(by));
+}
+__attribute__((noinline)) void stores(void)
+{
+  __asm__ volatile("vzeroupper");
+}
+__attribute__((noinline)) void away(void *to)
+{
+  __asm__ volatile("nop\\n\\tnotrack jmp *%0" : : "r"(to));
+}
+static inline __attribute__((always_inline)) void inlined(long by)
+{
+  __asm__ volatile("lock subq %1, %0" : "+m"(count) : "r"(by));
+}
+__attribute__((noinline)) void outer(long by)
+{
+  inlined(by);
+}
+__attribute__((noinline)) void told(long by)
+{
+  __asm__ volatile("990: lock addq %1, %0\\n"
+    ".pushsection .note.stapsdt,\\"\\",\\"note\\"\\n .balign 4\\n .4byte 992f-991f, 994f-993f, 3\\n"
+    "991: .asciz \\"stapsdt\\"\\n992: .balign 4\\n993: .8byte 990b\\n .8byte 0\\n .8byte 0\\n"
+    " .asciz \\"own\\"\\n .asciz \\"locked\\"\\n .asciz \\"-8@%%rdi\\"\\n994: .balign 4\\n"
+    ".popsection" : "+m"(count) : "r"(by));
+}
+int main(int argc, char **argv)
+{
+  (void)argv;
+  bump(argc); twice(argc); stores(); outer(argc); told(argc);
+  if (argc > 9)
+    away(argv);
+  return (int)count;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require("gcc")
+    pytest.importorskip("capstone", reason="no disassembler")
+    where = tmp_path_factory.mktemp("unprobeable")
+    (where / "lock.c").write_text(SOURCE)
+    command = ["gcc", "-g", "-O1", "-fcf-protection=none", "lock.c", "-o", "lock"]
+    subprocess.run(command, cwd=where, check=True, timeout=60)
+    return where / "lock"
+
+
+def refusal(binary: Path, name: str | None, at: str | None = None, returns: bool = False) -> str:
+    with pytest.raises(fetchc.CompileError) as caught:
+        fetchc.open(str(binary)).probe(name, at=at, returns=returns, kernel="6.18")
+    (found,) = caught.value.diagnostics
+    assert found.code == "FC0515"
+    return f"{found.message}; {found.help}"
+
+
+POINTS = [
+    ("bump", None, False),
+    ("bump", None, True),
+    ("bump", "+0", False),
+    ("twice", "+1", False),
+    ("bump", ":4", False),
+    (None, "lock.c:4", False),
+    ("inlined", None, False),
+    ("own:locked", None, False),
+]
+
+
+@pytest.mark.parametrize(("name", "at", "returns"), POINTS)
+def test_every_kind_of_point(binary: Path, name: str | None, at: str | None, returns: bool) -> None:
+    said = refusal(binary, name, at, returns)
+    assert "cannot be probed: it has the prefix `lock`; probe the next one" in said
+
+
+def test_the_action_is_one_that_can_be_taken(binary: Path) -> None:
+    program = fetchc.open(str(binary))
+    for name, at, side in (("twice", "+1", "next"), ("away", "+1", "last")):
+        said = refusal(binary, name, at)
+        assert f"probe the {side} one" in said
+        offset = said.partition("--at ")[2].rstrip("`")
+        assert program.probe(name, at=offset, kernel="6.18").kind in ("offset", "entry")
+
+
+def test_a_probe_that_would_change_the_program(binary: Path) -> None:
+    with pytest.raises(fetchc.CompileError) as caught:
+        fetchc.open(str(binary)).probe("stores", kernel="6.18")
+    (found,) = caught.value.diagnostics
+    assert found.notes == (
+        "the kernel sets a probe there, and no longer does what the instruction does",
+    )
+
+
+def test_a_definition_by_hand(binary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = fetchc.open(str(binary))
+    good, bad = program.probe("twice", kernel="6.18").offset, program.probe("twice").offset + 1
+    assert main(["check", f"p:fetchc_a/b {binary}:{good:#x}"]) == 0
+    capsys.readouterr()
+    assert main(["check", f"p:fetchc_a/b {binary}:{bad:#x}"]) != 0
+    assert "error[FC0515]: the instruction at `twice`+0x1" in capsys.readouterr().err
+
+
+def test_questions_of_a_batch(binary: Path) -> None:
+    question = json.dumps({"binary": str(binary), "function": "bump", "expressions": ["by"]})
+    done = subprocess.run(
+        [sys.executable, "-m", "fetchc", "compile", "--batch", "-"],
+        input=question + "\n",
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "FC0515" in done.stdout
