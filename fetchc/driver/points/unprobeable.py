@@ -37,7 +37,7 @@ def require_probeable(
         where = f"`{function.name}`+{site.address - function.address:#x}"
     raise reject(
         "FC0515",
-        f"the instruction at {where} cannot be probed: {found.what}",
+        f"the instruction at {where} of `{program.path}` cannot be probed: {found.what}",
         None if point is None else point.span,
         "not here",
         notes=(

@@ -95,7 +95,7 @@ POINTS = [
 @pytest.mark.parametrize(("name", "at", "returns"), POINTS)
 def test_every_kind_of_point(binary: Path, name: str | None, at: str | None, returns: bool) -> None:
     said = refusal(binary, name, at, returns)
-    assert "cannot be probed: it has the prefix `lock`; probe the next one" in said
+    assert f"of `{binary}` cannot be probed: it has the prefix `lock`; probe the next one" in said
 
 
 def test_the_action_is_one_that_can_be_taken(binary: Path) -> None:
