@@ -34,7 +34,7 @@ KEPT int elsewhere(int n) { sink = n; return n; }
 struct pair { long a, b; } pair;
 KEPT int plain(int n, struct pair *p) { sink = n; sink = p->b; return sink; }
 KEPT int once(int n) { struct pair own = {n, n}; int r = plain(n + 3, &own); sink++; return r; }
-KEPT int twice(int n) { int r = plain(7, &pair); sink++; return r + plain(n, (void *)8); }
+KEPT int twice(int n) { int r = plain(159, &pair); sink++; return r + plain(n, (void *)8); }
 KEPT int to_pointer(int n) { sink = n; sink = 2; return pointer(n - 1); }
 KEPT int to_file(int n) { sink = n; sink = 2; return puts((void *)0); }
 KEPT int first(int n); KEPT int second(int n) { sink = n; return n > 3 ? first(n - 1) : 0; }
@@ -85,7 +85,10 @@ def test_what_is_passed_is_in_terms_of_the_probe(program: DwarfProgram) -> None:
         SI: pointer_to(InMemory(SP, ByteOffset(8))),
     }
     (pair,) = program.symbol_addresses("pair")
-    assert dict(constant.values) == {DI: Constant(7), SI: pointer_to(AtAddress(pair))}
+    assert dict(constant.values) == {
+        DI: Constant(159),
+        SI: pointer_to(AtAddress(pair)),
+    }  # 08 9f: DW_OP_const1u 0x9f
     passed = dict(null.values)
     assert isinstance(passed[DI], InRegister)  # which `twice` has kept it in for the second call
     assert (passed[SI], null.outer) == (Constant(8), None)

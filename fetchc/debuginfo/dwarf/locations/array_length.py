@@ -15,7 +15,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_subrange_type,
 )
 from fetchc.debuginfo.dwarf.locations import loclists
-from fetchc.debuginfo.dwarf.locations.expr import place
+from fetchc.debuginfo.dwarf.locations.expr import worth
 from fetchc.program.places import Absent
 
 TYPE_CHECKING = False
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fetchc.units import Address
 
 __all__ = ["array_length"]
-
-_STACK_VALUE = b"\x9f"  # DW_OP_stack_value: the expression's value is meant
 
 
 def array_length(
@@ -49,7 +47,7 @@ def array_length(
         expression = subrange.block(attribute)
         if expression is not None:
             base = loclists.frame_base_at(info, function, address)
-            found = place(expression + _STACK_VALUE, subrange.unit, base)
+            found = worth(expression, subrange.unit, base)
         else:
             variable = info.follow(subrange, attribute)
             if variable is None or not _is_word(info, variable):

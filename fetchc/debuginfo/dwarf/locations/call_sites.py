@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 
-__all__ = ["CallSite", "call_sites", "named_register", "tells_of_tail_calls"]
+__all__ = ["CallSite", "call_sites", "tells_of_tail_calls"]
 
 DW_TAG_GNU_call_site_parameter = 0x410A
 DW_AT_call_all_calls = 0x7A
@@ -105,11 +105,11 @@ def _value(die: Die) -> tuple[DwarfRegister, bytes] | None:
     # Of what is passed in a register; None of the stack.
     place = die.block(DW_AT_location)
     value = die.block(DW_AT_call_value) or die.block(DW_AT_GNU_call_site_value)
-    register = None if place is None else named_register(place)
+    register = None if place is None else _named_register(place)
     return None if register is None or not value else (register, value)
 
 
-def named_register(expression: bytes) -> DwarfRegister | None:
+def _named_register(expression: bytes) -> DwarfRegister | None:
     """The register that an expression of one operation names; None of any other."""
     if len(expression) == 1 and is_register(expression[0]):
         return DwarfRegister(expression[0] - DW_OP_reg0)

@@ -26,17 +26,13 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.locations import loclists
-from fetchc.debuginfo.dwarf.locations.call_sites import (
-    call_sites,
-    named_register,
-    tells_of_tail_calls,
-)
-from fetchc.debuginfo.dwarf.locations.expr import place
+from fetchc.debuginfo.dwarf.locations.call_sites import call_sites, tells_of_tail_calls
+from fetchc.debuginfo.dwarf.locations.expr import worth
 from fetchc.debuginfo.dwarf.locations.frame import row
 from fetchc.debuginfo.dwarf.locations.frames_around import Frame, outer_frame, outermost
 from fetchc.debuginfo.dwarf.names import functions
 from fetchc.program.model import Caller, Callers
-from fetchc.program.places import Absent, InRegister, is_on_entry
+from fetchc.program.places import Absent, is_on_entry
 from fetchc.target.load import call_rules
 from fetchc.units import Address
 
@@ -49,7 +45,6 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.locations.call_sites import CallSite
     from fetchc.debuginfo.elf.file import Elf
     from fetchc.program.model import Function
-    from fetchc.program.places import Place
     from fetchc.target.model import CallRules
 
 __all__ = ["callers"]
@@ -58,7 +53,6 @@ _MOST_CALLS = 256  # of one function that are looked at
 _DEEPEST = 3  # frames: what a caller passes on may be what it was passed
 _MOST_SOUGHT = 64  # functions whose callers are looked for, each through all of the code
 _MOST_FUNCTIONS = 64  # behind tail calls
-_STACK_VALUE = b"\x9f"  # DW_OP_stack_value: the value is meant, not what it is the address of
 _PF_X = 1
 _DW_CC_normal = 1
 
@@ -147,7 +141,7 @@ class _Search:
         base = loclists.frame_base_at(self._info, die, at)
         values = []
         for register, expression in site.values:
-            value = around.place(self.passed(die, expression, base))
+            value = around.place(worth(expression, die.unit, base))
             if not isinstance(value, Absent):
                 values.append((register, value))
         outer = None
@@ -155,13 +149,6 @@ class _Search:
             function = functions.holding(self._elf, self._info, die, at)
             outer = None if function is None else self.of(function, around, depth + 1)
         return Caller(address, tuple(values), outer)
-
-    def passed(self, caller: Die, expression: bytes, base: Place | None) -> Place:
-        """What is passed, in terms of the caller."""
-        register = named_register(expression)
-        if register is not None:
-            return InRegister(register)
-        return place(expression.removesuffix(_STACK_VALUE) + _STACK_VALUE, caller.unit, base)
 
     def holding(self, address: Address) -> tuple[Address, Die] | None:
         """The function with code at ``address``, and where that stretch of it begins."""

@@ -93,11 +93,20 @@ class Run:
         if self.simple is not None:
             described, self.simple = self.simple, None
         elif self.stack:
-            described = as_memory(next(filter(_is_thread_local, self.stack), self.stack[-1]))
+            described = as_memory(self._top())
         else:
             described = NO_LOCATION
         self.stack.clear()
         return described
+
+    def valued(self) -> Place:
+        """The same, with the top of the stack as the value and not as an address of it."""
+        if self.simple is None and self.stack:
+            self.simple = as_value(self._top(), self.cursor.little)
+        return self.taken()
+
+    def _top(self) -> Value:
+        return next(filter(_is_thread_local, self.stack), self.stack[-1])
 
 
 def _is_thread_local(value: Value) -> bool:

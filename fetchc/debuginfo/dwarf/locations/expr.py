@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.locations.operations import Operation
     from fetchc.program.places import Place
 
-__all__ = ["Machine", "evaluate", "moved", "place", "resolve_frame"]
+__all__ = ["Machine", "evaluate", "moved", "place", "resolve_frame", "worth"]
 
 
 def place(
@@ -50,13 +50,30 @@ def place(
     of .debug_info is, None where that is not wanted. Raises DebugInfoError FC0904 where
     the expression is malformed.
     """
+    return _describe(_run(expression, unit, frame_base, pointee), Run.taken)
+
+
+def worth(expression: bytes, unit: Unit, frame_base: Place | None) -> Place:
+    """The place of the number that an expression computes, as bounds of arrays have them.
+
+    As :func:`place`, with the top of the stack the value itself and not an address of it.
+    """
+    return _describe(_run(expression, unit, frame_base, None), Run.valued)
+
+
+def _run(
+    expression: bytes | Cursor,
+    unit: Unit,
+    frame_base: Place | None,
+    pointee: Callable[[int], Place] | None,
+) -> Run:
     if isinstance(expression, Cursor):
         cursor = expression
     else:
         cursor = Cursor(unit.path, "location expression", expression, little=unit.little)
     reference_size = unit.address_size if unit.version <= 2 else unit.offset_size
     machine = Machine(unit.address_size, reference_size, frame_base, unit.address_at, pointee)
-    return evaluate(cursor, machine)
+    return Run(cursor, machine)
 
 
 def evaluate(cursor: Cursor, machine: Machine, initial: Place | None = None) -> Place:
@@ -68,10 +85,10 @@ def evaluate(cursor: Cursor, machine: Machine, initial: Place | None = None) -> 
     run = Run(cursor, machine)
     if initial is not None:
         run.push(started(initial))
-    return _describe(run)
+    return _describe(run, Run.taken)
 
 
-def _describe(run: Run) -> Place:
+def _describe(run: Run, result: Callable[[Run], Place]) -> Place:
     machine = run.machine
     pieces: list[Piece] = []
     bits = 0
@@ -95,7 +112,7 @@ def _describe(run: Run) -> Place:
         step(run, operation)
         pending = True
     if not pieces:
-        return run.taken()
+        return result(run)
     if pending:
         raise run.cursor.error("the last piece of the expression has no size")
     if not whole_bytes:
