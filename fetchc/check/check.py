@@ -152,7 +152,7 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
         base = within(checker, base)
     if isinstance(node, tree.Index):
         if node.further or rules.references or rules.dereferences:
-            from fetchc.check.dotnet.grids import cell, grid
+            from fetchc.check.grids import cell, grid
 
             if node.further or grid(checker, base) is not None:
                 return cell(checker, base, node)

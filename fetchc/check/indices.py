@@ -59,7 +59,7 @@ def elements(
         )
     base = in_bytes(checker, _of_library(checker, base, span))
     if checker.site.language.references or checker.site.language.dereferences:
-        from fetchc.check.dotnet.grids import grid, of_window
+        from fetchc.check.grids import grid, of_window
 
         if (found := grid(checker, base)) is not None and found[1].window is not None:
             raise of_window(found[1], span)

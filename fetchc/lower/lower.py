@@ -106,7 +106,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
 
             return ranged(checker, node, made, whole)
         case CellType():
-            from fetchc.check.dotnet.grids import refused
+            from fetchc.check.grids import refused
 
             raise refused(node, made)
         case ComplexType() | IntType() if whole and (both := _halves(checker, made)):

@@ -1,1 +1,1 @@
-"""What .NET has of its own: references, boxes, arrays of several dimensions."""
+"""What .NET has of its own: references, boxes."""

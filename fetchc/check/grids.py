@@ -1,4 +1,4 @@
-"""Elements of arrays of several dimensions (.NET), ``a[1, 2]``, and of parts of arrays.
+"""Elements of arrays of several dimensions (.NET), ``a[1, 2]``, and of parts of arrays (Rust too).
 
 How far apart rows are is in the array itself. A fetch-arg does not multiply: it has the elements of
 the first row, and a reader that gets the lengths beside the elements has the others. Nor does it
