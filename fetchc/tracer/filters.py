@@ -281,8 +281,15 @@ def _unnumbered(name: SymbolName) -> float:
 
 def _of_text(symbol: str, constant: str) -> Test:
     if symbol == "~":
-        match = glob_pattern(constant).fullmatch
-        return lambda value: (text := _text(value)) is not None and match(text) is not None
+        match, open_ended = glob_pattern(constant).fullmatch, constant.endswith("*")
+
+        def matches(value: Value) -> bool:
+            if isinstance(value, CutText) and not open_ended:
+                return False  # its end was not read
+            text = _text(value)
+            return text is not None and match(text) is not None
+
+        return matches
     equal = symbol == "=="
     code = ord(constant) if len(constant) == 1 else None
 
@@ -290,12 +297,20 @@ def _of_text(symbol: str, constant: str) -> Test:
         if isinstance(value, int):
             return (value == code) == equal  # a character as its number
         if isinstance(value, CutText):
-            return not equal  # longer than what was read of it
+            return not equal and _differs(value, constant)
         text = _text(value)
         # An enum whose value has no name is none of those that have one.
         return (text == constant) == equal if text is not None else not equal and _named(value)
 
     return same
+
+
+def _differs(beginning: CutText, constant: str) -> bool:
+    # Whether the whole text is another one: not known of one that may go on as the constant does.
+    # It has no encoding with more units than UTF-8.
+    most = len(constant.encode("utf-8", "surrogatepass"))
+    longer = beginning.length is not None and beginning.length > most
+    return longer or not constant.startswith(beginning)
 
 
 def _named(value: Value) -> bool:

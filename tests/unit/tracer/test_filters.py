@@ -158,6 +158,14 @@ def test_the_beginning_of_a_text_is_not_the_text() -> None:
     assert not accepts(one('s == "abc"'))(cut)
     assert accepts(one('s != "abc"'))(cut)
     assert accepts(one('s ~ "ab*"'))(cut)
+    # What is behind the beginning decides, and nobody knows it.
+    assert not accepts(one('s ~ "*bc"'))(cut)
+    assert not accepts(one('s ~ "abc"'))(cut)
+    may_be = "abc" + 297 * "d"
+    assert not accepts(one(f's != "{may_be}"'))(cut)
+    assert accepts(one(f's != "{may_be[:-1]}"'))(cut)  # of another length
+    assert not accepts(one('s != "abcd"'))(CutText("abc", None))
+    assert accepts(one('s != "abd"'))(CutText("abc", None))
 
 
 INTEGER = Leaf("f", Decode("integer", bits=32, signed=True))
