@@ -6,7 +6,7 @@ from fetchc.tracer.values.kinds import SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fetchc.tracer.model import Value
 
@@ -19,6 +19,7 @@ __all__ = [
     "difference",
     "either",
     "members",
+    "none_read",
     "not_below_none",
     "noted",
     "reckoned",
@@ -67,7 +68,7 @@ def members(makers: Sequence[tuple[str, Make]], path: str) -> Make:
     def make(data: bytes, faults: Faults) -> Value:
         before = len(faults)
         values = {name: one(data, faults) for name, one in makers}
-        if len(faults) > before and all(value is None for value in values.values()):
+        if none_read(values.values(), len(faults) - before):
             faults[before:] = [path]
             return None
         return values
@@ -75,14 +76,26 @@ def members(makers: Sequence[tuple[str, Make]], path: str) -> Make:
     return make
 
 
-def difference(first: Make, less: Make | int, path: str) -> Make:
-    """A number less another one, as the kind of number that the first is."""
+def none_read(values: Collection[Value], faults: int) -> bool:
+    """Whether all of the values are missing, each for a fault: ``faults`` were met.
+
+    What is missing for none is null, which was read.
+    """
+    return 0 < len(values) <= faults and all(one is None for one in values)
+
+
+def difference(first: Make, less: Make | int, bits: int | None, path: str) -> Make:
+    """A number less another one, as the kind of number that the first is.
+
+    Of an address, which has ``bits``, those are left that it has room for.
+    """
+    mask = -1 if bits is None else (1 << bits) - 1
 
     def make(data: bytes, faults: Faults) -> Value:
         before = len(faults)
         both = first(data, faults), less if isinstance(less, int) else less(data, faults)
         if isinstance(both[0], int) and isinstance(both[1], int):
-            return type(both[0])(both[0] - both[1])
+            return type(both[0])(both[0] - both[1] & mask)
         faults[before:] = [path]
         return None
 

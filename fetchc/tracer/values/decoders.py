@@ -220,9 +220,10 @@ class _Preparing(Elements):
         return self._guarded(members(makers, path), shape.guards, path, trusted, None)
 
     def _difference(self, shape: Difference, path: str, trusted: Trusted) -> Make:
-        less = shape.subtrahend
+        less, decode = shape.subtrahend, shape.minuend.decode
         second = less if isinstance(less, int) else self.maker(less, path, trusted)
-        return difference(self.maker(shape.minuend, path, trusted), second, path)
+        bits = decode.bits if decode.kind == "pointer" else None
+        return difference(self.maker(shape.minuend, path, trusted), second, bits, path)
 
     def _noted(self, shape: Noted, path: str, trusted: Trusted) -> Make:
         from fetchc.tracer.values.notations import NOTATIONS

@@ -6,6 +6,7 @@ after it and has its field, a list of its fields or an object of them.
 
 from __future__ import annotations
 
+from fetchc.tracer.values.combined import none_read
 from fetchc.tracer.values.kinds import CutList, SymbolName, Tuple, Variant
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ def parts(makers: Sequence[Make], path: str) -> Make:
     def make(data: bytes, faults: Faults) -> Value:
         before = len(faults)
         values = [one(data, faults) for one in makers]
-        if len(faults) > before and all(value is None for value in values):
+        if none_read(values, len(faults) - before):
             faults[before:] = [path]
             return None
         return Tuple(values)

@@ -77,3 +77,12 @@ def test_a_difference() -> None:
     shape = Difference(Leaf("a", INT, guards=guards), Leaf("b", INT, guards=guards))
     assert read(shape, fields, [5, 7, NEAR]) == (-2, ())
     assert read(shape, fields, [5, 7, 0]) == (None, ("v",))
+
+
+def test_an_address_wraps_around_as_the_programs_does() -> None:
+    # `&p[-1]`, `&p->x` where `p` is no address
+    for bits, code, last in ((64, "Q", 2**64 - 4), (32, "I", 2**32 - 4)):
+        shape = Difference(Leaf("a", Decode("pointer", bits)), 4)
+        assert read(shape, [("a", code)], [0]) == (last, ())
+        shape = Difference(Leaf("a", Decode("pointer", bits)), -8)
+        assert read(shape, [("a", code)], [last]) == (4, ())

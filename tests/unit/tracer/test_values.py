@@ -417,6 +417,20 @@ def test_a_structure_of_faults_is_one() -> None:
     assert got == (None, ("v",))
 
 
+def test_a_null_beside_a_fault_was_read() -> None:
+    texts = [
+        (name, Leaf(name, Decode("text"), guards=(Guard(f"p{name}", empty=True),))) for name in "ab"
+    ]
+    fields = [("a", "text"), ("b", "text"), ("pa", "Q"), ("pb", "Q"), (COMM, "text")]
+    values = [b"", b"", 0, 8, b"sh"]
+    assert read(Members(tuple(texts)), fields, values) == ({"a": None, "b": None}, ("v.b",))
+    pair = Items(tuple([leaf for _, leaf in texts]), parts=True)
+    assert read(pair, fields, values) == ([None, None], ("v[1]",))
+    values[2] = 8
+    assert read(Members(tuple(texts)), fields, values) == (None, ("v",))
+    assert read(pair, fields, values) == (None, ("v",))
+
+
 def test_characters_in_registers_are_one_text() -> None:
     one = [Leaf(name, Decode("char", 8)) for name in "abc"]
     fields = [(name, "Q") for name in "abc"]
