@@ -7,6 +7,7 @@ shows as many as the bounds say.
 from __future__ import annotations
 
 from fetchc.check import indices
+from fetchc.check.characters import encoding
 from fetchc.check.typed import Constant, Part, Ranged
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
@@ -17,9 +18,7 @@ from fetchc.program.types import (
     DifferenceType,
     EnumType,
     IntType,
-    NamedType,
     PointerType,
-    QualifiedType,
     RangeType,
     SequenceType,
     SliceType,
@@ -33,13 +32,10 @@ if TYPE_CHECKING:
     from fetchc.diag.errors import CompileError
     from fetchc.program.types import Type
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
-__all__ = ["ranged", "wide"]
+__all__ = ["ranged"]
 
 _SIZES = (1, 2, 4, 8)
-_ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}
-_TEXTS = ("char8_t", "char16_t", "char32_t", "wchar_t")  # numbers to the debug information
 
 
 def ranged(
@@ -61,7 +57,7 @@ def ranged(
         # What is wrong with a constant is wrong whatever the other one will be.
         indices.element(checker, base, high - 1, span, bounds)
     counted = checker.resolved(base.type)
-    text = _encoding(checker, first.type) if not isinstance(counted, StringType) else "text"
+    text = encoding(checker, first.type) if not isinstance(counted, StringType) else "text"
     made = RangeType(f"{checker.spell(first.type)}[]", None, first.type, text)
     return Ranged(first, start, low, high, bound, checker.program.intern(made), span)
 
@@ -133,28 +129,3 @@ def _flexible(checker: Checker, base: Typed, made: ArrayType, bounds: Span) -> C
         help="if more follow it, count from an address: "
         + ("`(&a[0])[0:n]`" if made.count else "`((T *)&a)[0:n]`"),
     )
-
-
-def _encoding(checker: Checker, type_id: TypeId) -> str:
-    """How elements that are characters make a text; empty where they make none."""
-    made = checker.resolved(type_id)
-    if isinstance(made, CharType):
-        return _ENCODINGS.get(made.size, "")
-    return _ENCODINGS.get(checker.size(type_id) or 0, "") if _is_of_text(checker, type_id) else ""
-
-
-def wide(checker: Checker, type_id: TypeId) -> str:
-    """The encoding of what is a character of more than a byte by its name (`wchar_t`); or empty."""
-    if not _is_of_text(checker, type_id):
-        return ""
-    return _ENCODINGS.get(checker.size(type_id) or 0, "").replace("text", "")
-
-
-def _is_of_text(checker: Checker, type_id: TypeId) -> bool:
-    made = checker.program.type(type_id)
-    while isinstance(made, NamedType | QualifiedType):
-        if isinstance(made, NamedType) and made.name in _TEXTS:
-            break
-        made = checker.program.type(made.target)
-    number = isinstance(checker.resolved(type_id), IntType | CharType)
-    return number and getattr(made, "name", "") in _TEXTS

@@ -6,6 +6,7 @@ A fetch-arg has none of it; a reader makes it of what is fetched.
 from __future__ import annotations
 
 from fetchc.check import indices
+from fetchc.check.characters import encoding_by_name
 from fetchc.check.cpp.library_data import elements_of_block, filled, number_of
 from fetchc.check.cpp.library_paths import at
 from fetchc.check.typed import Constant, Convert, Either, Follow, Part, Ranged, Reckoned, Term
@@ -14,8 +15,6 @@ from fetchc.program.types import (
     ArrayType,
     BitField,
     BoolType,
-    CharType,
-    IntType,
     PointerType,
     RangeType,
 )
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from fetchc.units import TypeId
 
 __all__ = ["computed", "fixed_array", "flag", "wide_text"]
-
-_ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}
-_WIDE = ("wchar_t", "char8_t", "char16_t", "char32_t")
 
 
 def computed(
@@ -180,12 +176,12 @@ def _characters(checker: Checker, data: Typed, size: Typed, span: Span) -> Range
     held = checker.resolved(data.type)
     assert isinstance(held, PointerType | ArrayType)
     element = held.target if isinstance(held, PointerType) else held.element
-    made = checker.resolved(element)
-    if not isinstance(made, CharType | IntType) or made.name not in _WIDE:
+    text = encoding_by_name(checker, element)
+    if not text:
         return None
     bound = held.count if isinstance(held, ArrayType) else None
     first = indices.element(checker, data, 0, span, span)
-    wanted = RangeType(f"{made.name}[]", None, element, _ENCODINGS[made.size])
+    wanted = RangeType(f"{checker.spell(element)}[]", None, element, text)
     return Ranged(first, 0, 0, size, bound, checker.program.intern(wanted), span)
 
 

@@ -6,10 +6,10 @@ structure or an array is fetched as its bytes, in one piece, and taken apart lat
 
 from __future__ import annotations
 
+from fetchc.check.characters import wide
 from fetchc.check.cpp.library import ends, reader_value
 from fetchc.check.halves import halves
 from fetchc.check.members import part, through
-from fetchc.check.ranges import wide
 from fetchc.check.typed import Address, Convert, Either, Follow, Part, Reckoned, Special
 from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
