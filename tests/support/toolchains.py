@@ -38,8 +38,10 @@ GOCODE = TOOLCHAINS / "gopath/usr/share/gocode"
 # otherwise, 1.21 leaves parameters without a name out, 1.24 has another
 # map and another place for the goroutine's number.
 _GO_ROOTS = {
-    "1.15": TOOLCHAINS / "go-1.15/usr/lib/go-1.15",
-    "1.19": TOOLCHAINS / "go-1.19/usr/lib/go-1.19",
+    **{
+        version: TOOLCHAINS / f"go-{version}/usr/lib/go-{version}"
+        for version in ("1.15", "1.16", "1.17", "1.18", "1.19", "1.20")
+    },
     "1.21": TOOLCHAINS / "go-1.21.13/go",
     "1.22": TOOLCHAINS / "go-1.22.10/go",
     "1.23": TOOLCHAINS / "go-1.23.9/go",
