@@ -34,15 +34,20 @@ class Texts:
     where it ends; the last of every event is one that never faults. The name of a symbol
     (``symstr``) has no NUL, and the room that is left stays written where there is one
     (``fetch_store_symstring`` of kernel/trace/trace_probe_kernel.h): it ends where the next begins.
+
+    A text can take all the room that is left for those behind it. One of 4096 bytes (PATH_MAX) or
+    more has no room of its own (``fetch_store_strlen`` of kernel/trace/trace_uprobe.c): it takes
+    that of the others, is cut without a word, and leaves nothing for the event's last one.
     """
 
     def __init__(self, format: Format) -> None:
         texts = sorted((field for field in format.fields if field.text), key=lambda f: f.offset)
         self._next = {one.name: two.offset for one, two in pairwise(texts)}
+        self._last = texts[-1].offset if texts else 0
 
     def one(self, field: Field, limit: int | None, path: str) -> Make:
         """What makes the value of a text, of which ``limit`` bytes are the object's."""
-        return _single(field.offset, self._next.get(field.name), limit, path)
+        return _single(field.offset, self._next.get(field.name), self._last, limit, path)
 
     def several(
         self, field: Field, count: int, pointers: int | None, total: int, path: str
@@ -52,11 +57,14 @@ class Texts:
         A text whose pointer is NULL is none, and no fault.
         """
         following = self._next.get(field.name)
-        return _several(field.offset, following, count, pointers, total, path)
+        return _several(field.offset, following, self._last, count, pointers, total, path)
 
 
-def _single(start: int, following: int | None, limit: int | None, path: str) -> Make:
-    word = struct.Struct("=I").unpack_from
+_word = struct.Struct("=I").unpack_from
+
+
+def _single(start: int, following: int | None, last: int, limit: int | None, path: str) -> Make:
+    word = _word
 
     def make(data: bytes, faults: Faults) -> Value:
         (place,) = word(data, start)
@@ -66,7 +74,9 @@ def _single(start: int, following: int | None, limit: int | None, path: str) -> 
             faults.append(path)
             return None
         text = _bytes(data, low, size) if end == low + size else data[low:end]
-        return decoded(text if limit is None else text[:limit])
+        if limit is not None and len(text) >= limit:
+            return decoded(text[:limit])
+        return _up_to_room(text, data, end, last)
 
     return make
 
@@ -78,11 +88,27 @@ def _bytes(data: bytes, start: int, size: int) -> bytes:
     return data[start : start + size - 1]
 
 
+def _up_to_room(text: bytes, data: bytes, end: int, last: int) -> str:
+    """The text that ends at ``end``: cut where it took the room of the event's last one.
+
+    Records are filled up to whole words.
+    """
+    if _word(data, last)[0] >> 16 or end + 3 < len(data):
+        return decoded(text)
+    return CutText(decoded(text, cut=True), None)
+
+
 def _several(
-    start: int, following: int | None, count: int, pointers: int | None, total: int, path: str
+    start: int,
+    following: int | None,
+    last: int,
+    count: int,
+    pointers: int | None,
+    total: int,
+    path: str,
 ) -> Make:
     words = struct.Struct(f"={count}I").unpack_from
-    word = struct.Struct("=I").unpack_from
+    word = _word
     addresses = struct.Struct(f"={count}Q").unpack_from
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -101,7 +127,9 @@ def _several(
                             faults.append(f"{path}[{index}]")
                         values.append(None)
                         continue
-                    values.append(decoded(_bytes(data, place & 0xFFFF, place >> 16)))
+                    begin, size = place & 0xFFFF, place >> 16
+                    text = _bytes(data, begin, size)
+                    values.append(_up_to_room(text, data, begin + size, last))
                 return CutList(values, total) if total > count else values
         faults.append(path)
         return None

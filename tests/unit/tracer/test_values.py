@@ -26,7 +26,7 @@ from fetchc.tracer.shape import (
 from fetchc.tracer.values.decoders import reader
 from fetchc.tracer.values.kinds import CodeAddress, CutList, CutText, Hexadecimal, SymbolName
 from fetchc.tracer.values.printing import printed
-from tests.support.records import COMM, NEAR, THREAD, format_of, read
+from tests.support.records import COMM, NEAR, THREAD, format_of, read, record
 
 INT = Decode("integer", 32, True)
 WORD = Decode("integer", 64, True)
@@ -268,6 +268,38 @@ def test_texts_of_the_kernel() -> None:
     assert read(KERNEL_TEXT, fields, [None, b"sh"]) == (None, ("v",))
     limited = Leaf("v", Decode("text", limit=3))
     assert read(limited, fields, [b"abcdef", b"sh"]) == ("abc", ())
+
+
+def test_a_text_that_took_the_room_of_the_last_one_is_cut() -> None:
+    # What Linux 6.18 stores of a text of 4096 bytes or more, and of what is behind it.
+    fields = [("v", "text"), ("w", "text"), (COMM, "text")]
+    data = record(fields, [b"x" * 9 + b"\xc3", b"", b""])
+    at = len(data) - 2  # of both NULs, which are not there
+    first = 11 << 16 | 28
+    data = data[:16] + struct.pack("=3I", first, at, at) + data[28:at]
+    long = KERNEL_TEXT, Leaf("v", Decode("text", limit=4096))
+    for shape, name in ((long[0], "v"), (long[1], "v"), (Leaf("w", Decode("text")), "w")):
+        plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (Wanted("a", shape),))
+        args, faults = reader(plan, format_of(fields))(data + b"\0")
+        assert (args["a"], faults) == (("x" * 9, ()) if name == "v" else (None, ("a",)))
+        assert isinstance(args["a"], CutText) == (name == "v")
+    short = Leaf("v", Decode("text", limit=4))
+    plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (Wanted("a", short),))
+    args, _ = reader(plan, format_of(fields))(data + b"\0")
+    assert (args["a"], isinstance(args["a"], CutText)) == ("xxxx", False)
+
+
+def test_a_list_of_texts_of_which_one_took_all_room() -> None:
+    fields = [("v", "text3"), (COMM, "text")]
+    start = 32
+    places = [2 << 16 | start, 4 << 16 | start + 2, start + 6, start + 6]
+    data = record(fields, [[None] * 3, None])[:16] + struct.pack("=4I", *places) + b"a\0bcd\0"
+    plan = Plan(
+        "g", "ev", "/x", "f", "entry", 0, ("",), (Wanted("v", Leaf("v", Decode("text", count=3))),)
+    )
+    args, faults = reader(plan, format_of(fields))(data)
+    assert (args["v"], faults) == (["a", "bcd", None], ("v[2]",))
+    assert [isinstance(one, CutText) for one in args["v"]] == [False, True, False]  # type: ignore[union-attr]
 
 
 def test_a_text_that_is_the_next_one_was_not_read() -> None:
