@@ -49,7 +49,7 @@ def is_instance(found: str, wanted: str) -> int:
 def arguments(text: str) -> list[str]:
     """What stands between commas, those within brackets left alone."""
     found, depth, start = [], 0, 0
-    for at, character in enumerate(text):
+    for at, character in enumerate(_without_literals(text)):
         depth += (character in OPENING) - (character in CLOSING)
         if character == "," and depth == 0:
             found.append(text[start:at].strip())
@@ -87,8 +87,22 @@ def canonical(text: str) -> str:
 
 def _closed(text: str) -> int:
     depth = 0
-    for at, character in enumerate(text):
+    for at, character in enumerate(_without_literals(text)):
         depth += (character == "<") - (character == ">")
         if depth == 0:
             return at
     return len(text)
+
+
+def _without_literals(text: str) -> str:
+    # As long, with the brackets and commas of `Foo<'>'>` blanked: they open and part nothing.
+    if "'" not in text:
+        return text
+    found, at = "", 0
+    while (start := text.find("'", at)) >= 0:
+        end = text.find("'", start + 2 + text.startswith("\\", start + 1))
+        if end < 0:
+            break
+        found += text[at:start] + " " * (end + 1 - start)
+        at = end + 1
+    return found + text[at:]

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _TABLES = "runtime/cpp"
+_DIGITS = 20  # of the longest number of 64 bits
 _COMPUTED = ("through", "constants", "sums", "nones", "either", "maybe")
 
 
@@ -164,7 +165,7 @@ def number_of(checker: Checker, type_id: TypeId, argument: int | None) -> int | 
         return None
     given = arguments(made.name.partition("<")[2].removesuffix(">"))
     text = canonical(given[argument]) if argument < len(given) else ""
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def elements_of_block(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> int:
@@ -176,12 +177,17 @@ def elements_of_block(checker: Checker, holder: Typed, found: LibraryClass, span
     return max(1, room // each) if each else 1
 
 
-def filled(checker: Checker, holder: Typed, found: LibraryClass, path: str, span: Span) -> str:
-    """``path`` with the index of the last element of a block or array for ``{last}``."""
+def filled(
+    checker: Checker, holder: Typed, found: LibraryClass, path: str, span: Span
+) -> str | None:
+    """``path`` with the index of the last element of a block or array for ``{last}``.
+
+    None where there are no elements, or the name of the class does not tell how many.
+    """
     if "{last}" not in path:
         return path
     if "block" in found.more:
         count = elements_of_block(checker, holder, found, span)
     else:
-        count = number_of(checker, holder.type, found.more["constants"]["size"]) or 1
-    return path.replace("{last}", str(count - 1))
+        count = number_of(checker, holder.type, found.more["constants"]["size"]) or 0
+    return path.replace("{last}", str(count - 1)) if count else None

@@ -10,7 +10,7 @@ from fetchc.check.characters import encoding_by_name
 from fetchc.check.cpp.library_data import elements_of_block, filled, number_of
 from fetchc.check.cpp.library_paths import at
 from fetchc.check.typed import Constant, Convert, Either, Follow, Part, Ranged, Reckoned, Term
-from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.errors import reject
 from fetchc.program.types import (
     ArrayType,
     BitField,
@@ -57,13 +57,21 @@ def computed(
     if name in more.get("either", {}):
         return _either(checker, holder, found, more["either"][name], span)
     if name in more.get("maybe", {}):
-        return _maybe(checker, holder, found, name, span, name_span)
+        return _there(checker, holder, found, more["maybe"][name], name_span)
     return _empty(checker, holder, found, span) if name == "empty" else None
 
 
 def _there(checker: Checker, holder: Typed, found: LibraryClass, path: str, span: Span) -> Typed:
-    inner = at(checker, holder, filled(checker, holder, found, path, span), span)
-    assert inner is not None, "a class has what its entry names"
+    whole = filled(checker, holder, found, path, span)
+    inner = None if whole is None else at(checker, holder, whole, span)
+    if inner is None:
+        raise reject(
+            "FC0308",
+            f"`{path}` of `{checker.spell(holder.type)}` cannot be fetched: the debug information "
+            "of the file does not have it",
+            span,
+            "computed by the program",
+        )
     return inner
 
 
@@ -115,21 +123,6 @@ def _either(
     number = _sum(checker, holder, found, said["number"], span)
     both = [_there(checker, holder, found, said[key], span) for key in ("at_none", "other")]
     return Either(number, both[0], both[1], both[0].type, span)
-
-
-def _maybe(
-    checker: Checker, holder: Typed, found: LibraryClass, name: str, span: Span, name_span: Span
-) -> Typed:
-    try:
-        return _there(checker, holder, found, found.more["maybe"][name], span)
-    except (AssertionError, CompileError):
-        raise reject(
-            "FC0308",
-            f"`{found.name}::{name}()` cannot be fetched: the debug information of the file "
-            "does not have what its elements are in",
-            name_span,
-            "computed by the program",
-        ) from None
 
 
 def _empty(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> Typed | None:
