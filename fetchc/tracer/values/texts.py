@@ -181,7 +181,8 @@ def decoded(text: bytes, kind: str = "text", cut: bool = False) -> str:
     character is U+FFFD).
     """
     if kind == "utf-16":
-        return text[: len(text) & ~1].decode(_UTF_16, "surrogatepass")
+        units = text[: len(text) & ~1].decode(_UTF_16, "surrogatepass")
+        return units[:-1] if cut and "\ud800" <= units[-1:] <= "\udbff" else units
     if kind == "utf-32":
         return "".join([_code_point(one[0]) for one in _UNIT.iter_unpack(text[: len(text) & ~3])])
     if cut:

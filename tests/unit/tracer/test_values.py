@@ -242,6 +242,10 @@ def test_utf_16_is_counted_in_units() -> None:
     long, _ = read(shape, TEXT_FIELDS, [b"x\0" * 8, NEAR, 9])
     assert isinstance(long, CutText)
     assert (long, long.length) == ("x" * 8, 9)
+    half = ("x" * 7 + "😀").encode("utf-16-le")[:16]
+    long, _ = read(shape, TEXT_FIELDS, [half, NEAR, 9])
+    assert (long, printed(long)) == ("x" * 7, '"xxxxxxx"…')  # type: ignore[arg-type]
+    assert read(shape, TEXT_FIELDS, [half, NEAR, 8]) == ("x" * 7 + "\ud83d", ())
 
 
 @pytest.mark.parametrize(
