@@ -36,16 +36,15 @@ _DEEPEST = 16  # levels of embedding looked through; only a cyclic, hostile type
 
 
 def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
-    """The object that ``base`` leads to where it is a pointer, else ``base`` itself."""
-    made = checker.resolved(base.type)
-    if isinstance(made, PointerType):
+    """The object that ``base`` leads to where it is a pointer, else ``base`` itself.
+
+    A language that follows pointers to pointers by itself gets to their end.
+    """
+    for _ in range(_DEEPEST if checker.site.language.dereferences else 1):
+        made = checker.resolved(base.type)
+        if not isinstance(made, PointerType):
+            break
         base = Follow(base, made.target, span)
-        if checker.site.language.dereferences:
-            for _ in range(_DEEPEST):
-                made = checker.resolved(base.type)
-                if not isinstance(made, PointerType):
-                    break
-                base = Follow(base, made.target, span)
     return base
 
 
