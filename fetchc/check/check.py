@@ -146,10 +146,6 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
 
     base = check(checker, node.base)
     rules = checker.site.language
-    if rules.dereferences:
-        from fetchc.check.rust.wrapped import within
-
-        base = within(checker, base)
     if isinstance(node, tree.Index):
         if node.further or rules.references or rules.dereferences:
             from fetchc.check.grids import cell, grid

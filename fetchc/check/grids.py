@@ -27,6 +27,7 @@ __all__ = ["cell", "grid", "of_window", "refused"]
 
 def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
     """The array of several dimensions, or the part of one, that ``base`` is or refers to."""
+    base = indices.of_library(checker, base, base.span)
     made = checker.resolved(base.type)
     if isinstance(made, PointerType):
         base = Follow(base, made.target, base.span)

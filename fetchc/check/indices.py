@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["data_pointer", "element", "elements", "first", "in_bytes"]
+__all__ = ["data_pointer", "element", "elements", "first", "in_bytes", "of_library"]
 
 
 def element(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
@@ -39,7 +39,7 @@ def element(checker: Checker, base: Typed, index: int, span: Span, index_span: S
         flag = flagged(checker, base, index, span, index_span)
         if flag is not None:
             return flag
-    base = _of_library(checker, base, span)
+    base = of_library(checker, base, span)
     start, type_id, each = first(checker, base, span)
     _bounds(checker, base, index, index + 1, index_span)
     return _moved(checker, start, type_id, index * each, type_id, span)
@@ -57,7 +57,7 @@ def elements(
             "no element in it",
             help="write `[low:high]` with high above low; high itself is not in the range",
         )
-    base = in_bytes(checker, _of_library(checker, base, span))
+    base = in_bytes(checker, of_library(checker, base, span))
     if checker.site.language.references or checker.site.language.dereferences:
         from fetchc.check.grids import grid, of_window
 
@@ -73,8 +73,8 @@ def elements(
     return _moved(checker, start, type_id, low * each, wanted, span)
 
 
-def _of_library(checker: Checker, base: Typed, span: Span) -> Typed:
-    # A vector, a smart pointer to an array: the pointer or array that it holds.
+def of_library(checker: Checker, base: Typed, span: Span) -> Typed:
+    """What ``base`` has its elements in: a vector's pointer, what a reference of Rust leads to."""
     if checker.site.language.dereferences:
         from fetchc.check.rust.wrapped import within
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.characters import encoding
-from fetchc.check.typed import Constant, Part, Ranged
+from fetchc.check.typed import Constant, Either, Part, Ranged
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
@@ -23,6 +23,7 @@ from fetchc.program.types import (
     SequenceType,
     SliceType,
     StringType,
+    StructType,
 )
 
 TYPE_CHECKING = False
@@ -46,11 +47,12 @@ def ranged(
     ``bounds`` is what stands between the brackets. Raises CompileError for what has no elements,
     and for bounds that are no numbers.
     """
-    low, high = _number(checker, low), _number(checker, high)
+    low, high = _number(checker, low, bounds), _number(checker, high, bounds)
     if isinstance(low, int) and isinstance(high, int):
         return indices.elements(checker, base, low, high, span, bounds)
-    base = indices.in_bytes(checker, base)
-    bound = _bound(checker, base, span, bounds)
+    size = _size(checker, base)
+    base = indices.in_bytes(checker, indices.of_library(checker, base, span))
+    bound = _bound(checker, base, span, bounds) if size is None else size
     start = low if isinstance(low, int) else 0
     first = indices.element(checker, base, start, span, bounds)
     if isinstance(high, int):
@@ -62,14 +64,22 @@ def ranged(
     return Ranged(first, start, low, high, bound, checker.program.intern(made), span)
 
 
-def _number(checker: Checker, bound: Typed | int) -> Typed | int:
+def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
     if isinstance(bound, int):
         return bound
     if isinstance(bound, Constant):
         return bound.value
-    made = checker.resolved(bound.type)
-    if _is_whole(made) or isinstance(made, DifferenceType):
+    if _is_number(checker, bound):
         return bound
+    if isinstance(bound, Either):
+        raise reject(
+            "FC0303",
+            "which number it is, is only known when the program runs",
+            bounds,
+            "one of two places",
+            help="fetch it by itself, and the elements with a number",
+        )
+    made = checker.resolved(bound.type)
     spelled = checker.spell(bound.type)
     raise reject(
         "FC0303",
@@ -80,12 +90,34 @@ def _number(checker: Checker, bound: Typed | int) -> Typed | int:
     )
 
 
+def _is_number(checker: Checker, node: Typed) -> bool:
+    if isinstance(node, Either):
+        return False  # which one it is, a reader picks when it shows it
+    made = checker.resolved(node.type)
+    return _is_whole(made) or isinstance(made, DifferenceType)
+
+
 def _is_whole(made: Type) -> bool:
     return isinstance(made, IntType | CharType | EnumType | BoolType) and made.size in _SIZES
 
 
 def _leads_to_number(checker: Checker, made: Type) -> bool:
     return isinstance(made, PointerType) and _is_whole(checker.resolved(made.target))
+
+
+def _size(checker: Checker, base: Typed) -> Typed | None:
+    """What counts the elements of a class of a C++ library; None of others."""
+    made = checker.resolved(base.type)
+    if not isinstance(made, StructType) or not made.is_library:
+        return None
+    from fetchc.check.cpp.library_data import library_class
+    from fetchc.check.cpp.library_methods import method
+
+    found = library_class(checker, base.type, base.span)
+    if found is None or "size" not in found.known:
+        return None
+    size = method(checker, base, "size", base.span)
+    return size if size is not None and _is_number(checker, size) else None
 
 
 def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | int | None:

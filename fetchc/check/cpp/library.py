@@ -191,6 +191,14 @@ def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     found = library_class(checker, node.type, span)
     if found is None:
         return None
+    if "flags" in found.more:
+        raise reject(
+            "FC0304",
+            f"the elements of `{checker.spell(node.type)}` are single bits, and no range has those",
+            span,
+            "packed",
+            help="name one of them: `e[2]`",
+        )
     path = found.index or (found.counted[0] if found.counted else "")
     return known_at(checker, node, path, span) if path else None
 
