@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.dotnet.references import uncompared
+from fetchc.check.dotnet.references import uncompared_type
 from fetchc.check.typed import Asserted, Described, Present
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
@@ -55,8 +55,8 @@ def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:
 
 def _uncompared(checker: Checker, one: Described | Present) -> Diagnostic:
     if isinstance(one, Described):
-        return uncompared(checker, one.wanted, one.span)
-    from fetchc.check.rust.variants import uncompared as uncompared_variant
+        return uncompared_type(checker, one.wanted, one.span)
+    from fetchc.check.rust.variants import uncompared_variant
 
     return uncompared_variant(checker, one)
 

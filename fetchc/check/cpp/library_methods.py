@@ -7,8 +7,8 @@ from fetchc.check.cpp.library import chosen, known_at, member
 from fetchc.check.cpp.library_data import library_class
 from fetchc.check.cpp.library_paths import alternatives, numbered
 from fetchc.check.typed import Constant, Convert
+from fetchc.check.uncompared import uncompared
 from fetchc.diag.errors import reject
-from fetchc.diag.model import Diagnostic, Label
 from fetchc.program.types import ArrayType, DifferenceType, PointerType
 from fetchc.units import ByteSize
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fetchc.check.cpp.library_data import LibraryClass
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.diag.model import Diagnostic
     from fetchc.source import Span
 
 __all__ = ["gotten", "method"]
@@ -49,12 +50,12 @@ def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: 
 
 
 def _unasked(found: LibraryClass, number: int, span: Span) -> Diagnostic:
-    return Diagnostic(
-        "FC0620",
-        f"nothing compares the index of the `{found.name}` with {number}",
-        Label(span, "read so whatever it is"),
-        notes=("what another alternative holds is read as if it were of this one",),
-        help="fetch which one it is beside it: `.index()`; the whole value in `fetchc trace` asks",
+    return uncompared(
+        f"the index of the `{found.name}`",
+        number,
+        "what another alternative holds is read as if it were of this one",
+        "fetch which one it is beside it: `.index()`; the whole value in `fetchc trace` asks",
+        span,
     )
 
 

@@ -7,7 +7,7 @@ reader does, or a header does not say it all, a warning stands for what the runt
 from __future__ import annotations
 
 from fetchc.check.typed import Convert, Described, Follow, Part, Shift
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.check.uncompared import uncompared
 from fetchc.program.types import CharType, IntType, PointerType, SequenceType, StructType
 from fetchc.record import Record
 from fetchc.units import ByteOffset, ByteSize
@@ -16,12 +16,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.diag.model import Diagnostic
     from fetchc.program.protocol import ObjectTypes
     from fetchc.program.types import Type
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["Description", "cast_reference", "described", "uncompared"]
+__all__ = ["Description", "cast_reference", "described", "uncompared_type"]
 
 _DEEPEST = 64  # bases of a class; only a cyclic, hostile one has more
 
@@ -86,7 +87,7 @@ def _assume(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> None:
     """Note that the object of ``base`` has to be of type ``wanted``, for whoever can compare."""
     types = checker.program.object_types()
     if types is None or not types.comparable(wanted):
-        checker.warnings.append(uncompared(checker, wanted, span))
+        checker.warnings.append(uncompared_type(checker, wanted, span))
     else:
         checker.assertions.append(Described(base, wanted, span))
 
@@ -124,12 +125,12 @@ def _text(checker: Checker, node: Typed) -> Typed:
     return Convert(node, checker.pointer_to(character), node.span)
 
 
-def uncompared(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
+def uncompared_type(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
     """The warning that an object is read as one of ``wanted`` whatever it is."""
-    return Diagnostic(
-        "FC0620",
-        f"nothing compares the object's type with `{checker.spell(wanted)}`",
-        Label(span, "read so whatever it is"),
-        notes=("an object of another type is read as if it were of this one",),
-        help="cast only where the program itself is sure of it",
+    return uncompared(
+        "the object's type",
+        checker.spell(wanted),
+        "an object of another type is read as if it were of this one",
+        "cast only where the program itself is sure of it",
+        span,
     )

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from fetchc.check import members
 from fetchc.check.typed import Present
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.check.uncompared import uncompared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.diag.model import Diagnostic
     from fetchc.program.types import Member, StructType
     from fetchc.source import Span
 
-__all__ = ["take_for_granted", "uncompared"]
+__all__ = ["take_for_granted", "uncompared_variant"]
 
 
 def take_for_granted(
@@ -25,12 +26,12 @@ def take_for_granted(
         checker.assertions.append(Present(tag, made.variants, variant.name, holder.type, span))
 
 
-def uncompared(checker: Checker, one: Present) -> Diagnostic:
+def uncompared_variant(checker: Checker, one: Present) -> Diagnostic:
     """The warning that a variant is read whichever is there."""
-    return Diagnostic(
-        "FC0620",
-        f"nothing compares the variant of the `{checker.spell(one.holder)}` with `{one.wanted}`",
-        Label(one.span, "read so whatever it is"),
-        notes=("the fields of another variant are read as if they were of this one",),
-        help="fetch which one it is beside it: `.discriminant`; `fetchc trace` compares",
+    return uncompared(
+        f"the variant of the `{checker.spell(one.holder)}`",
+        one.wanted,
+        "the fields of another variant are read as if they were of this one",
+        "fetch which one it is beside it: `.discriminant`; `fetchc trace` compares",
+        one.span,
     )
