@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["numbered", "place_at_return"]
 
 _LISTS_UNNAMED = (1, 22)
-# Optimised code of Go 1.17 describes no results at all: golang/go, issue 46845.
-_LISTS_NO_RESULTS = (1, 17)
+# Of results that it optimises, Go 1.17 lists those in memory alone: golang/go, issue 46845.
+_LISTS_NO_REGISTERS = (1, 17)
 
 
 def place_at_return(
@@ -59,7 +59,7 @@ def numbered(checker: Checker, name: str, number: int | None, span: Span) -> Typ
             help="use registers with a format: `%ax:x64`",
         )
     results = [one for one in site.program.parameters(function) if one.kind == "result"]
-    if not results:
+    if not results or _leaves_out(function):
         raise _no_results(function, span)
     if number is None and len(results) > 1:
         raise reject(
@@ -95,18 +95,26 @@ def _listed(checker: Checker, results: list[Variable]) -> str:
     return f"they are {', '.join(shown)}"
 
 
-def _no_results(function: Function, span: Span) -> CompileError:
+def _leaves_out(function: Function) -> bool:
     from fetchc.abi import go_version
 
-    notes: tuple[str, ...] = ()
-    if go_version(function.producer) == _LISTS_NO_RESULTS:
-        notes = ("Go 1.17 leaves the results of optimised functions out",)
+    words = function.producer.replace(";", " ").split()
+    return (
+        go_version(function.producer) == _LISTS_NO_REGISTERS
+        and "regabi" in words
+        and "-N" not in words
+    )
+
+
+def _no_results(function: Function, span: Span) -> CompileError:
+    leaves_out = _leaves_out(function)
     return reject(
         "FC0401",
-        f"the debug information lists no results of `{function.name}`",
+        f"the debug information does not list the results of `{function.name}`",
         span,
-        "no result",
-        notes=notes,
+        "no known result",
+        notes=("Go 1.17 lists those in registers in unoptimised code alone",) if leaves_out else (),
+        help="build it by Go 1.18 or later, or with `-gcflags=-N`" if leaves_out else None,
     )
 
 
@@ -121,6 +129,9 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
     places = result_places(program, convention, call.parameters, call.results)
     results = [one.die for one in variables if one.kind == "result"]
     place = places[results.index(variable.die)]
+    leaves_out = _leaves_out(function)
+    if leaves_out and not isinstance(place, InMemory):
+        raise _no_results(function, span)
     if not isinstance(place, InMemory):
         return place  # in registers, which no parameter shifts
     version = go_version(function.producer)
@@ -133,7 +144,7 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
     # by chance nowhere.
     if found is not None and same(found, place):
         return place
-    if lists_every_parameter(site, function):
+    if not leaves_out and lists_every_parameter(site, function):
         return place
     missing = (
         f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "

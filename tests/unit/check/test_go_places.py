@@ -29,6 +29,7 @@ from tests.support.elfwriter import Load, Sym
 TEXT, DATA = 0x401000, 0x480000
 CALL_FRAME = Attr(dw.DW_AT_frame_base, dw.DW_FORM_block1, bytes([0x9C]))  # DW_OP_call_frame_cfa
 STACK, REGISTERS = "go1.15.15", "go1.21.13"
+PARTIAL = "go1.17.13; regabi"  # results in registers are not listed
 ENDED = b"\xff"
 
 
@@ -46,11 +47,12 @@ def array(label: str, element: str, count: int, size: int) -> Entry:
     )
 
 
-def parameter(name: str, type_name: str, place: bytes = b"") -> Entry:
+def parameter(name: str, type_name: str, place: bytes = b"", result: bool = False) -> Entry:
     return Entry(
         dw.DW_TAG_formal_parameter,
         (
             Attr(dw.DW_AT_name, dw.DW_FORM_string, name),
+            Attr(dw.DW_AT_variable_parameter, dw.DW_FORM_flag, int(result)),
             Attr(dw.DW_AT_type, dw.DW_FORM_ref4, Ref(type_name)),
             Attr(dw.DW_AT_location, dw.DW_FORM_block1, place),
         ),
@@ -87,6 +89,7 @@ def probe(
     size: int,
     stream: bytes = b"",
     section: str = ".gopclntab",
+    returns: bool = False,
 ) -> fetchc.Probe:
     function = subprogram_die("main.f", TEXT, TEXT + 16, *parameters)
     function = Entry(function.tag, (*function.attributes, CALL_FRAME), function.children)
@@ -115,7 +118,7 @@ def probe(
         loads=[Load(TEXT, b"\x90" * 15 + b"\xc3"), Load(DATA, stream.ljust(256, b"\0"), flags=4)],
         extra={section: table},
     )
-    return fetchc.open(written).probe("main.f", kernel="6.1")
+    return fetchc.open(written).probe("main.f", returns=returns, kernel="6.1")
 
 
 def fetched(at: fetchc.Probe, *expressions: str) -> list[str]:
@@ -202,3 +205,23 @@ def test_a_long_list_is_told_one_by_one_where_nothing_so_small_hides(tmp_path: P
     assert fetched(at, "p0", "p8", "p9") == ["%ax:s64", "%r11:s64", "+8(%sp):s64"]
     # One more of its size could hide behind those that are told of, and shift it.
     assert fetched(at, "q") == ["FC0407"]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        (PARTIAL, ["FC0401", "FC0401", "FC0401", "+8(%sp):s64"]),
+        (PARTIAL + " -N", ["%ax:s64", "+8(%sp):s64", "%ax:s64", "+8(%sp):s64"]),
+        ("go1.18.10; regabi", ["%ax:s64", "+8(%sp):s64", "%ax:s64", "+8(%sp):s64"]),
+    ],
+)
+def test_results_that_are_left_out_have_no_numbers(
+    tmp_path: Path, version: str, expected: list[str]
+) -> None:
+    # func() (_ int, q0 int, q1 [2]int) of Go 1.17: what it lists need not be the first.
+    listed = [
+        parameter("q0", "int", result=True),
+        parameter("q1", "[2]int", b"\x9c", result=True),
+    ]
+    at = probe(tmp_path, version, listed, 16, ENDED, returns=True)
+    assert fetched(at, "$ret0", "$ret1[0]", "q0", "q1[0]") == expected
