@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["V0", "Malformed"]
 
 _PATH = re.compile(r"\w+::")  # a type that a method is named after without brackets
@@ -84,24 +88,28 @@ class V0:
         head, mark, tail = found.rpartition("_")
         return f"{head}{'-' if mark else ''}{tail}".encode().decode("punycode")
 
-    def _again(self, read: str) -> str:
+    def _again(self, read: Callable[[], str]) -> str:
         # What was written before, by its place.
         where = self._number()
         if where >= self._at - 1:
             raise Malformed
         back, self._at = self._at, where
-        found: str = getattr(self, read)()
+        found = read()
         self._at = back
         return found
 
-    def _path(self, in_value: bool = False) -> str:
+    def _within(self, read: Callable[[], str]) -> str:
+        # A part in another one: they have an end, and so has what references back make of them.
         self._depth += 1
         if self._depth > _DEEPEST or self._written > _LONGEST:
             raise Malformed
-        found = self._path_of(self._next(), in_value)
+        found = read()
         self._written += len(found)
         self._depth -= 1
         return found
+
+    def _path(self, in_value: bool = False) -> str:
+        return self._within(lambda: self._path_of(self._next(), in_value))
 
     def _path_of(self, tag: str, in_value: bool) -> str:
         match tag:
@@ -123,12 +131,9 @@ class V0:
                 arguments = ", ".join(self._until_end(self._argument))
                 return f"{path}{'::' if in_value else ''}<{arguments}>"
             case "B":
-                return self._again("_path_value" if in_value else "_path")
+                return self._again(lambda: self._path(in_value))
             case _:
                 raise Malformed
-
-    def _path_value(self) -> str:
-        return self._path(in_value=True)
 
     def _implementation(self) -> None:
         self._disambiguator()
@@ -146,8 +151,7 @@ class V0:
             return f"{path}::{{{kind}{':' if name else ''}{name}#{number}}}"
         return f"{path}::{name}" if name else path
 
-    def _until_end(self, read: object) -> list[str]:
-        assert callable(read)
+    def _until_end(self, read: Callable[[], str]) -> list[str]:
         found: list[str] = []
         while not self._take("E"):
             found.append(read())
@@ -162,13 +166,7 @@ class V0:
         return self._constant() if self._take("K") else self._type()
 
     def _type(self) -> str:
-        self._depth += 1
-        if self._depth > _DEEPEST or self._written > _LONGEST:
-            raise Malformed
-        found = self._type_of(self._next())
-        self._written += len(found)
-        self._depth -= 1
-        return found
+        return self._within(lambda: self._type_of(self._next()))
 
     def _type_of(self, tag: str) -> str:
         if tag in _BASIC:
@@ -191,7 +189,7 @@ class V0:
             case "D":
                 return self._dynamic()
             case "B":
-                return self._again("_type")
+                return self._again(self._type)
             case _:
                 self._at -= 1
                 return self._path()
@@ -231,10 +229,13 @@ class V0:
         return f"{path[:-1]}, {inside}>" if path.endswith(">") else f"{path}<{inside}>"
 
     def _constant(self) -> str:
+        return self._within(self._constant_of)
+
+    def _constant_of(self) -> str:
         if self._take("p"):
             return "_"
         if self._take("B"):
-            return self._again("_constant")
+            return self._again(self._constant)
         kind = self._type()
         negative = self._take("n")
         start = self._at

@@ -64,6 +64,26 @@ def test_a_hostile_name_is_none(symbol: str) -> None:
     assert rust_name(symbol) is None
 
 
+@pytest.mark.parametrize(("count", "name"), [(3, "a::{}::<_>"), (2000, None)])
+def test_constants_that_refer_to_constants_have_an_end(count: int, name: str | None) -> None:
+    # Within an identifier stands `p`, which is one, and then references to what is in front.
+    start = 6 + len(str(6 * count))
+    inside = "pqqqqq"
+    for number in range(count - 1):
+        inside += f"B{_in_base_62(start + 6 * number)}".ljust(6, "q")
+    symbol = f"_RINvC1a{len(inside)}{inside}KB{_in_base_62(start + 6 * (count - 1))}E"
+    assert rust_name(symbol) == (None if name is None else name.format(inside))
+
+
+def _in_base_62(number: int) -> str:
+    digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    written, left = "_", number - 1
+    while left >= 62:
+        left, digit = divmod(left, 62)
+        written = digits[digit] + written
+    return digits[left] + written
+
+
 def test_what_is_no_name_of_rust() -> None:
     assert not is_rust("_ZN3all3runEv")
     assert not is_rust("main")
