@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fetchc.diag.model import Diagnostic
     from fetchc.driver.explained.explaining import Explained
     from fetchc.driver.naming import Named
-    from fetchc.driver.points.sites import Found
+    from fetchc.driver.points.found import Found
     from fetchc.driver.variables import Shown
     from fetchc.emit.formats import Event, Written
     from fetchc.program import protocol

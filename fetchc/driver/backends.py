@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fetchc.check.site import Site
     from fetchc.driver.naming import Named
-    from fetchc.driver.points.sites import Found
+    from fetchc.driver.points.found import Found
     from fetchc.program.protocol import Program
     from fetchc.target.kernel import Kernel
 

@@ -6,7 +6,7 @@ from fetchc.check.check import check
 from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
-from fetchc.driver.points.sites import Found
+from fetchc.driver.points.found import Found
 from fetchc.ir.nodes import Bits, Fetch, Scalar
 from fetchc.ir.notation import body
 from fetchc.ir.verify import verify

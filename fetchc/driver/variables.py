@@ -16,7 +16,7 @@ from fetchc.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.driver.points.sites import Found
+    from fetchc.driver.points.found import Found
     from fetchc.program.model import Variable
     from fetchc.program.protocol import Program
     from fetchc.target.kernel import Kernel

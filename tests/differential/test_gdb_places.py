@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import fetchc
-from fetchc.driver.points import unprobeable
+from fetchc.driver.points import sites
 from fetchc.program import places
 from fetchc.program.places import Absent, Constant, Pieces, Place
 from fetchc.units import ByteOffset, DwarfRegister
@@ -41,7 +41,7 @@ Difference = tuple[str, dict[str, str]]  # where and what, and its features
 @pytest.fixture(autouse=True)
 def _anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     # Places are compared, where no uprobe can be as well.
-    monkeypatch.setattr(unprobeable, "require_probeable", lambda *_: None)
+    monkeypatch.setattr(sites, "unprobeable", lambda *_: None)
 
 
 def told(program: fetchc.Program, address: int) -> list[Shown]:

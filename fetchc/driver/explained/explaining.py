@@ -16,7 +16,8 @@ from fetchc.driver.compile import compile_argument
 from fetchc.driver.explained.hints import Hints
 from fetchc.driver.explained.outcomes import outcome
 from fetchc.driver.explained.roads import Hop, Walk
-from fetchc.driver.points.sites import Found, find_site
+from fetchc.driver.points.found import Found
+from fetchc.driver.points.sites import find_site
 from fetchc.driver.written.fetching import ReadFetch
 from fetchc.ir.notation import body
 from fetchc.record import Record

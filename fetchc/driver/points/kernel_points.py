@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from fetchc.check.site import Site
 from fetchc.diag.errors import reject
-from fetchc.driver.points.sites import Found, find_function
+from fetchc.driver.points.found import Found
+from fetchc.driver.points.functions import find_function
 from fetchc.lang import language
 from fetchc.target.load import architecture
 from fetchc.units import Address

@@ -8,10 +8,12 @@ the stack pointer is what it was at the entry.
 
 from __future__ import annotations
 
+from fetchc.check.site import Site
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic
+from fetchc.driver.points.found import Found
 from fetchc.lang import language
-from fetchc.target.load import table
+from fetchc.target.load import architecture, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from fetchc.program.protocol import Program
     from fetchc.units import Address
 
-__all__ = ["must_not_be_returned_from", "return_addresses", "unsafe"]
+__all__ = ["must_not_be_returned_from", "return_addresses", "return_sites", "unsafe"]
 
 _FOREIGN = frozenset({"c", "c++", "rust"})  # compiled by others, and on stacks of the system
 
@@ -86,6 +88,19 @@ def return_addresses(
     if not found.returns:
         raise _no_return(function, leaving)
     return found.returns, _unseen(program, function, found, leaving)
+
+
+def return_sites(
+    program: Program, rules: Language, function: Function, warnings: tuple[Diagnostic, ...]
+) -> Found:
+    """The sites of all return instructions, as :func:`return_addresses` finds them."""
+    machine = architecture(program.architecture)
+    addresses, unseen = return_addresses(program, function)
+    sites = [
+        Site(program, machine, rules, function, address, False, False, leaving=True)
+        for address in addresses
+    ]
+    return Found(sites[0], "return-site", (*warnings, *unseen), tuple(sites[1:]))
 
 
 def _targets(program: Program, found: Exits) -> list[str]:

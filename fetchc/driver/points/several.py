@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fetchc.driver.points.sites import Found
+    from fetchc.driver.points.found import Found
     from fetchc.source import Span
 
 __all__ = ["apart", "at_address"]

@@ -200,7 +200,7 @@ def _site(program: Program, address: Address, label: str) -> Site:
     entry = begins and function is not None and not is_fragment(function)
     if entry and rules.stack_check:
         # The first instruction of a Go function runs again each time the stack grows.
-        from fetchc.driver.points.sites import behind_stack_check
+        from fetchc.driver.points.addresses import behind_stack_check
         from fetchc.units import Address
 
         assert function is not None

@@ -11,38 +11,36 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.check.site import Site
+    from fetchc.code.unprobeable import Unprobeable
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
     from fetchc.units import Address
 
-__all__ = ["require_probeable"]
+__all__ = ["refuse_unprobeable"]
 
 _FAR = 256  # bytes of code behind the instruction, in which another one is looked for
 
 
-def require_probeable(
-    program: Program, site: Site, code: bytes, rules: Mapping[str, Any], point: Point | None
-) -> None:
-    """Raise CompileError FC0515 where no probe can be at ``site``, whose first bytes are ``code``.
+def refuse_unprobeable(
+    program: Program, site: Site, why: Unprobeable, rules: Mapping[str, Any], point: Point | None
+) -> CompileError:
+    """FC0515, for ``raise refuse_unprobeable(...)``: no probe can be at ``site``.
 
     ``rules`` is the ``uprobes`` table of the machine.
     """
-    found = unprobeable(code, rules)
-    if found is None:
-        return
     function = site.function
     where = f"{site.address:#x}"
     if function is not None:
         where = f"`{function.name}`+{site.address - function.address:#x}"
-    raise reject(
+    return reject(
         "FC0515",
-        f"the instruction at {where} of `{program.path}` cannot be probed: {found.what}",
+        f"the instruction at {where} of `{program.path}` cannot be probed: {why.what}",
         None if point is None else point.span,
         "not here",
         notes=(
             "the kernel sets a probe there, and no longer does what the instruction does"
-            if found.harmful
+            if why.harmful
             else "the kernel accepts the definition, and never sets the probe in a process",
         ),
         help=_help(program, function, site.address, rules),

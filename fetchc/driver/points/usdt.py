@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.check.site import Site
 from fetchc.check.usdt import arguments
 from fetchc.diag.errors import reject
-from fetchc.driver.points.sites import Found
+from fetchc.driver.points.found import Found
 from fetchc.lang import language
 from fetchc.target.load import architecture
 

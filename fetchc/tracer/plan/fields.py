@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from fetchc.driver.points.sites import Found
+    from fetchc.driver.points.found import Found
     from fetchc.ir.nodes import Value
     from fetchc.source import Span
     from fetchc.target.kernel import Kernel

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.diag.model import Diagnostic
-    from fetchc.driver.points.sites import Found
+    from fetchc.driver.points.found import Found
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel import Kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.driver.points.sites import find_function
+from fetchc.driver.points.functions import find_function
 from fetchc.lang.go import spell
 from fetchc.lang.go_shapes import shapes
 from tests.support.programs import fixture

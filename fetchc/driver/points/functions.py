@@ -1,0 +1,116 @@
+"""From a name to the function that it means, and what should be said of that."""
+
+from __future__ import annotations
+
+from fetchc.diag.model import Diagnostic
+from fetchc.lang import language
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.model import Function
+    from fetchc.program.protocol import Program
+
+__all__ = ["find_function", "is_only_inlined", "meant"]
+
+
+def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnostic, ...]]:
+    """The one function of that name; clones are left aside and told of in a warning.
+
+    Raises CompileError FC0202 with the nearest names, FC0203 with all of them.
+    """
+    from fetchc.check.evidence import goes_on, is_clone, is_fragment
+
+    found = program.functions_named(name)
+    exact = [f for f in found if f.symbol == name]
+    plain = exact if len(exact) == 1 else [f for f in found if not is_clone(f)]
+    if len(plain) > 1:
+        plain = [f for f in plain if not goes_on(f)] or plain
+    if len(plain) == 1 or (not plain and len(found) == 1):
+        chosen = (plain or list(found))[0]
+        if program.is_indirect(chosen):
+            from fetchc.driver.points.unfound import indirect
+
+            raise indirect(chosen)
+        # What is split off as cold is a part of a function that calls do not enter.
+        others = [f for f in found if f is not chosen and is_clone(f)]
+        clones = [f for f in others if not is_fragment(f)]
+        return chosen, _told(program, chosen, clones)
+    from fetchc.driver.points.unfound import ambiguous, several_called, unknown
+
+    if found:
+        raise several_called(program, name, plain or list(found))
+    names = meant(program, name)
+    if len(names) == 1 and names[0] != name:
+        chosen, warnings = find_function(program, names[0])
+        return chosen, (*_star_told(name, names[0]), *warnings)
+    if names:
+        raise ambiguous(program, name, names)
+    raise unknown(program, name)
+
+
+def is_only_inlined(program: Program, name: str) -> bool:
+    """Whether no function has the name, and copies of one are in others."""
+    return not program.functions_named(name) and program.is_only_inlined(name)
+
+
+def meant(program: Program, name: str) -> list[str]:
+    """Names of the functions that a glob, or a part of a name, stands for."""
+    from fetchc.driver.listing import matching
+    from fetchc.lang.go_functions import without_type_arguments
+
+    by_part = language(program.main_language()).functions_meant
+    # A star among type arguments (Stack[*Item].Push, f<int*>) or in a parameter's type is a
+    # pointer's.
+    start = name.partition("*")[0]
+    glob = _is_glob(without_type_arguments(name)) and "(" not in start and "<" not in start
+    names = [] if glob or by_part is None else by_part(name, program)
+    if not names and _is_glob(name):
+        return matching(program.function_names(), name)
+    # One function may have several symbols: aliases, both kinds of a constructor.
+    places = {f.address for one in names for f in program.functions_named(one) if f.symbol == one}
+    return names[:1] if len(places) == 1 else names
+
+
+def _is_glob(name: str) -> bool:
+    return "*" in name.replace("(*", "(") or "?" in name
+
+
+def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
+    # Who writes server.handle may have meant a method of values.
+    if "(*" not in found or "*" in name or "?" in name or "." not in name:
+        return ()
+    what = f"`{name}` is taken for `{found}`"
+    return (Diagnostic("FC0615", what, notes=("the method has a pointer receiver",)),)
+
+
+def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
+    from fetchc.check.evidence import is_clone
+
+    cautions = language(chosen.language).cautions
+    said = [] if cautions is None else list(cautions(program, chosen))
+    if not is_clone(chosen) and program.is_inlined(chosen):
+        said.append(
+            Diagnostic(
+                "FC0603",
+                f"`{chosen.name}` may also be inlined into functions that call it",
+                notes=("a probe of the function does not see the inlined calls",),
+                help=_inlined_help(program, chosen),
+            )
+        )
+    if clones:
+        listed = ", ".join(f"`{clone.symbol}`" for clone in clones)
+        said.append(
+            Diagnostic(
+                "FC0603",
+                f"`{chosen.name}` also lives on in {listed}",
+                notes=("a probe of the function does not see calls of its clones",),
+                help="probe each of them by its own name",
+            )
+        )
+    return tuple(said)
+
+
+def _inlined_help(program: Program, chosen: Function) -> str:
+    if program.code_map() is None:
+        return "probe a function that calls it, or have the compiler not inline it"
+    return f"probe those with another event: `{chosen.name}%inline`"
