@@ -1,4 +1,4 @@
-"""When the index of a file's types and variables is made, and where it is kept.
+"""When the index of a file's types, variables and functions is made, and where it is kept.
 
 A listing of types reads all units anyway. A single name is searched for in the bytes of a file
 first, which takes less time than an index does; whoever searches a big file a second time, in the
@@ -13,34 +13,41 @@ from itertools import islice
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_subprogram
 from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.index.table import VARIABLES, InMemory, TypeNames, encoded
+from fetchc.debuginfo.index.columns import InMemory
+from fetchc.debuginfo.index.functions import KNOWN_ALL, KNOWN_NONE
+from fetchc.debuginfo.index.table import VARIABLES, IndexTable, encoded
 from fetchc.debuginfo.kept.files import KeptFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.index.gdb import GdbNames
     from fetchc.debuginfo.index.standard import StandardNames
     from fetchc.units import DieOffset
 
-__all__ = ["TypeIndex"]
+    Answer = TypeVar("Answer")
+
+__all__ = ["NameIndex"]
 
 _BIG = 16 << 20  # bytes of .debug_info: to search so many for a name takes 0.1 s and more
 _WORTH_KEEPING = 1 << 20  # bytes of .debug_info: to read so many takes 50 ms
 _FEW_PLACES = 4  # of a string, for each of which all of .debug_info is searched
-_SUFFIX = ".types"
+_SUFFIX = ".names"
 
 
-class TypeIndex:
+class NameIndex:
     """The index of a program whose debug information is in one file, made when it is worth it."""
 
     __slots__ = (
-        "_asked", "_asked_given", "_file", "_info", "_looked", "_names", "_own",
+        "_asked", "_asked_given", "_file", "_info", "_looked", "_own", "_table",
     )  # fmt: skip
 
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
-        self._names: TypeNames | None = None
+        self._table: IndexTable | None = None
         self._file: KeptFile | None = None
         self._looked = False
         self._asked: set[bytes] = set()  # names, until there is an index
@@ -60,7 +67,7 @@ class TypeIndex:
                 return [each for each in found if not self._in_function(each)]
             if not self._is_worth_it(key):
                 return None
-        return self._asked_for(key, tags)
+        return self._asked_for(lambda table: table.named(key, tags))
 
     def variables(self, name: str) -> list[DieOffset] | None:
         """Variables of that plain name outside functions; None where there is no index.
@@ -71,14 +78,28 @@ class TypeIndex:
         key = name.encode("utf-8", "surrogateescape")
         if self._known() is None and not self._is_worth_it(key):
             return None
-        found = self._asked_for(key, VARIABLES)
-        return found if self._names is not None and self._names.has_variables else None
+        found = self._asked_for(lambda table: table.named(key, VARIABLES))
+        return found if self._table is not None and self._table.has_variables else None
 
-    def _asked_for(self, name: bytes, tags: frozenset[int]) -> list[DieOffset]:
+    def functions(self, name: str) -> list[tuple[DieOffset, int]] | None:
+        """Entries of functions of that plain name that are no mere declarations, and their kinds.
+
+        None where there is no index, or others of that name may be missing. Those that stand within
+        functions may be: one outside goes before them.
+        """
+        key = name.encode("utf-8", "surrogateescape")
+        if self._known() is None and not self._is_worth_it(key):
+            return None
+        found = self._asked_for(lambda table: table.functions(key))
+        assert self._table is not None
+        known = self._table.functions_known
+        return found if known == KNOWN_ALL or (found and known != KNOWN_NONE) else None
+
+    def _asked_for(self, question: Callable[[IndexTable], list[Answer]]) -> list[Answer]:
         try:
-            return (self._known() or self._made()).named(name, tags)
+            return question(self._known() or self._made())
         except _Damaged:
-            return self._made().named(name, tags)
+            return question(self._made())
 
     def _is_worth_it(self, name: bytes) -> bool:
         if self._info.section.size < _BIG:
@@ -112,26 +133,22 @@ class TypeIndex:
 
     def names(self) -> list[str]:
         """All names of types outside functions."""
-        known = self._known()
-        try:
-            return list((known or self._made()).names())
-        except _Damaged:
-            return list(self._made().names())
+        return self._asked_for(lambda table: list(table.names()))
 
-    def _known(self) -> TypeNames | None:
+    def _known(self) -> IndexTable | None:
         if self._looked:
-            return self._names
+            return self._table
         self._looked = True
         folder = Image.cache_folder
         if folder and self._info.section.size >= _WORTH_KEEPING:
             image = self._info.elf.debug_image
-            key = f"types 2 {sys.byteorder} {image.identity()}"
+            key = f"names 3 {sys.byteorder} {image.identity()}"
             self._file = file = KeptFile(folder, image.build_id(), key, _SUFFIX)
             try:
-                self._names = TypeNames(_Kept(file)) if file.have else None
+                self._table = IndexTable(_Kept(file)) if file.have else None
             except _Damaged:
                 return None
-        return self._names
+        return self._table
 
     def _seen_before(self) -> bool:
         if self._file is None:
@@ -140,20 +157,31 @@ class TypeIndex:
             self._file.mark()
         return self._file.again
 
-    def _made(self) -> TypeNames:
+    def _made(self) -> IndexTable:
         from fetchc.debuginfo.index.scan import scan
 
         info = self._info
         found = scan(info, Image.progress)
 
-        def string(offset: int) -> bytes:
-            return info.required_section(".debug_str", next(info.units())).cstring(offset)
-
-        data = encoded(found, string)
+        data = encoded(found, _strings(info))
         if self._file is not None:
             self._file.write(data)
-        self._names = TypeNames(InMemory(data))
-        return self._names
+        self._table = IndexTable(InMemory(data))
+        return self._table
+
+
+def _strings(info: DebugInfo) -> Callable[[int], bytes]:
+    # Of an offset in .debug_str, in a copy of it: 100,000 strings and more are asked for.
+    section = info.elf.open_section(".debug_str")
+    content = b"" if section is None else section.bytes_between(0, section.size)
+
+    def string(offset: int) -> bytes:
+        end = content.find(b"\0", offset)
+        if end >= 0:
+            return content[offset:end]
+        return info.required_section(".debug_str", next(info.units())).cstring(offset)
+
+    return string
 
 
 class _Damaged(Exception):

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     # (unit, its data, start, first value) -> position behind the values, name, and size and line
     # as one number.
     Read = Callable[[Unit, bytes, int, int], tuple[int, Name | None, int]]
+    # (data of a unit, first value) -> where the next sibling is said to be.
+    Hop = Callable[[bytes, int], tuple[int]]
 
-__all__ = ["named", "reader"]
+__all__ = ["hopper", "named", "reader"]
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _WANTED = (c.DW_AT_name, c.DW_AT_byte_size, c.DW_AT_decl_line)
@@ -50,6 +52,24 @@ def named(declaration: Declaration) -> Read:
         fixed = declaration.fixed
         behind = at + fixed if fixed >= 0 else declaration.skip(data, at)
         return behind, getter(data, at), 0
+
+    return read
+
+
+def hopper(declaration: Declaration) -> Hop | None:
+    """How DW_AT_sibling of entries of the declaration is read; None where they have none."""
+    getter = declaration.sibling
+    if getter is None:
+        return None
+    distance = declaration.offset_of(c.DW_AT_sibling)
+    size = declaration.encoding.sizes.get(declaration.form(c.DW_AT_sibling) or 0)
+    if distance is not None and size in _CODES:
+        order = "<" if declaration.encoding.little else ">"
+        return Struct(f"{order}{distance}x{_CODES[size]}").unpack_from
+
+    def read(data: bytes, at: int) -> tuple[int]:
+        target = getter(data, at)
+        return (target if isinstance(target, int) else -1,)
 
     return read
 

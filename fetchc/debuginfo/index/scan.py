@@ -1,12 +1,13 @@
-"""One pass over all units: the named types and variables outside functions, a row for each.
+"""One pass over all units: the named types and variables outside functions, and the functions.
 
 In a kernel, 15 million entries describe 35,000 types, each again and again: every C file that
 includes a header has its own. So the pass steps over what is inside functions, and takes of equal
 definitions the first. Equal are those of one name, scope, tag, size and line whose first members
 have one name: what :mod:`fetchc.debuginfo.dwarf.names.search` takes for the same. Of variables
 all definitions have rows, by their declaration where that stands apart, and of those that are
-merely declared the first of each scope, with linkage and without. Entries are read by functions
-generated for each declaration, as in :mod:`fetchc.debuginfo.dwarf.entries.skip`.
+merely declared the first of each scope, with linkage and without. Of functions see
+:mod:`fetchc.debuginfo.index.functions`. Entries are read by functions generated for each
+declaration, as in :mod:`fetchc.debuginfo.dwarf.entries.skip`.
 """
 
 from __future__ import annotations
@@ -24,21 +25,25 @@ from fetchc.debuginfo.dwarf.entries.scopes import (
 )
 from fetchc.debuginfo.dwarf.names.search import NAMED, NESTING
 from fetchc.debuginfo.dwarf.types.aggregates import AGGREGATES
-from fetchc.debuginfo.index.reading import named, reader
+from fetchc.debuginfo.index.functions import KNOWN_ALL, Functions, is_defined, known
+from fetchc.debuginfo.index.reading import hopper, named, reader
 from fetchc.debuginfo.index.table import VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fetchc.debuginfo.dwarf.entries.abbrev import Declaration, Getter
+    from fetchc.debuginfo.dwarf.entries.abbrev import Declaration
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.debuginfo.index.reading import Name, Read
+    from fetchc.debuginfo.index.functions import Entry
+    from fetchc.debuginfo.index.reading import Hop, Name, Read
+    from fetchc.diag.errors import DebugInfoError
 
-    # Tag, how to read it if that is of interest, whether it is a type's definition, where the next
-    # sibling is said to be.
-    Plan = tuple[int, Read | None, bool, Getter | None, Declaration]
+    # Tag, how to read it if that is of interest, whether it is the definition of a type or of a
+    # function, where the next sibling is said to be.
+    Plan = tuple[int, Read | None, bool, Hop | None, Declaration]
+    First = tuple[Read, int]  # how a first child is read, its tag
 
 __all__ = ["NOWHERE", "Scan", "scan"]
 
@@ -56,16 +61,24 @@ class Scan:
 
     A name is its bytes, or an offset in .debug_str. A scope is (the scope around it, its name) by
     its place in ``scopes``; ``of C`` says that `struct s` and `s` are two names there. ``whole``:
-    no variables are in scopes that were stepped over.
+    no variables are in scopes that were stepped over. ``functions`` are places and kinds of their
+    entries by name, of which units the index has ``functions_known``.
     """
 
     def __init__(self) -> None:
         self.rows: list[tuple[Name, int, int, int, bool]] = []
         self.scopes: dict[tuple[int, Name], int] = {}
-        self.plans: dict[Declaration, Plan] = {}
+        self.plans: dict[tuple[Declaration, bool], Plan] = {}
         self.readers: dict[Declaration, Read] = {}  # of first children
         self.seen: set[object] = set()
         self.whole = True
+        self.gathered = Functions()
+        self.functions_known = KNOWN_ALL
+
+    @property
+    def functions(self) -> dict[Name, list[int]]:
+        """Rows of functions by name."""
+        return self.gathered.rows
 
     def scope(self, around: int, name: Name) -> int:
         """The number of the scope of that name."""
@@ -95,10 +108,14 @@ def scan(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
 def _unit(unit: Unit, found: Scan) -> None:
     # The one loop over entries: in a kernel it turns four million times, so it calls little.
     data, rows, seen = unit.data, found.rows, found.seen
+    length = len(data)
     plans: dict[int, Plan] = {}
+    firsts: dict[int, First] = {}
+    functions: list[Entry] = []
     nested = has_namespaces(unit)
     of_c = is_c_family(unit) and not nested
     whole = unit.producer.startswith("GNU ")  # names of a template's instances
+    found.functions_known = min(found.functions_known, known(unit, of_c))
     top = unit.top
     if not top.has_children:
         return
@@ -114,18 +131,24 @@ def _unit(unit: Unit, found: Scan) -> None:
             at += 1
             if code == 0:
                 if not around:
-                    return
+                    break
                 scope = around.pop()
                 continue
             if code > 127:
                 code, at = read_uleb(data, start)
             plan = plans.get(code)
             if plan is None:
-                plan = plans[code] = _plan(unit, found, code, start)
-            tag, read, defines, sibling, declaration = plan
+                plan = plans[code] = _plan(unit, found, code, start, of_c)
+            tag, read, defines, hop, declaration = plan
             if read is None:
-                if sibling is not None:
-                    at = _hop(unit, sibling, data, start, at)
+                if defines:
+                    functions.append((start, at, declaration))
+                if hop is not None:
+                    (target,) = hop(data, at)
+                    # Forwards only: a sibling that points back would walk for ever.
+                    if not at < target <= length:
+                        raise _astray(unit, target, start)
+                    at = target
                 elif declaration.has_children:
                     at = _behind(unit, declaration, data, at)
                 else:
@@ -143,7 +166,11 @@ def _unit(unit: Unit, found: Scan) -> None:
                     within = _declared(unit, found, start)
                 first: Name | None = None
                 if declaration.has_children and tag in _FIRST_MATTERS and data[behind]:
-                    first, kind = _first(unit, data, found, plans, behind)
+                    code, at_first = data[behind], behind + 1
+                    if code > 127:
+                        code, at_first = read_uleb(data, behind)
+                    read, kind = firsts.get(code) or _first(unit, found, firsts, code, behind)
+                    first = read(unit, data, behind, at_first)[1]
                     if kind in PARAMETERS and not whole:
                         name = _with_arguments(unit, start) or name
                 key = (name, detail, tag, within, first, of_c)
@@ -156,10 +183,14 @@ def _unit(unit: Unit, found: Scan) -> None:
                 around.append(scope)
                 scope = found.scope(within, name)
                 at = behind
-            elif sibling is not None:
-                at = _hop(unit, sibling, data, start, at)
+            elif hop is not None:
+                (target,) = hop(data, at)
+                if not at < target <= length:
+                    raise _astray(unit, target, start)
+                at = target
             else:
                 at = walk.skip_subtree(unit, behind)
+        found.gathered.add(unit, functions)
     except DAMAGED as damage:
         raise unit.error(f"the entry cannot be read: {damage}", start) from None
 
@@ -192,9 +223,9 @@ def _declared(unit: Unit, found: Scan, start: int) -> int:
     return scope
 
 
-def _plan(unit: Unit, found: Scan, code: int, start: int) -> Plan:
+def _plan(unit: Unit, found: Scan, code: int, start: int, of_c: bool) -> Plan:
     declaration = walk.declared(unit, code, start)
-    plan = found.plans.get(declaration)
+    plan = found.plans.get((declaration, of_c))
     if plan is None:
         tag = declaration.tag
         has = declaration.index
@@ -205,9 +236,12 @@ def _plan(unit: Unit, found: Scan, code: int, start: int) -> Plan:
             read = named(declaration)
         elif tag in _STRANGE:
             found.whole = False
-        defines = tag in NAMED and c.DW_AT_declaration not in declaration.index
-        plan = tag, read, defines, declaration.sibling, declaration
-        found.plans[declaration] = plan
+        if tag == c.DW_TAG_subprogram:
+            defines = is_defined(declaration, of_c)
+        else:
+            defines = read is not None and tag in NAMED and c.DW_AT_declaration not in has
+        plan = tag, read, defines, hopper(declaration), declaration
+        found.plans[declaration, of_c] = plan
     return plan
 
 
@@ -215,12 +249,8 @@ def _is_static(has: dict[int, int]) -> bool:
     return any(attribute in has for attribute in _STATIC)
 
 
-def _hop(unit: Unit, sibling: Getter, data: bytes, start: int, at: int) -> int:
-    target = sibling(data, at)
-    # Forwards only: a sibling that points back would walk for ever.
-    if not isinstance(target, int) or not at < target <= len(data):
-        raise unit.error(f"DW_AT_sibling points to {target!r}, not behind the entry", start)
-    return target
+def _astray(unit: Unit, target: int, start: int) -> DebugInfoError:
+    return unit.error(f"DW_AT_sibling points to {target!r}, not behind the entry", start)
 
 
 def _behind(unit: Unit, declaration: Declaration, data: bytes, at: int) -> int:
@@ -236,17 +266,12 @@ def _with_arguments(unit: Unit, start: int) -> bytes | None:
 
 
 def _first(
-    unit: Unit, data: bytes, found: Scan, plans: dict[int, Plan], start: int
-) -> tuple[Name | None, int]:
-    # The name and tag of the first child.
-    code, at = data[start], start + 1
-    if code > 127:
-        code, at = read_uleb(data, start)
-    plan = plans.get(code)
-    if plan is None:
-        plan = plans[code] = _plan(unit, found, code, start)
-    tag, read, _, _, declaration = plan
-    read = read or found.readers.get(declaration)
+    unit: Unit, found: Scan, firsts: dict[int, First], code: int, start: int
+) -> tuple[Read, int]:
+    # How the first child is read, and its tag.
+    declaration = walk.declared(unit, code, start)
+    read = found.readers.get(declaration)
     if read is None:
         read = found.readers[declaration] = reader(declaration)
-    return read(unit, data, start, at)[1], tag
+    firsts[code] = read, declaration.tag
+    return firsts[code]

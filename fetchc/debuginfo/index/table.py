@@ -1,110 +1,87 @@
-"""The index as bytes: sorted names, the rows of each, and scopes; searched where it is mapped.
+"""The index as bytes: types and variables by name, then functions by name.
 
-Numbers have this machine's byte order. Behind the header come: DieOffsets of the rows; where each
-name starts among the texts, and its first row; the scope and tag of each row; the scope around
-each scope, and where its name starts; the texts, names of scopes last.
+Behind the header come, of types and variables: the names in their order, and the first row of
+each; DieOffset, scope and tag of each row; the scope around each scope, and the names of scopes.
+Then of functions: the names in their order, the first row of each, and the rows, each a DieOffset
+and the kind of entry as one number.
 """
 
 from __future__ import annotations
 
-from array import array
+from itertools import accumulate
 from struct import Struct
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_member, DW_TAG_variable
 from fetchc.debuginfo.dwarf.names.search import KEYWORDS
+from fetchc.debuginfo.index.columns import Column, Texts, column, texts
 from fetchc.units import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Literal, Protocol
 
+    from fetchc.debuginfo.index.columns import Source
     from fetchc.debuginfo.index.reading import Name
     from fetchc.debuginfo.index.scan import Scan
 
-    Code = Literal["Q", "I", "i", "H"]
-
-    class Source(Protocol):
-        """Bytes that are read where they are needed."""
-
-        def part(self, start: int, end: int) -> memoryview:
-            """The bytes from ``start`` to ``end``."""
-
-
-__all__ = ["VARIABLES", "InMemory", "TypeNames", "encoded"]
+__all__ = ["KIND_BITS", "VARIABLES", "IndexTable", "encoded"]
 
 # A static member of a class is a DW_TAG_member up to DWARF 4.
 VARIABLES = frozenset({DW_TAG_variable, DW_TAG_member})
-_HEADER = Struct("=5Q")  # names, rows, scopes, bytes of texts, whether it has all variables
+KIND_BITS = 3  # of a function's row, below its DieOffset
+# Names of types and variables, their rows, scopes, whether all variables are there; names of
+# functions, their rows, what is known of functions that are missing.
+_HEADER = Struct("=7Q")
 _OF_C = 0x8000  # no tag has this bit: DW_TAG_hi_user is 0xffff, but compilers use no such for types
 _SCOPED = "::"
-_CODES: tuple[Code, ...] = ("Q", "I", "I", "i", "H", "i", "I")
 
 
-class InMemory:
-    """An index that is kept nowhere."""
+class IndexTable:
+    """Types, variables and functions by name.
 
-    def __init__(self, data: bytes) -> None:
-        self._data = memoryview(data)
-
-    def part(self, start: int, end: int) -> memoryview:
-        """The bytes from ``start`` to ``end``."""
-        return self._data[start:end]
-
-
-class TypeNames:
-    """Types and variables outside functions by name."""
+    ``has_variables``: all of them outside functions; ``functions_known`` is of
+    :class:`~fetchc.debuginfo.index.scan.Scan`.
+    """
 
     def __init__(self, source: Source) -> None:
-        self._source = source
-        names, rows, scopes, texts, whole = _HEADER.unpack(source.part(0, _HEADER.size))
-        self._count: int = names
+        header = _HEADER.unpack(source.part(0, _HEADER.size))
+        names, rows, scopes, whole, function_names, functions, known = header
         self.has_variables = bool(whole)
-        self._columns: list[tuple[int, Code, int]] = []  # start, type code, bytes of a number
-        at = _HEADER.size
-        counts = (rows, names + 1, names + 1, rows, rows, scopes, scopes + 1)
-        for code, count in zip(_CODES, counts, strict=True):
-            width = array(code).itemsize
-            self._columns.append((at, code, width))
-            at += _padded(width * count)
-        self._counts = counts
-        self._texts = at
-        self._end: int = at + texts
-
-    def _numbers(self, column: int, first: int, count: int) -> memoryview[int]:
-        start, code, width = self._columns[column]
-        part = self._source.part(start + width * first, start + width * (first + count))
-        return part.cast(code)
-
-    def _name(self, at: int) -> bytes:
-        start, end = self._numbers(1, at, 2)
-        return bytes(self._source.part(self._texts + start, self._texts + end))
+        self.functions_known: int = known
+        self._names = Texts(source, _HEADER.size, names)
+        self._firsts = Column(source, self._names.end, "I", names + 1)
+        self._offsets = Column(source, self._firsts.end, "Q", rows)
+        self._scopes = Column(source, self._offsets.end, "i", rows)
+        self._tags = Column(source, self._scopes.end, "H", rows)
+        self._around = Column(source, self._tags.end, "i", scopes)
+        self._scope_names = Texts(source, self._around.end, scopes)
+        self._functions = Texts(source, self._scope_names.end, function_names)
+        self._function_firsts = Column(source, self._functions.end, "I", function_names + 1)
+        self._function_rows = Column(source, self._function_firsts.end, "Q", functions)
 
     def named(self, name: bytes, tags: frozenset[int]) -> list[DieOffset]:
         """Where definitions of that name without its scopes are, of those tags."""
-        low, high = 0, self._count
-        while low < high:
-            middle = (low + high) // 2
-            if self._name(middle) < name:
-                low = middle + 1
-            else:
-                high = middle
-        if low == self._count or self._name(low) != name:
+        at = self._names.find(name)
+        if at < 0:
             return []
-        first, end = self._numbers(2, low, 2)
-        found = zip(
-            self._numbers(0, first, end - first), self._numbers(4, first, end - first), strict=True
-        )
+        first, end = self._firsts.between(at, at + 2)
+        found = zip(self._offsets.between(first, end), self._tags.between(first, end), strict=True)
         return [DieOffset(offset) for offset, tag in found if tag & ~_OF_C in tags]
+
+    def functions(self, name: bytes) -> list[tuple[DieOffset, int]]:
+        """Entries of functions of that name without its scopes, in the file's order: and kinds."""
+        at = self._functions.find(name)
+        if at < 0:
+            return []
+        rows = self._function_rows.between(*self._function_firsts.between(at, at + 2))
+        return [(DieOffset(row >> KIND_BITS), row & (1 << KIND_BITS) - 1) for row in rows]
 
     def names(self) -> Iterator[str]:
         """All names of types with scopes and keywords, each once, as people write them."""
-        starts, firsts = (self._numbers(column, 0, self._count + 1) for column in (1, 2))
-        scopes, tags = (self._numbers(column, 0, self._counts[0]) for column in (3, 4))
-        around = self._scopes()
-        texts = bytes(self._source.part(self._texts, self._end))
-        for at in range(self._count):
-            name = texts[starts[at] : starts[at + 1]].decode("utf-8", "surrogateescape")
+        firsts, scopes, tags = self._firsts.all(), self._scopes.all(), self._tags.all()
+        around = self._spelled()
+        for at, raw in enumerate(self._names.all()):
+            name = raw.decode("utf-8", "surrogateescape")
             rows = [
                 row
                 for row in range(firsts[at], firsts[at + 1])
@@ -112,61 +89,52 @@ class TypeNames:
             ]
             yield from {around[scopes[row]] + _keyword(tags[row]) + name: None for row in rows}
 
-    def _scopes(self) -> dict[int, str]:
+    def _spelled(self) -> dict[int, str]:
         # `a::b::` of each scope; those around another come first.
-        count = self._counts[5]
-        around, starts = self._numbers(5, 0, count), self._numbers(6, 0, count + 1)
         found = {-1: ""}
-        for at in range(count):
-            text = self._source.part(self._texts + starts[at], self._texts + starts[at + 1])
-            name = bytes(text).decode("utf-8", "surrogateescape")
-            found[at] = found[around[at]] + name + _SCOPED
+        both = zip(self._around.all(), self._scope_names.all(), strict=True)
+        for at, (around, name) in enumerate(both):
+            found[at] = found[around] + name.decode("utf-8", "surrogateescape") + _SCOPED
         return found
 
 
 def encoded(found: Scan, string: Callable[[int], bytes]) -> bytes:
     """The index of what a pass found; ``string`` gives that of an offset in .debug_str."""
-    texts: dict[Name, bytes] = {}
+    known: dict[int, bytes] = {}
 
     def text(name: Name) -> bytes:
-        known = texts.get(name)
-        if known is None:
-            known = texts[name] = name if isinstance(name, bytes) else string(name)
-        return known
+        if isinstance(name, bytes):
+            return name
+        if name not in known:
+            known[name] = string(name)
+        return known[name]
 
     rows = sorted([(text(row[0]), *row[1:]) for row in found.rows])
-    offsets, scopes, tags = array("Q"), array("i"), array("H")
-    starts, firsts, pool = array("I"), array("I"), bytearray()
-    last = None
-    for row, (name, offset, tag, scope, of_c) in enumerate(rows):
-        if name != last:
-            starts.append(len(pool))
-            firsts.append(row)
-            pool += name
-            last = name
-        offsets.append(offset)
-        scopes.append(scope)
-        tags.append(tag | _OF_C * of_c)
-    names = len(starts)
-    starts.append(len(pool))
-    firsts.append(len(rows))
-    around, scope_starts = array("i"), array("I")
-    for outer, scope_name in found.scopes:
-        around.append(outer)
-        scope_starts.append(len(pool))
-        pool += text(scope_name)
-    scope_starts.append(len(pool))
-    columns = (offsets, starts, firsts, scopes, tags, around, scope_starts)
-    data = bytearray(_HEADER.pack(names, len(rows), len(around), len(pool), found.whole))
-    for column in columns:
-        raw = column.tobytes()
-        data += raw.ljust(_padded(len(raw)), b"\0")
-    return bytes(data + pool)
+    names: dict[bytes, int] = {}  # how many rows each has
+    for row in rows:
+        names[row[0]] = names.get(row[0], 0) + 1
+    functions: dict[bytes, list[int]] = {}
+    for function, places in found.functions.items():
+        functions.setdefault(text(function), []).extend(places)
+    function_names = sorted(functions)
+    function_rows = [sorted(functions[name]) for name in function_names]
+    count = sum(map(len, function_rows))
+    header = (len(names), len(rows), len(found.scopes), found.whole)
+    parts = (
+        _HEADER.pack(*header, len(function_names), count, found.functions_known),
+        texts(list(names)),
+        column("I", accumulate(names.values(), initial=0)),
+        column("Q", [row[1] for row in rows]),
+        column("i", [row[3] for row in rows]),
+        column("H", [row[2] | _OF_C * row[4] for row in rows]),
+        column("i", [around for around, _ in found.scopes]),
+        texts([text(name) for _, name in found.scopes]),
+        texts(function_names),
+        column("I", accumulate(map(len, function_rows), initial=0)),
+        column("Q", [place for places in function_rows for place in places]),
+    )
+    return b"".join(parts)
 
 
 def _keyword(tag: int) -> str:
     return f"{KEYWORDS[tag & ~_OF_C]} " if tag & _OF_C and tag & ~_OF_C in KEYWORDS else ""
-
-
-def _padded(size: int) -> int:
-    return (size + 7) & -8

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["KeptFile", "entries", "made", "notes", "own_folder", "save", "save_later"]
 
 MOST = 1 << 29  # bytes of all files; those that were not used for longest go first
-SUFFIXES = (".section", ".types", ".outline", ".units", ".ranges", ".btf")
+SUFFIXES = (".section", ".names", ".outline", ".units", ".ranges", ".btf")
 BLOCK = 1 << 16  # bytes under one checksum
 _HEADER = Struct("<8sIIQI")  # magic, checksum of what follows, bytes of it, of data, of the key
 _MAGIC = b"fetchc\x00\x02"

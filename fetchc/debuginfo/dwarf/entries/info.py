@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.stretches import Opener
     from fetchc.debuginfo.elf.file import Elf
     from fetchc.debuginfo.elf.sections import Section
-    from fetchc.debuginfo.index.lookup import TypeIndex
+    from fetchc.debuginfo.index.lookup import NameIndex
 
 __all__ = ["DebugInfo"]
 
@@ -53,13 +53,13 @@ class DebugInfo:
         "_is_split",
         "_kept",
         "_kept_size",
+        "_name_index",
         "_own",
         "_recent",
         "_signatures",
         "_split",
         "_stretches",
         "_tables",
-        "_type_index",
         "_units",
         "elf",
     )
@@ -74,7 +74,7 @@ class DebugInfo:
         self._kept: dict[int, Unit] = {}  # units with their bytes, oldest first
         self._kept_size = 0
         self._signatures: dict[int, DieOffset] | None = None
-        self._type_index: TypeIndex | None = None
+        self._name_index: NameIndex | None = None
         self._own: SectionSet | None = None
         # Of all section sets, in the order of their bases.
         self._stretches: list[Stretch] = []
@@ -85,13 +85,13 @@ class DebugInfo:
         self._imports: Imports | None = None
 
     @property
-    def type_index(self) -> TypeIndex:
-        """Types by name, for what would read all units."""
-        if self._type_index is None:
-            from fetchc.debuginfo.index.lookup import TypeIndex
+    def name_index(self) -> NameIndex:
+        """Types, variables and functions by name, for what would read all units."""
+        if self._name_index is None:
+            from fetchc.debuginfo.index.lookup import NameIndex
 
-            self._type_index = TypeIndex(self)
-        return self._type_index
+            self._name_index = NameIndex(self)
+        return self._name_index
 
     @property
     def present(self) -> bool:

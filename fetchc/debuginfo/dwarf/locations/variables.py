@@ -211,7 +211,7 @@ def _candidates(info: DebugInfo, name: str, home: Die | None) -> Iterator[Die]:
 def _named(info: DebugInfo, name: str) -> Iterator[Die]:
     # By the index of a big file, which is of one file.
     if info.section.size >= _INDEXED and not info.in_parts:
-        known = info.type_index.variables(name)
+        known = info.name_index.variables(name)
         if known is not None:
             yield from map(info.die, known)
             return

@@ -133,7 +133,7 @@ def definition(types: TypeTable, type_id: TypeId) -> TypeId:
 
 def _indexed(types: TypeTable, name: str, tags: frozenset[int]) -> list[Die] | None:
     # An index is of one file.
-    found = None if types.info.in_parts else types.info.type_index.named(name, tags)
+    found = None if types.info.in_parts else types.info.name_index.named(name, tags)
     return None if found is None else [types.info.die(offset) for offset in found]
 
 
@@ -148,7 +148,7 @@ def type_names(types: TypeTable) -> Iterator[str]:
         from fetchc.debuginfo.dwarf.names.listing import names_in_parts
 
         return names_in_parts(types.info)
-    return iter(dict.fromkeys(types.info.type_index.names()))
+    return iter(dict.fromkeys(types.info.name_index.names()))
 
 
 def _base(types: TypeTable, base: Base, home: Unit | None) -> tuple[TypeId, ...]:

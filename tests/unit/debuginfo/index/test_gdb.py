@@ -12,8 +12,8 @@ from fetchc.debuginfo.index import gdb
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import DieOffset
+from tests.support.name_index import indexed, searched
 from tests.support.toolchains import require
-from tests.support.type_index import indexed, searched
 
 FIRST = """
 namespace shop { struct inner { int a; }; struct outer { inner *p; long b; }; }
@@ -56,7 +56,7 @@ def test_it_leads_to_what_a_search_finds(tmp_path: Path) -> None:
     path = built(tmp_path)
     assert answers(path) == expected(path)
     assert len(expected(path)["inner"]) == 2
-    assert DwarfProgram(str(path))._info.type_index.named("local", NAMED) == []
+    assert DwarfProgram(str(path))._info.name_index.named("local", NAMED) == []
 
 
 def test_another_hash_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from mmap import ALLOCATIONGRANULARITY
 from pathlib import Path
 
 import pytest
@@ -99,11 +100,11 @@ def test_a_name_leads_to_the_types_that_a_search_finds(
     known = list(opened(file).type_names())
     monkeypatch.setattr(lookup, "_BIG", 0)
     indexed.types_named("struct none", None)  # the first one is searched for
-    plain = lookup.TypeIndex.named
+    plain = lookup.NameIndex.named
     for name in [*known[:: max(1, len(known) // 60)], "struct none", "none"]:
-        monkeypatch.setattr(lookup.TypeIndex, "named", plain)
+        monkeypatch.setattr(lookup.NameIndex, "named", plain)
         found = indexed.types_named(name, None)
-        monkeypatch.setattr(lookup.TypeIndex, "named", lambda *_: None)
+        monkeypatch.setattr(lookup.NameIndex, "named", lambda *_: None)
         wanted = searching.types_named(name, None)
         assert [indexed.type(one) for one in found] == [searching.type(one) for one in wanted], name
 
@@ -118,7 +119,7 @@ def test_the_second_search_makes_it_and_the_third_run_maps_it(
         assert opened(C).types_named("struct record", None) == found
     assert len(passes) == 1
     (file,) = eager.iterdir()
-    assert file.suffix == ".types"
+    assert file.suffix == ".names"
     assert file.stat().st_mode & 0o777 == 0o600
 
 
@@ -127,8 +128,8 @@ def test_one_process_makes_it_for_its_second_search(passes: list[object]) -> Non
     program.types_named("struct record", None)
     program.types_named("struct node", None)
     assert passes == []  # the file is small
-    program._info.type_index.names()
-    program._info.type_index.names()
+    program._info.name_index.names()
+    program._info.name_index.names()
     assert len(passes) == 1
 
 
@@ -139,7 +140,7 @@ def test_a_damaged_one_is_made_anew(
     listed = list(opened(CPP).type_names())
     (file,) = eager.iterdir()
     data = bytearray(file.read_bytes())
-    data[-20] ^= 1
+    data[ALLOCATIONGRANULARITY + 1000] ^= 1  # where the names of types are
     file.write_bytes(data)
     assert list(opened(CPP).type_names()) == listed
     assert [note.rpartition(": ")[2] for note in notes] == ["it is damaged"]

@@ -12,8 +12,8 @@ from fetchc.debuginfo.index import standard
 from fetchc.debuginfo.index.standard import standard_names
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError
+from tests.support.name_index import indexed, searched
 from tests.support.toolchains import require
-from tests.support.type_index import indexed, searched
 
 FIRST = """
 struct inner { int a; };
@@ -49,7 +49,7 @@ def test_it_leads_to_what_a_search_finds(tmp_path: Path) -> None:
     path = built(tmp_path)
     assert indexed(path, NAMES) == searched(path, NAMES)
     assert len(searched(path, NAMES)["inner"]) == 2
-    assert DwarfProgram(str(path))._info.type_index.named("local", NAMED) == []
+    assert DwarfProgram(str(path))._info.name_index.named("local", NAMED) == []
 
 
 def test_another_hash_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

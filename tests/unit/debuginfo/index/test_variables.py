@@ -54,7 +54,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are as big ones, and every name is worth an index."""
     monkeypatch.setattr(variables, "_INDEXED", 0)
     monkeypatch.setattr(lookup, "_BIG", 0)
-    monkeypatch.setattr(lookup.TypeIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(lookup.NameIndex, "_is_dear", lambda *_: True)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -67,7 +67,7 @@ def test_it_has_what_a_search_finds(file: str, monkeypatch: pytest.MonkeyPatch) 
     eager(monkeypatch)
     indexed = opened(file)
     assert answers(indexed, asked) == searched
-    assert indexed._info.type_index._names is not None
+    assert indexed._info.name_index._table is not None
 
 
 SOURCES = {
@@ -161,5 +161,5 @@ def test_a_name_that_ends_many_others_is_worth_an_index(
     monkeypatch.setattr(lookup, "_FEW_PLACES", places)
     program = opened(C)
     found = program.global_variables("e", None)
-    assert (program._info.type_index._names is not None) == indexed
+    assert (program._info.name_index._table is not None) == indexed
     assert found == opened(C).global_variables("e", None)

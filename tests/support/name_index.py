@@ -14,7 +14,7 @@ __all__ = ["indexed", "searched"]
 
 def indexed(path: Path, names: Iterable[str]) -> dict[str, list[DieOffset] | None]:
     """Definitions of each name by the file's index, None where it has none."""
-    index = DwarfProgram(str(path))._info.type_index
+    index = DwarfProgram(str(path))._info.name_index
     return {name: index.named(name, NAMED) for name in names}
 
 

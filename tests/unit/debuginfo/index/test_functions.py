@@ -1,0 +1,98 @@
+"""Functions by the index: the entries that a walk over all of them finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.scopes import declaration
+from fetchc.debuginfo.index import functions, lookup, scan
+from fetchc.debuginfo.index.functions import CODE, INLINED
+from fetchc.debuginfo.program import DwarfProgram
+from tests.support.cases import CORPUS
+
+C = "c/layouts/bin/gcc-O2-dwarf5"
+CPP = "cpp/addressbook/bin/g++-O2"
+FILES = (
+    C,
+    "c/layouts/bin/gcc-O0-dwarf4",
+    "c/layouts/bin/clang-O0-dwarf4",
+    CPP,
+    "cpp/addressbook/bin/clang++-O0",
+    "go/dnsforward/bin/go1.15",
+    "go/dnsforward/bin/go1.27",
+)
+SCOPES = {c.DW_TAG_namespace, c.DW_TAG_structure_type, c.DW_TAG_class_type, c.DW_TAG_union_type}
+
+
+def opened(file: str) -> DwarfProgram:
+    return DwarfProgram(str(CORPUS / file))
+
+
+def within(program: DwarfProgram, parent: Die) -> Iterator[Die]:
+    for die in program._info.children(parent):
+        if die.tag == c.DW_TAG_subprogram:
+            yield die
+        elif die.tag in SCOPES:
+            yield from within(program, die)
+
+
+def walked(program: DwarfProgram) -> dict[str, list[tuple[int, int]]]:
+    """By name: where entries are that are no mere declarations, and their kinds."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for unit in program._info.units():
+        for die in within(program, unit.top):
+            name = declaration(program._info, die).text(c.DW_AT_name)
+            if name is not None and not die.has(c.DW_AT_declaration):
+                kind = CODE * bool(die.has(c.DW_AT_low_pc) or die.has(c.DW_AT_ranges))
+                kind |= INLINED * die.has(c.DW_AT_inline)
+                found.setdefault(name, []).append((die.offset, kind))
+    return found
+
+
+def indexed(program: DwarfProgram, names: list[str]) -> dict[str, list[tuple[int, int]]]:
+    found = {name: program._info.name_index.functions(name) for name in names}
+    return {name: [(int(at), kind) for at, kind in rows] for name, rows in found.items() if rows}
+
+
+@pytest.fixture
+def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "_BIG", 0)
+    monkeypatch.setattr(lookup.NameIndex, "_is_dear", lambda *_: True)
+
+
+@pytest.mark.usefixtures("_eager")
+@pytest.mark.parametrize("file", FILES)
+def test_it_has_what_a_walk_finds(file: str) -> None:
+    wanted = walked(opened(file))
+    assert len(wanted) > 10
+    assert indexed(opened(file), [*wanted, "none"]) == wanted
+
+
+@pytest.mark.usefixtures("_eager")
+def test_names_behind_references_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = walked(opened(CPP))
+    monkeypatch.setattr(functions, "_MOST", 0)
+    assert indexed(opened(CPP), list(wanted)) == wanted  # read in another way
+    monkeypatch.setattr(functions, "_read", lambda *_: None)
+    assert indexed(opened(CPP), list(wanted)) != wanted
+
+
+@pytest.mark.usefixtures("_eager")
+@pytest.mark.parametrize(
+    ("file", "known", "missing"),
+    [(C, functions.KNOWN_ALL, []), (CPP, functions.KNOWN_SOME, None)],
+)
+def test_what_is_missing_tells_in_some_languages(
+    file: str, known: int, missing: list[object] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = opened(file)
+    assert program._info.name_index.functions("none") == missing
+    assert program._info.name_index.functions("main")
+    assert program._info.name_index._table is not None
+    assert program._info.name_index._table.functions_known == known
+    monkeypatch.setattr(scan, "known", lambda *_: functions.KNOWN_NONE)
+    assert opened(file)._info.name_index.functions("main") is None
