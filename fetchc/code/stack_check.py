@@ -8,9 +8,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.target.model import Instruction, StackCheck
+    from fetchc.target.model import Growth, Instruction, StackCheck
 
-__all__ = ["after_stack_check"]
+__all__ = ["after_stack_check", "growth_start", "keeps_registers"]
 
 
 def after_stack_check(code: bytes, check: StackCheck) -> int:
@@ -20,25 +20,59 @@ def after_stack_check(code: bytes, check: StackCheck) -> int:
     pointer or a register that holds an argument (the data says which, and the tests hold
     it to a disassembler). 40 bytes of code are enough.
     """
+    position, size = _last(code, check)
+    if size and check.target:
+        return position + _distance(code, position, check.target)
+    return position + size
+
+
+def growth_start(code: bytes, check: StackCheck) -> int:
+    """Offset of the code that lets the stack grow, which ends with a jump to the start of ``code``.
+
+    0 where there is no check. 40 bytes of code are enough.
+    """
+    position, size = _last(code, check)
+    if not size or check.growth is None:
+        return 0
+    for jump, parts, more in check.growth.jumps:
+        if jump.starts(code, position):
+            return position + _distance(code, position, parts) + more
+    return position + size
+
+
+def keeps_registers(code: bytes, growth: Growth) -> bool:
+    """Whether ``code``, which lets the stack grow, keeps the arguments in registers.
+
+    It keeps all of them or, where the function uses none, no one: then it begins with the call.
+    32 bytes are enough.
+    """
+    position = 0
+    while skipped := _matched(code, position, growth.padding):
+        position += skipped
+    return not _matched(code, position, growth.calls)
+
+
+def _last(code: bytes, check: StackCheck) -> tuple[int, int]:
+    # Offset and size of the check's last instruction; (0, 0) without a check.
     for sequence in check.sequences:
         position = size = 0
         for encodings in sequence:
+            position += size
             size = _matched(code, position, encodings)
             if not size:
                 break
-            position += size
         else:
-            return _target(code, position - size, check) if check.target else position
-    return 0
+            return position, size
+    return 0, 0
 
 
-def _target(code: bytes, position: int, check: StackCheck) -> int:
-    # Where the jump at ``position``, which is the check's last instruction, goes.
-    instruction = int.from_bytes(code[position : position + 4], "little")
+def _distance(code: bytes, position: int, parts: tuple[tuple[int, int, int], ...]) -> int:
+    # How far the jump at ``position`` leads.
+    instruction = int.from_bytes(code[position : position + 8], "little")
     distance = 0
-    for first, bits, to in check.target:
+    for first, bits, to in parts:
         distance |= (instruction >> first & (1 << bits) - 1) << to
-    return position + distance
+    return distance
 
 
 def _matched(code: bytes, position: int, encodings: tuple[Instruction, ...]) -> int:

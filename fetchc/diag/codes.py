@@ -86,6 +86,7 @@ TITLES = {
     "FC0620": "the type of an object is not compared",
     "FC0621": "a return probe can end the program",
     "FC0622": "the body of the function is another one's",
+    "FC0623": "calls that let the stack grow lose the parameter",
     "FC0701": "tracing is not permitted",
     "FC0702": "tracefs is not mounted",
     "FC0703": "the kernel has no uprobe events",

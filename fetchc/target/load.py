@@ -13,6 +13,7 @@ from fetchc.target.model import (
     Convention,
     EightbyteRules,
     GoRules,
+    Growth,
     Instruction,
     StackCheck,
     WordRules,
@@ -226,8 +227,21 @@ def _stack_check(raw: Mapping[str, Any]) -> StackCheck:
     }
     return StackCheck(
         tuple([tuple([encodings[name] for name in check]) for check in raw["sequences"]]),
-        tuple([(first, bits, to) for first, bits, to in raw.get("target", ())]),
+        _parts(raw.get("target", ())),
+        _growth(raw["growth"]) if "growth" in raw else None,
     )
+
+
+def _growth(raw: Mapping[str, Any]) -> Growth:
+    return Growth(
+        tuple([(_instruction(text), _parts(parts), more) for text, parts, more in raw["jumps"]]),
+        tuple([_instruction(text) for text in raw["padding"]]),
+        tuple([_instruction(text) for text in raw["calls"]]),
+    )
+
+
+def _parts(raw: Iterable[Any]) -> tuple[tuple[int, int, int], ...]:
+    return tuple([(first, bits, to) for first, bits, to in raw])
 
 
 def return_instructions(name: str) -> tuple[Instruction, ...]:

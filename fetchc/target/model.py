@@ -21,6 +21,7 @@ __all__ = [
     "Convention",
     "EightbyteRules",
     "GoRules",
+    "Growth",
     "Instruction",
     "StackCheck",
     "WordRules",
@@ -114,10 +115,25 @@ class StackCheck(Record):
     Each of ``sequences`` is a whole check: one entry an instruction, and in that the
     encodings to choose from. Where the last one jumps to the function's body, ``target`` is
     how to read its distance: (first bit, bits, first bit of the distance), of each part.
+    ``growth`` is None where no register has an argument.
     """
 
     sequences: tuple[tuple[tuple[Instruction, ...], ...], ...]
     target: tuple[tuple[int, int, int], ...] = ()
+    growth: Growth | None = None
+
+
+class Growth(Record):
+    """The code that lets the stack grow and enters the function anew.
+
+    It is behind the check, or where the check's last instruction jumps: one of ``jumps``, with the
+    distance of its target as in :class:`StackCheck`, and bytes to add. Code that keeps no register
+    begins with one of ``calls``, with some of ``padding`` in front.
+    """
+
+    jumps: tuple[tuple[Instruction, tuple[tuple[int, int, int], ...], int], ...]
+    padding: tuple[Instruction, ...]
+    calls: tuple[Instruction, ...]
 
 
 class EightbyteRules(Record):

@@ -18,6 +18,8 @@ from fetchc.check.evidence import disagreement, evidence, same, settled
 from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
+from fetchc.target.model import GoRules
+from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.source import Span
 
-__all__ = ["go_place"]
+__all__ = ["go_place", "loses_registers"]
 
+_NOTHING = Pieces(())  # of no bytes
 _LISTS_UNNAMED = (1, 22)
 
 
@@ -41,11 +44,42 @@ def go_place(
     position: int,
     span: Span,
 ) -> tuple[Place, Diagnostic | None]:
-    """The place of ``parameters[position]`` and a warning where sources disagree.
+    """The place of ``parameters[position]`` and a warning where sources disagree, or calls lose it.
 
     Raises CompileError FC0407 where a parameter without a name may be missing before it, or the
     order of the parameters is not the source's.
     """
+    place, warning = _settled(site, function, parameters, places, position, span)
+    in_registers = isinstance(place, InRegister | Pieces) and place != _NOTHING
+    if in_registers and loses_registers(site, function):
+        from fetchc.check.go.growth import lost_by_growth
+
+        warning = lost_by_growth(site, function, parameters[position].name, span)
+    return place, warning
+
+
+def loses_registers(site: Site, function: Function) -> bool:
+    """Whether a call that has to let its stack grow first loses its parameters in registers."""
+    from fetchc.abi import convention_for
+    from fetchc.code.stack_check import growth_start, keeps_registers
+
+    rules = convention_for(site.program, function).rules
+    check = rules.stack_check if isinstance(rules, GoRules) else None
+    if check is None or check.growth is None:
+        return False
+    start = growth_start(site.program.code(function.address, 128), check)
+    address = Address(function.address + start)
+    return bool(start) and not keeps_registers(site.program.code(address, 32), check.growth)
+
+
+def _settled(
+    site: Site,
+    function: Function,
+    parameters: tuple[Variable, ...],
+    places: tuple[Place, ...],
+    position: int,
+    span: Span,
+) -> tuple[Place, Diagnostic | None]:
     from fetchc.abi import convention_for, go_version
 
     variable, by_convention = parameters[position], places[position]

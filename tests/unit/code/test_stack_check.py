@@ -11,9 +11,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from fetchc.code.stack_check import after_stack_check
+from fetchc.code.stack_check import after_stack_check, growth_start, keeps_registers
 from fetchc.target.load import convention
-from fetchc.target.model import GoRules, StackCheck
+from fetchc.target.model import GoRules, Growth, StackCheck
 from tests.support.toolchains import ROOT, TOOLCHAINS
 
 # Programs of the corpus, and the assemblers that come with the toolchains (many more functions).
@@ -160,3 +160,44 @@ def test_other_first_comparisons_are_no_stack_check() -> None:
     # runtime.decoderune stores a parameter first.
     code = bytes.fromhex("48894424084839cb0f8634010000")
     assert after_stack_check(code, stack_check("go-x86_64-regabi")) == 0
+
+
+def growth(name: str) -> Growth:
+    found = stack_check(name).growth
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "start"),
+    [
+        ("go-x86_64-regabi", "493b66107642", 0x48),  # cmp 0x10(%r14),%rsp; jbe
+        ("go-x86_64-regabi", "493b66100f8600010000", 0x10A),  # a far jump
+        ("go-aarch64-regabi", "900b40f9f18303d13f0210eb69030054", 0x78),
+        ("go-riscv64-regabi", "03b30d01930301f363667300", 12),  # the jump is over it
+        ("go-ppc64le-regabi", "1000deea18ffe13a40b8367c10008041", 16),
+        ("go-x86_64-regabi", "4883ec10", 0),  # no check
+        ("go-x86_64-abi0", "64488b0c25f8ffffff483b61107610", 0),  # no arguments in registers
+    ],
+)
+def test_where_the_stack_is_let_grow(name: str, code: str, start: int) -> None:
+    assert growth_start(bytes.fromhex(code), stack_check(name)) == start
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "kept"),
+    [
+        ("go-x86_64-regabi", "e83bd5fdff", False),  # call runtime.morestack_noctxt
+        ("go-x86_64-regabi", "6690e83bd5fdff", False),
+        ("go-x86_64-regabi", "4889442408e83bd5fdff", True),  # mov %rax,0x8(%rsp)
+        ("go-x86_64-regabi", "f20f11442408e83bd5fdff", True),  # movsd %xmm0,0x8(%rsp)
+        ("go-aarch64-regabi", "e3031eaa6994ff97", False),
+        ("go-aarch64-regabi", "e00700f9e3031eaa3294ff97", True),
+        ("go-riscv64-regabi", "ef925ed6", False),
+        ("go-riscv64-regabi", "2ae4ef92fecd", True),
+        ("go-ppc64le-regabi", "a602a87c0d15fe4b", False),
+        ("go-ppc64le-regabi", "200061f8a602a87c", True),
+    ],
+)
+def test_whether_registers_are_kept(name: str, code: str, kept: bool) -> None:
+    assert keeps_registers(bytes.fromhex(code), growth(name)) is kept

@@ -1,0 +1,114 @@
+"""Calls that have to let their stack grow first: what is kept, and that the rest is told.
+
+Each of some thousand goroutines begins with a small stack, and each probed function needs a big
+one. The program passes numbers from 1 on, each once.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
+from tests.support.tracefs import Session, require_uprobes
+
+pytestmark = pytest.mark.live
+
+CALLS = 2000
+SOURCE = (
+    """package main
+
+import "sync"
+
+type reader struct{ serial int }
+
+var room byte
+
+//go:noinline
+func fill(frame []byte) int { frame[0] = room; return int(frame[len(frame)-1]) }
+
+//go:noinline
+func (r *reader) stub(serial int, text string, small uint8) int {
+	var frame [4096]byte
+	return fill(frame[:])
+}
+
+//go:noinline
+func used(serial int, text string, small uint8) int {
+	var frame [4096]byte
+	return fill(frame[:]) + serial
+}
+
+//go:noinline
+func partly(serial int, text string, small uint8) int {
+	var frame [4096]byte
+	return fill(frame[:]) + len(text)
+}
+
+func main() {
+	var all sync.WaitGroup
+	one := &reader{}
+	for n := 1; n <= CALLS; n++ {
+		all.Add(3)
+		go func(n int) { defer all.Done(); one.stub(n, "abc", 7) }(n)
+		go func(n int) { defer all.Done(); used(n, "abc", 7) }(n)
+		go func(n int) { defer all.Done(); partly(n, "abc", 7) }(n)
+	}
+	all.Wait()
+}
+"""
+).replace("CALLS", str(CALLS))
+
+
+def build(version: str, folder: Path) -> Path:
+    require(f"go{version}")
+    package = folder / "src/growing"
+    package.mkdir(parents=True)
+    (package / "main.go").write_text(SOURCE)
+    binary = folder / "growing"
+    command = [str(go_root(version) / "bin/go"), "build", "-o", str(binary), "growing"]
+    subprocess.run(command, cwd=folder, env=go_environment(version, folder), check=True)
+    return binary
+
+
+def hits(binary: Path, function: str, at: str = "") -> tuple[list[int], list[int], set[str]]:
+    """What `serial` and `small` were in each hit, and the codes of what was said of them."""
+    probe = fetchc.open(str(binary)).probe(function, at=at or None)
+    arguments = [probe.compile("serial"), probe.compile("small")]
+    said = {one.code for argument in arguments for one in argument.warnings}
+    with Session() as session:
+        session.add(probe.definition(arguments, session.group, "grown"))
+        session.run([str(binary)])
+        found = session.hits("grown")
+    return (
+        [int(hit.values["serial"]) for hit in found],
+        [int(hit.values["small"]) for hit in found],
+        said,
+    )
+
+
+@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
+def test_what_a_growing_stack_loses_is_told(version: str, tmp_path: Path) -> None:
+    require_uprobes()
+    binary = build(version, tmp_path)
+    right = list(range(1, CALLS + 1))
+    for function in ("main.used", "main.partly"):
+        serials, smalls, said = hits(binary, function)
+        assert sorted(serials) == right
+        assert set(smalls) == {7}
+        assert said == set()
+    serials, smalls, said = hits(binary, "main.(*reader).stub")
+    assert len(serials) == CALLS
+    if version == "1.15":  # on the stack, which is copied
+        assert sorted(serials) == right
+        assert said == set()
+        return
+    assert said == {"FC0623"}
+    assert sum(serial in right for serial in serials) < CALLS / 2
+    twice, _, said = hits(binary, "main.(*reader).stub", "+0")
+    assert said == {"FC0623"}
+    assert len(twice) > 1.5 * CALLS
+    assert set(twice) >= set(right)
