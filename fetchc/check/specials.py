@@ -132,7 +132,15 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
         from fetchc.check.go.undescribed import must_follow_convention
 
         must_follow_convention(site, site.function, span)
-    return Held(argument_place(convention, number), f"$arg{number}", checker.word(), span)
+    place = argument_place(convention, number)
+    if site.language.stack_check and isinstance(place, InRegister):
+        from fetchc.check.go.growth import lost_by_growth
+        from fetchc.check.go.places import loses_registers
+
+        if loses_registers(site, site.function):
+            name = f"$arg{number}"
+            checker.warnings.append(lost_by_growth(site, site.function, name, span))
+    return Held(place, f"$arg{number}", checker.word(), span)
 
 
 def _result(checker: Checker, name: str, span: Span) -> Typed:
