@@ -9,7 +9,7 @@ import pytest
 from fetchc.debuginfo.dwarf.entries import constants as dw
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program import types as t
-from tests.support.dwarfwriter import Entry
+from tests.support.dwarfwriter import Attr, Entry
 from tests.unit.debuginfo.test_types_hostile import die, name, program, ref, size
 
 
@@ -20,6 +20,25 @@ def argument(target: str) -> Entry:
 def box(label: str, *targets: str) -> Entry:
     arguments = [argument(target) for target in targets]
     return die(label, dw.DW_TAG_class_type, [name("Box"), size(8)], arguments)
+
+
+def of_its_own_enum() -> Entry:
+    # A value of an enumeration that the class itself holds, and so is part of its name.
+    value = Entry(
+        dw.DW_TAG_template_value_param,
+        (name("V"), ref("e"), Attr(dw.DW_AT_const_value, dw.DW_FORM_sdata, 0)),
+        (),
+        "",
+    )
+    inner = die("e", dw.DW_TAG_enumeration_type, [name("E"), size(4)])
+    return die("a", dw.DW_TAG_class_type, [name("Box"), size(8)], [value, inner])
+
+
+def of_packs(depth: int) -> Entry:
+    pack = argument("a")
+    for _ in range(depth):
+        pack = Entry(dw.DW_TAG_GNU_template_parameter_pack, (), (pack,), "")
+    return die("a", dw.DW_TAG_class_type, [name("Box"), size(8)], [pack])
 
 
 def held(*boxes: Entry) -> list[Entry]:
@@ -34,8 +53,10 @@ def held(*boxes: Entry) -> list[Entry]:
         [box("a", "b"), box("b", "a")],
         # Each has the next one twice: 2 ** 40 arguments.
         [*[box(f"b{at}", f"b{at + 1}", f"b{at + 1}") for at in range(40)], box("b40", "b40")],
+        [of_its_own_enum()],
+        [of_packs(300)],
     ],
-    ids=["of itself", "of each other", "doubling"],
+    ids=["of itself", "of each other", "doubling", "of its own enumeration", "packs in packs"],
 )
 def test_arguments_without_an_end(tmp_path: Path, boxes: list[Entry]) -> None:
     bad = program(tmp_path, held(*boxes), dw.DW_LANG_C_plus_plus_14)

@@ -26,8 +26,9 @@ _BEHIND[c.DW_TAG_rvalue_reference_type] = "&&"
 _QUALIFIERS = {c.DW_TAG_const_type: "const", c.DW_TAG_volatile_type: "volatile"}
 _SUFFIXES = {"unsigned int": "U", "long": "L", "unsigned long": "UL"}
 _SUFFIXES |= {"long long": "LL", "unsigned long long": "ULL"}
-# Types in one name, and those within each other; only a hostile type has more.
-_MOST, _DEEPEST = 10_000, 64
+# Types and lists of arguments in one name, and those within each other; only a hostile type has
+# more.
+_MOST, _DEEPEST = 20_000, 128
 
 
 def instance_name(info: DebugInfo, die: Die) -> str:
@@ -48,15 +49,24 @@ class _Speller:
 
     def instance(self, die: Die) -> str:
         """The class's own name with the arguments."""
+        self._deeper()
         spelled = ", ".join(self._arguments(die))
+        self._depth -= 1
         return f"{die.text(c.DW_AT_name)}<{spelled}{' ' * spelled.endswith('>')}>"
+
+    def _deeper(self) -> None:
+        self._left, self._depth = self._left - 1, self._depth + 1
+        if self._left < 0 or self._depth > _DEEPEST:
+            raise malformed(self._of, "a template whose arguments have no end")
 
     def _arguments(self, die: Die) -> Iterator[str]:
         for child in self._info.children(die):
             if child.tag not in PARAMETERS:
                 return
             if child.tag == c.DW_TAG_GNU_template_parameter_pack:
+                self._deeper()
                 yield from self._arguments(child)
+                self._depth -= 1
             elif child.tag == c.DW_TAG_GNU_template_template_param:
                 yield child.text(c.DW_AT_GNU_template_name) or _unknown(child)
             elif child.tag == c.DW_TAG_template_value_param:
@@ -65,9 +75,7 @@ class _Speller:
                 yield self._type(child, "")
 
     def _type(self, holder: Die, inner: str) -> str:
-        self._left, self._depth = self._left - 1, self._depth + 1
-        if self._left < 0 or self._depth > _DEEPEST:
-            raise malformed(self._of, "a template whose arguments have no end")
+        self._deeper()
         spelled = self._around(holder, inner)
         self._depth -= 1
         return spelled
