@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
-import sys
 from contextlib import nullcontext
 
 from fetchc.answers.bulk import answer
 from fetchc.answers.documents import refused
 from fetchc.answers.opened import Opened
 from fetchc.answers.question import read_line
+from fetchc.cli.standard_input import NAMED, given_bytes, unreadable
 from fetchc.diag.errors import CompileError, DebugInfoError, reject
 
 TYPE_CHECKING = False
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "answers"]
 
 LONGEST = 1_000_000  # bytes of a line, its newline not counted
-_STANDARD_INPUT = "-"
 
 
 def answers(options: Options, output: Output) -> int:
@@ -44,8 +43,9 @@ def answers(options: Options, output: Output) -> int:
     gc.enable()
     opened = Opened()
     status = 0
-    with _input(options.batch or "") as file:
-        for number, line in _lines(file):
+    path = options.batch or ""
+    with _input(path) as file:
+        for number, line in _lines(file, path):
             answered = _answer(opened, line, options.kernel)
             output.line(json.dumps({"line": number} | answered))
             output.flush()
@@ -61,37 +61,35 @@ def _more_than_a_batch(options: Options) -> bool:
 
 
 def _input(path: str) -> AbstractContextManager[BinaryIO]:
-    if path == _STANDARD_INPUT:
-        if sys.stdin is None:
-            raise DebugInfoError("FC0901", path, "cannot be read: standard input is closed")
-        return nullcontext(sys.stdin.buffer)
+    if path == NAMED:
+        return nullcontext(given_bytes())
     try:
         return open(path, "rb")
-    except (OSError, ValueError) as refusal:
-        what = refusal.strerror if isinstance(refusal, OSError) else str(refusal)
-        raise DebugInfoError("FC0901", path, f"cannot be read: {what}") from None
+    except OSError as refused:
+        raise unreadable(path, refused) from None
+    except ValueError as refused:  # a NUL in the name
+        raise DebugInfoError("FC0901", path, f"cannot be read: {refused}") from None
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+def _lines(file: BinaryIO, path: str) -> Iterator[tuple[int, bytes | None]]:
     # Numbers and lines, those without a word left out; None for one that is too long, of which
     # no more than that is ever in memory.
     number = 0
-    while line := _read(file):
+    while line := _read(file, path):
         number += 1
         if len(line) > LONGEST and not line.endswith(b"\n"):
             while line and not line.endswith(b"\n"):
-                line = _read(file)
+                line = _read(file, path)
             yield number, None
         elif line.strip():
             yield number, line
 
 
-def _read(file: BinaryIO) -> bytes:
+def _read(file: BinaryIO, path: str) -> bytes:
     try:
         return file.readline(LONGEST + 1)
-    except OSError as refusal:
-        what = f"cannot be read: {refusal.strerror}"
-        raise DebugInfoError("FC0901", str(file.name), what) from None
+    except OSError as refused:
+        raise unreadable(path, refused) from None
 
 
 def _answer(opened: Opened, line: bytes | None, kernel: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The lines of standard input, for operands that are ``-``."""
+"""Standard input, for operands that are ``-``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,18 @@ from fetchc.diag.errors import DebugInfoError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
-__all__ = ["given_lines"]
+__all__ = ["NAMED", "given_bytes", "given_lines", "unreadable"]
+
+NAMED = "-"
+
+
+def given_bytes() -> BinaryIO:
+    """Standard input as bytes; raises DebugInfoError FC0901 where it is closed."""
+    if sys.stdin is None:
+        raise DebugInfoError("FC0901", NAMED, "cannot be read: standard input is closed")
+    return sys.stdin.buffer
 
 
 def given_lines() -> Iterator[str]:
@@ -19,12 +29,16 @@ def given_lines() -> Iterator[str]:
     Bytes that are no UTF-8 are lone surrogates. Raises DebugInfoError FC0901 where it cannot be
     read: it is closed, or a folder.
     """
-    if sys.stdin is None:
-        raise DebugInfoError("FC0901", "-", "cannot be read: standard input is closed")
+    file = given_bytes()
     try:
-        for raw in sys.stdin.buffer:
+        for raw in file:
             line = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
             if line.strip():
                 yield line
     except OSError as refused:
-        raise DebugInfoError("FC0901", "-", f"cannot be read: {refused.strerror}") from None
+        raise unreadable(NAMED, refused) from None
+
+
+def unreadable(path: str, refused: OSError) -> DebugInfoError:
+    """FC0901 of a file that lines were to be read from."""
+    return DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}")

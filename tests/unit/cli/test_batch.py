@@ -89,6 +89,21 @@ def test_a_batch_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture
         assert f"error[FC0901]: {path}: cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["compile", "--batch", "-"], ["check", "-"]])
+def test_standard_input_that_cannot_be_read(words: list[str]) -> None:
+    with open("/dev/null", "wb") as unreadable:
+        done = subprocess.run(
+            [sys.executable, "-m", "fetchc", *words],
+            stdin=unreadable,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 3
+    assert done.stderr == "error[FC0901]: -: cannot be read: Bad file descriptor\n"
+
+
 def test_an_answer_comes_before_the_next_question() -> None:
     command = [sys.executable, "-m", "fetchc", "compile", "--batch", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
