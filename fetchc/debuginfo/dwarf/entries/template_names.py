@@ -26,9 +26,8 @@ _BEHIND[c.DW_TAG_rvalue_reference_type] = "&&"
 _QUALIFIERS = {c.DW_TAG_const_type: "const", c.DW_TAG_volatile_type: "volatile"}
 _SUFFIXES = {"unsigned int": "U", "long": "L", "unsigned long": "UL"}
 _SUFFIXES |= {"long long": "LL", "unsigned long long": "ULL"}
-# Types and lists of arguments in one name, and those within each other; only a hostile type has
-# more.
-_MOST, _DEEPEST = 20_000, 128
+# Types in one name, and those within each other; only a hostile type has more.
+_MOST, _DEEPEST = 10_000, 64
 
 
 def instance_name(info: DebugInfo, die: Die) -> str:
@@ -49,9 +48,7 @@ class _Speller:
 
     def instance(self, die: Die) -> str:
         """The class's own name with the arguments."""
-        self._deeper()
         spelled = ", ".join(self._arguments(die))
-        self._depth -= 1
         return f"{die.text(c.DW_AT_name)}<{spelled}{' ' * spelled.endswith('>')}>"
 
     def _deeper(self) -> None:
@@ -141,7 +138,9 @@ class _Speller:
         return f"{value}{_SUFFIXES.get(name, '')}"
 
     def _enumerator(self, made: Die, value: int) -> str:
+        self._deeper()
         name = self._named(made)
+        self._depth -= 1
         scope = name if made.flag(c.DW_AT_enum_class) else name.rpartition("::")[0]
         for one in self._info.children(made):
             called = one.text(c.DW_AT_name)
