@@ -67,8 +67,8 @@ class Tracing:
     def start(self) -> None:
         """Switch the probes on; :meth:`events` does so as well."""
         if not self._started:
-            self._started = True
             self._session.start()
+            self._started = True
 
     def stop(self) -> None:
         """Switch the probes off; :meth:`events` ends when what happened until now is read."""

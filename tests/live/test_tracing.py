@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +91,20 @@ def test_a_refused_expression_is_told_at_once() -> None:
     path = str(fixture("c/layouts/gcc-O2-dwarf5"))
     with fetchc.tracing() as session, pytest.raises(fetchc.CompileError, match="FC0302"):
         session.add(fetchc.open(path).probe("visit"), ["r->nothing"])
+
+
+def test_a_refused_start_can_be_tried_again(tmp_path: Path) -> None:
+    path = fixture("c/layouts/gcc-O2-dwarf5")
+    gone = tmp_path / "gone"
+    shutil.copy(path, gone)
+    with fetchc.tracing() as session:
+        session.add(fetchc.open(str(gone)).probe("visit"), ["r->i"])
+        gone.unlink()
+        with pytest.raises(fetchc.TracerError):
+            session.start()
+        plan = session.add(fetchc.open(str(path)).probe("visit"), ["r->i"])
+        session.start()
+        subprocess.run([path], stdout=subprocess.DEVNULL, check=True, timeout=60)
+        session.stop()
+        assert [event.plan for event in session.events()] != []
+    assert leftovers(plan.group) == []

@@ -13,7 +13,7 @@ from fetchc.tracer.kernel.owner import started
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from types import FrameType, TracebackType
+    from types import FrameType
 
     from fetchc.tracer.model import Event
     from fetchc.tracer.process.command import Command
@@ -46,12 +46,7 @@ class Ending:
                 signal.signal(number, self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._restore()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
