@@ -1,0 +1,1 @@
+"""How the fields of a record make one value, kind by kind."""
