@@ -46,7 +46,8 @@ __all__ = ["optimised_by_gcc", "variable_place"]
 def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, Diagnostic | None]:
     """The place of ``variable`` and a warning where two sources had to be weighed.
 
-    Raises CompileError FC0407 where they disagree and neither is known to be right.
+    Raises CompileError FC0407 where they disagree and neither is known to be right, FC0401 where
+    its declaration has not run.
     """
     if variable.kind == "global":
         return site.program.place(variable, site.function, site.address), None
@@ -62,10 +63,17 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
 
         return place_at_return(site, site.function, variable, span)
     if variable.kind == "result":
-        return Absent(
-            "FC0410", "it is a result, which has its value when the function returns"
-        ), None
+        from fetchc.check.go.declared import has_slot_for_result
+
+        if site.entry or not has_slot_for_result(site, site.function, variable):
+            return Absent(
+                "FC0410", "it is a result, which has its value when the function returns"
+            ), None
     if not site.entry:
+        if site.language.convention_first and variable.kind != "parameter":
+            from fetchc.check.go.declared import require_declared
+
+            require_declared(site, site.function, variable, span)
         return _standing(site, site.function, _body_place(site, variable)), None
     if variable.kind != "parameter":
         return _local_at_entry(site, variable), None
