@@ -24,7 +24,7 @@ from fetchc.target.model import Convention, GoRules
 from fetchc.units import Address, TypeId
 from tests.support.go_signatures import GoSignatures
 from tests.support.seeds import seeds
-from tests.support.toolchains import GO_VERSIONS, go_build, require
+from tests.support.toolchains import GO_VERSIONS, go_build, go_number, require
 
 FUNCTIONS = 60
 
@@ -33,7 +33,7 @@ class Traced:
     """One program, its functions, and what was seen at their entries and returns."""
 
     def __init__(self, seed: int, version: str, folder: Path) -> None:
-        self.signatures = GoSignatures(seed, FUNCTIONS, generics=version != "1.15")
+        self.signatures = GoSignatures(seed, FUNCTIONS, generics=go_number(version) >= (1, 18))
         binary = build_go(self.signatures.source(), go_build(version, folder), folder)
         self.program = DwarfProgram(str(binary))
         self.functions = [spied(self.program, name) for name in self.signatures.names]
@@ -179,19 +179,21 @@ def traced_or_skip(seed: int, version: str, folder: Path) -> Traced:
 @pytest.mark.parametrize("seed", seeds())
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_values_are_where_the_convention_says(seed: int, version: str, tmp_path: Path) -> None:
+    if go_number(version) == (1, 17):
+        pytest.skip("Go 1.17 lists no results in registers: test_go_layouts has its parameters")
     traced = traced_or_skip(seed, version, tmp_path)
     count, wrong = compared(traced, traced.convention)
     print(f"seed {seed}, Go {version}, {traced.convention.name}: {count} values")
     assert not wrong
     assert count > 4 * FUNCTIONS
     registers = bool(traced.convention.integer_registers)
-    assert registers == (version != "1.15")
+    assert registers == (go_number(version) >= (1, 17))
     shapes = [dictionary_position(function) for function in traced.functions]
     generic, method = shapes.count(0), shapes.count(1)
     print(f"{generic} generic functions, {method} methods of generic types")
     # A method's dictionary is behind the receiver since 1.20.
-    assert (generic > 2) == (version != "1.15")
-    assert (method > 2) == (version not in ("1.15", "1.19"))
+    assert (generic > 2) == (go_number(version) >= (1, 18))
+    assert (method > 2) == (go_number(version) >= (1, 20))
 
 
 def test_a_missing_dictionary_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

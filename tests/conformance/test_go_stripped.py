@@ -72,7 +72,8 @@ def symbols(program: fetchc.Program) -> dict[int, tuple[set[str], int]]:
         name = symbol.name.removesuffix(".abi0")
         names, _ = found.setdefault(symbol.address, (set(), 0))
         # Up to Go 1.20 the table has dots for type arguments, in all of them for a type's own dot.
-        names |= {name, re.sub(r"\[.*\]", "[...]", name), re.sub(r"\.(\d+)$", "·\\1", name)}
+        names |= {name, re.sub(r"\[.*\]", "[...]", name)}
+        names.add(re.sub(r"\.(\d+)$", "·\\1", name.replace(".dwrap.", "·dwrap·")))  # 1.17's
         found[symbol.address] = names, max(symbol.size, found[symbol.address][1])
     return found
 

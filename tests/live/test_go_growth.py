@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
+from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_number, go_root, require
 from tests.support.tracefs import Session, require_uprobes
 
 pytestmark = pytest.mark.live
@@ -102,7 +102,7 @@ def test_what_a_growing_stack_loses_is_told(version: str, tmp_path: Path) -> Non
         assert said == set()
     serials, smalls, said = hits(binary, "main.(*reader).stub")
     assert len(serials) == CALLS
-    if version == "1.15":  # on the stack, which is copied
+    if go_number(version) < (1, 17):  # on the stack, which is copied
         assert sorted(serials) == right
         assert said == set()
         return

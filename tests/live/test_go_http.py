@@ -128,7 +128,7 @@ def build(version: str, folder: Path) -> Path:
     return program
 
 
-def plans(program: Path, group: str) -> list[Plan]:
+def plans(program: Path, group: str, status: str) -> list[Plan]:
     opened = fetchc.open(str(program))
     request = ["req.Method", "req.URL.Path", "len(req.Header)", "req.RemoteAddr"]
     served = opened.probe("net/http.serverHandler.ServeHTTP")
@@ -139,7 +139,7 @@ def plans(program: Path, group: str) -> list[Plan]:
         opened.probe("net/http.(*conn).serve").plan(["c.server.Addr"], group, "conn"),
         served.plan(request, group, "served"),
         ended.plan(["w.status", "w.req.URL.Path", "w.req.Method"], group, "ended"),
-        decided.plan(["status"], group, "decided"),
+        decided.plan([status], group, "decided"),
         written.plan(["code", "w.req.URL.Path"], group, "written"),
     ]
 
@@ -154,7 +154,9 @@ def rows(events: list[Event], name: str, *labels: str) -> Counter[tuple[object, 
 def test_every_request_is_seen_as_the_server_saw_it(version: str, tmp_path: Path) -> None:
     require_uprobes()
     program = build(version, tmp_path)
-    output, events = watched(lambda group: plans(program, group), [program])
+    # Go 1.17 lists no results in registers.
+    status = "status=%ax:s64" if version == "1.17" else "status"
+    output, events = watched(lambda group: plans(program, group, status), [program])
     told = [line.split(" ") for line in output.splitlines()]
     assert len(told) == CLIENTS * EACH
     seen = rows(events, "served", "req.Method", "req.URL.Path", "len(req.Header)", "req.RemoteAddr")

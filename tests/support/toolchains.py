@@ -23,6 +23,7 @@ __all__ = [
     "ZIG",
     "go_build",
     "go_environment",
+    "go_number",
     "go_root",
     "missing",
     "require",
@@ -61,14 +62,19 @@ def go_root(version: str) -> Path:
     return _GO_ROOTS[version]
 
 
+def go_number(version: str) -> tuple[int, int]:
+    """A version in numbers, to compare."""
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
 def go_build(version: str, folder: Path, *options: str) -> GoBuild:
     """How the toolchain of ``.toolchains`` builds a program in ``folder``."""
     from fetchc.conformance.go.run import GoBuild
 
-    major, minor = version.split(".")
     command = str(go_root(version) / "bin/go")
     environment = go_environment(version, folder)
-    return GoBuild(command, (int(major), int(minor)), options, environment)
+    return GoBuild(command, go_number(version), options, environment)
 
 
 def missing(*names: str) -> str | None:
