@@ -50,12 +50,16 @@ def postponed() -> Iterator[None]:
             signal.raise_signal(number)
 
 
+def _nothing(number: int, frame: FrameType | None) -> None:
+    pass
+
+
 @contextmanager
 def terminable() -> Iterator[None]:
     """Let SIGTERM and SIGHUP unwind as Ctrl-C does, so that everything is taken away again.
 
     For commands, in the main thread. The first signal raises KeyboardInterrupt or SystemExit
-    with status 128 + its number; those that follow are ignored, for the first one is being
+    with status 128 + its number; those that follow do nothing, for the first one is being
     obeyed. Signals that were ignored before (``nohup``) still are.
     """
     before = {each: signal.getsignal(each) for each in _ENDING}
@@ -63,7 +67,9 @@ def terminable() -> Iterator[None]:
 
     def end(number: int, frame: FrameType | None) -> None:
         for each in handled:
-            signal.signal(each, signal.SIG_IGN)
+            # Not SIG_IGN: of one that came with the first and has to be handled yet, Python would
+            # print a traceback ("ignored due to race condition").
+            signal.signal(each, _nothing)
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + number)

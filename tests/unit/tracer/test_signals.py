@@ -69,6 +69,21 @@ def test_a_signal_unwinds_once(number: str, status: int) -> None:
     assert (done.stdout, done.returncode) == ("cleaned up\n", status)
 
 
+def test_signals_at_once_are_one_end() -> None:
+    script = (
+        "import os, signal\n"
+        "from fetchc.tracer.signals import shielded, terminable\n"
+        "with terminable():\n"
+        "    with shielded():\n"
+        "        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTERM):\n"
+        "            os.kill(os.getpid(), number)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, check=False, timeout=60
+    )
+    assert (done.stderr, done.returncode) == ("", 129)
+
+
 def test_what_was_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
