@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import Address
 
-__all__ = ["optimised_by_gcc", "variable_place"]
+__all__ = ["follows_convention", "optimised_by_gcc", "variable_place"]
 
 
 def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, Diagnostic | None]:
@@ -236,6 +236,10 @@ def _parameter_at_entry(
         return go_place(site, function, parameters, places, position, span)
     found = _believed(site, function, variable)
     unknown = isinstance(by_convention, Absent)
+    if function.foreign:
+        if found is None:
+            return Absent("FC0401", "the function is called by a convention of its own"), None
+        return found, settled(variable, "the function is called by a convention of its own", span)
     if found is None:
         if unknown:
             return by_convention, None
@@ -318,26 +322,58 @@ def _unconfirmed(
         if all(isinstance(one.place, Absent) for one in extents):
             # LLVM's calls in the same file do not pass what such a function does not use.
             # Source: removeDeadArgumentsFromCallers, DeadArgumentElimination.cpp.
-            return Absent("FC0401", "the function does not use it, and callers may not pass it")
+            return Absent(
+                "FC0401", "nothing tells that the function uses it, and callers may not pass it"
+            )
         return _described_whole(function, parameters, by_convention)
-    if function.external:
-        return by_convention
-    if _is_of_no_convention(site, function):
+    if not function.external and _is_of_no_convention(site, function):
         return Absent("FC0401", "gcc passes it in a register of its choice, as it is a local call")
-    if "clang" in function.producer and any(_is_nowhere(site, function, p) for p in parameters):
+    if (
+        not function.external
+        and "clang" in function.producer
+        and any(_is_nowhere(site, function, p) for p in parameters)
+    ):
         # LLVM drops parameters that a local function does not use, and keeps its name: others
         # move up, and so what no evidence confirms may be anywhere.
         # Source: llvm/lib/Transforms/IPO/DeadArgumentElimination.cpp.
         return Absent("FC0401", "the function is local to its file and may no longer take it")
+    other = _elsewhere(site, function, parameters, places)
+    if other is not None:
+        return Absent(
+            "FC0407",
+            f"`{other.name}` shows that the function is called in a way of its own, and "
+            f"nothing says where this one is",
+        )
+    return by_convention
+
+
+def _elsewhere(
+    site: Site, function: Function, parameters: tuple[Variable, ...], places: tuple[Place, ...]
+) -> Variable | None:
+    """A parameter that is not where the convention has it: gcc does not tell of `ms_abi`."""
     for parameter, place in zip(parameters, places, strict=True):
         found = _believed(site, function, parameter)
-        if found is not None and not isinstance(place, Absent) and not same(found, place):
-            return Absent(
-                "FC0407",
-                f"`{parameter.name}` shows that the compiler changed how the function is "
-                f"called, and nothing says where this one is",
-            )
-    return by_convention
+        if found is None or isinstance(place, Absent) or same(found, place):
+            continue
+        if place == Pieces(()):
+            continue  # an empty class, of which g++ has a slot that is another one's
+        if function.external:
+            if isinstance(found, Constant | PointerTo):
+                continue
+            if _is_unfetchable(site, found) and _is_unfetchable(site, place):
+                continue
+        return parameter
+    return None
+
+
+def follows_convention(site: Site, function: Function) -> bool:
+    """Whether nothing tells that ``function`` is called by another convention than most."""
+    if function.foreign:
+        return False
+    if not function.external or is_clone(function):
+        return True  # what tells of one parameter there tells of no other convention
+    places = _convention_places(site, function)
+    return _elsewhere(site, function, site.program.parameters(function), places) is None
 
 
 def _described_whole(

@@ -128,6 +128,10 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
             help="probe the entry: leave `--at` out",
         )
     convention = convention_for(site.program, site.function, span)
+    if site.function.foreign:
+        from fetchc.check.returned import foreign
+
+        raise foreign(site.function.name, span)
     if site.function.die is None and site.language.stack_check:
         from fetchc.check.go.undescribed import must_follow_convention
 
@@ -169,23 +173,20 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
         )
     if isinstance(checker.resolved(result), UnknownType):
         return Special("result", "", word, span)  # assembly: all that is known is the register
-    if site.function.changed:
-        raise reject(
-            "FC0401",
-            f"the compiler changed how `{site.function.name}` is called: it may return nothing",
-            span,
-            "it may not be there",
-            notes=("the debug information says so (DW_CC_nocall), and not what was changed",),
-            help="probe the caller, or a return of what is exported",
-        )
     if not site.language.promises_convention:
+        from fetchc.check.returned import must_be_unchanged
         from fetchc.check.unpromised_results import result_value
+
+        must_be_unchanged(site.function, span)
 
         return result_value(checker, name, result, span)
     from fetchc.abi import convention_for, result_place
 
     convention = convention_for(site.program, site.function)
+    from fetchc.check.returned import must_be_returned
+
     place = result_place(site.program, convention, result)
+    must_be_returned(site, site.function, place, convention.result_integer_registers, span)
     size = checker.size(result)
     if (
         place == InRegister(convention.result_integer_registers[0])

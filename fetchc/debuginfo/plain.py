@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.ordinary import Ordinary
-from fetchc.program.model import Callers
+from fetchc.program.model import Callers, Uses
 from fetchc.program.places import Absent
 
 TYPE_CHECKING = False
@@ -85,6 +85,10 @@ class Plain(Ordinary):
         """None: no calls are described."""
         reason = "its debug information describes no calls"
         return Callers(Absent("FC0406", reason), (), reason)
+
+    def uses(self, function: Function) -> Uses:
+        """Nothing is known of its uses."""
+        return Uses((), False, False)
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """False: there are no frames."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.finding.search import Search
-    from fetchc.program.model import Callers, Extent, Function, StaticProbe, Variable
+    from fetchc.program.model import Callers, Extent, Function, StaticProbe, Uses, Variable
     from fetchc.program.places import Place
     from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
@@ -307,6 +307,12 @@ class DwarfProgram(Ordinary):
             found = callers(self._elf, self._info, function, address, self.architecture)
             _keep(self._callers, (function.address, address), found)
         return found
+
+    def uses(self, function: Function) -> Uses:
+        """How the file uses ``function``; see :mod:`.dwarf.locations.uses`."""
+        from fetchc.debuginfo.dwarf.locations.uses import uses
+
+        return uses(self._elf, self._info, function, self.architecture)
 
     def frame_stands(self, function: Function, address: Address) -> bool:
         """Whether places counted from the function's frame are what they say at ``address``."""

@@ -21,6 +21,7 @@ __all__ = [
     "ObjectHeader",
     "RuntimeType",
     "StaticProbe",
+    "Uses",
     "Variable",
 ]
 
@@ -31,8 +32,9 @@ class Function(Record):
     ``name`` is qualified as the source does (``main.(*server).handleRequest``,
     ``ns::f``); ``symbol`` is the symbol table's name at ``address`` and may carry a
     suffix (``.isra.0``, ``.abi0``). ``die`` is its concrete DW_TAG_subprogram, None
-    without debug information; then ``language`` and ``producer`` are empty. ``changed``: the
-    compiler says that it is called in another way than its type tells (DW_CC_nocall).
+    without debug information; then ``language`` and ``producer`` are empty. ``external``: other
+    files may call it. ``changed``: the compiler says that it is called in another way than its type
+    tells (DW_CC_nocall); ``foreign``: that it is called by another convention than most.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Function(Record):
     producer: str
     external: bool
     changed: bool = False
+    foreign: bool = False
 
 
 class Variable(Record):
@@ -158,6 +161,18 @@ class Caller(Record):
     returns_to: Address
     values: tuple[tuple[DwarfRegister, Place], ...]
     outer: Callers | None
+
+
+class Uses(Record):
+    """How the file that has a function uses it.
+
+    ``calls`` are the addresses behind its direct calls that are described, which they are where
+    the code is ``optimised``. ``stored``: its address may be had otherwise than by a call.
+    """
+
+    calls: tuple[Address, ...]
+    stored: bool
+    optimised: bool
 
 
 class Extent(Record):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ObjectHeader,
         RuntimeType,
         StaticProbe,
+        Uses,
         Variable,
     )
     from fetchc.program.places import Place
@@ -203,6 +204,9 @@ class Program(Protocol):
 
     def callers(self, function: Function, address: Address) -> Callers:
         """Who calls ``function`` and what is passed, in terms of a probe at ``address`` in it."""
+
+    def uses(self, function: Function) -> Uses:
+        """How the file uses ``function``, whose debug information is there."""
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""

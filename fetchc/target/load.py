@@ -113,7 +113,12 @@ def call_rules(name: str) -> CallRules | None:
     machine = architecture(name)
     numbers = _numbers(machine.registers)
     kept = frozenset([numbers[register] for register in _spread(raw["preserved"])])
-    return CallRules(bytes.fromhex(raw["opcode"]), kept, machine.stack_pointer)
+    return CallRules(
+        bytes.fromhex(raw["opcode"]),
+        tuple([bytes.fromhex(each) for each in raw["address_of"]]),
+        kept,
+        machine.stack_pointer,
+    )
 
 
 def convention_tables(machine: str) -> dict[str, Mapping[str, Any]]:

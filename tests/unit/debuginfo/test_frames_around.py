@@ -26,7 +26,7 @@ from fetchc.target.model import CallRules
 from fetchc.units import ByteOffset, DwarfRegister
 
 BX, BP, DI, SP, R12, RETURN = map(DwarfRegister, (3, 6, 5, 7, 12, 16))
-RULES = CallRules(b"\xe8", frozenset({BX, BP, R12}), SP)
+RULES = CallRules(b"\xe8", (), frozenset({BX, BP, R12}), SP)
 
 
 def memory(register: int, offset: int) -> InMemory:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.target.model import CallRules
 
-__all__ = ["callers"]
+__all__ = ["callers", "described_calls"]
 
 _MOST_CALLS = 256  # of one function that are looked at
 _DEEPEST = 3  # frames: what a caller passes on may be what it was passed
@@ -76,6 +76,17 @@ def callers(
 
 def _none(reason: str) -> Callers:
     return Callers(Absent("FC0406", reason), (), reason)
+
+
+def described_calls(
+    elf: Elf, info: DebugInfo, function: Function, calls: CallRules
+) -> Iterator[Address]:
+    """Where those direct calls of ``function`` return to that the debug information has, too."""
+    search = _Search(elf, info, calls)
+    for address in search.direct(function.address):
+        found = search.site(function, address)
+        if found is not None and not found[2].tail:
+            yield address
 
 
 class _Search:
@@ -126,14 +137,11 @@ class _Search:
 
     def caller(self, called: Function, frame: Frame, address: Address, depth: int) -> Caller | None:
         """The call that returns to ``address``; None where nothing is said of it."""
+        found = self.site(called, address)
+        if found is None or found[2].tail:
+            return None
+        start, die, site = found
         at = Address(address - 1)
-        found = self.holding(at)
-        if found is None:
-            return None
-        start, die = found
-        site = next((one for one in self.sites(die) if one.returns_to == address), None)
-        if site is None or site.tail or not self.names(site, called):
-            return None
         rules = row(self._elf, at, start)
         if rules is None:
             return None
@@ -149,6 +157,16 @@ class _Search:
             function = functions.holding(self._elf, self._info, die, at)
             outer = None if function is None else self.of(function, around, depth + 1)
         return Caller(address, tuple(values), outer)
+
+    def site(self, called: Function, address: Address) -> tuple[Address, Die, CallSite] | None:
+        """What is said of the call of ``called`` in front of ``address``, and of its function."""
+        found = self.holding(Address(address - 1))
+        if found is None:
+            return None
+        for one in self.sites(found[1]):
+            if one.returns_to == address:
+                return (*found, one) if self.names(one, called) else None
+        return None
 
     def holding(self, address: Address) -> tuple[Address, Die] | None:
         """The function with code at ``address``, and where that stretch of it begins."""

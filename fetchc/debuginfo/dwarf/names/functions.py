@@ -43,7 +43,11 @@ __all__ = [
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
 NOT_AS_TYPED = 3  # DW_CC_nocall: DWARF 5, section 3.3.1.1
 CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
+# DW_CC_normal and DW_CC_program; LLVM's System V, PreserveMost and PreserveAll, which pass
+# parameters as all do. Source: DWARF 5, section 3.3.1.1; LLVM, include/llvm/BinaryFormat/Dwarf.def.
+AS_ALL = frozenset({1, 2, 0xC2, 0xC9, 0xCA})
 LOCAL = 0  # STB_LOCAL
+VISIBILITY = 3  # of st_other; 0 is STV_DEFAULT
 # What optimisers append to a name when they copy or split a function: gcc's
 # clone_function_name calls and LLVM's ThinLTO promotion.
 CLONES = frozenset(b"isra constprop part cold lto_priv localalias clone llvm specialized".split())
@@ -85,6 +89,7 @@ def _versioned(elf: Elf, function: Function) -> Function:
         one.producer,
         one.external,
         one.changed,
+        one.foreign,
     )
 
 
@@ -106,8 +111,8 @@ def holding(elf: Elf, info: DebugInfo, die: Die, address: Address) -> Function |
     """The concrete subprogram ``die``, by that of its ranges which holds ``address``."""
     for start, end in info.ranges(die):
         if start <= address < end:
-            name = next((symbol.name for symbol in elf.symbols_at(start)), "")
-            return _function(info, die, name, start, ByteSize(end - start))
+            symbol = next(iter(elf.symbols_at(start)), None)
+            return _function(info, die, symbol, start, ByteSize(end - start))
     return None
 
 
@@ -207,7 +212,7 @@ def _split_off(info: DebugInfo, symbol: Symbol, found: Iterable[Function]) -> Fu
         die = None if function.die is None else info.die(function.die)
         if die is not None and any(low == symbol.address for low, _ in info.ranges(die)):
             size = ByteSize(symbol.size) if symbol.size else None
-            return _function(info, die, symbol.name, symbol.address, size)
+            return _function(info, die, symbol, symbol.address, size)
     return None
 
 
@@ -221,7 +226,7 @@ def _of_symbol(elf: Elf, info: DebugInfo, symbol: Symbol) -> Function:
         from fetchc.debuginfo.dwarf.names.folded import own_entry
 
         die = own_entry(elf, info, symbol, die)
-    return _function(info, die, symbol.name, symbol.address, size)
+    return _function(info, die, symbol, symbol.address, size)
 
 
 def _of_die(elf: Elf, info: DebugInfo, die: Die) -> Iterator[Function]:
@@ -229,13 +234,13 @@ def _of_die(elf: Elf, info: DebugInfo, die: Die) -> Iterator[Function]:
     for position, (start, end) in enumerate(info.ranges(die)):
         symbols = elf.symbols_at(start)
         if symbols or position == 0:
-            symbol = symbols[0].name if symbols else ""
-            size = symbols[0].size if symbols and symbols[0].size else end - start
+            symbol = symbols[0] if symbols else None
+            size = symbol.size if symbol and symbol.size else end - start
             yield _function(info, die, symbol, start, ByteSize(size))
 
 
 def _function(
-    info: DebugInfo, die: Die, symbol: str, address: Address, size: ByteSize | None
+    info: DebugInfo, die: Die, symbol: Symbol | None, address: Address, size: ByteSize | None
 ) -> Function:
     origin = declaration(info, die)
     name = qualified_name(info, die)
@@ -244,17 +249,28 @@ def _function(
 
         name = unescaped(name)
     external = info.inherited(die, DW_AT_external)
+    exported = external is not None and external.flag(DW_AT_external)
+    stated = info.inherited(die, DW_AT_calling_convention)
+    convention = None if stated is None else stated.unsigned(DW_AT_calling_convention)
+    spelled = "" if symbol is None else symbol.name
     return Function(
-        name or symbol,
-        symbol or name,
+        name or spelled,
+        spelled or name,
         address,
         size,
         die.offset,
         language_key(origin.unit),
         origin.unit.producer,
-        external is not None and external.flag(DW_AT_external),
-        die.unsigned(DW_AT_calling_convention) == NOT_AS_TYPED,
+        exported and (symbol is None or not _is_kept_in(symbol)),
+        convention == NOT_AS_TYPED,
+        convention not in (None, NOT_AS_TYPED) and convention not in AS_ALL,
     )
+
+
+def _is_kept_in(symbol: Symbol) -> bool:
+    # What the source exports, and the whole program (link-time optimisation) does not: it is
+    # changed like what is local to its file. What is hidden is local too, and keeps its visibility.
+    return symbol.binding == LOCAL and not symbol.other & VISIBILITY
 
 
 def _concrete(elf: Elf, info: DebugInfo, name: str) -> Iterator[Die]:

@@ -1,0 +1,40 @@
+"""What code behind a call takes of its result."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.code.results import taken, written
+from fetchc.units import Address
+
+
+@pytest.mark.parametrize(
+    ("code", "registers"),
+    [
+        ("4889c3", {"ax"}),  # mov %rax,%rbx
+        ("85c0 7402", {"ax"}),  # test %eax,%eax; je
+        ("4801d0 c3", {"ax", "dx"}),  # add %rdx,%rax; ret
+        ("4889d3 4889c1", {"ax", "dx"}),  # mov %rdx,%rbx; mov %rax,%rcx
+        ("b801000000 89c3", set()),  # mov $1,%eax; mov %eax,%ebx
+        ("31c0 89c3", set()),  # xor %eax,%eax; mov %eax,%ebx
+        ("0f94c0 0fb6d8", set()),  # sete %al; movzbl %al,%ebx
+        ("50 58", set()),  # push %rax; pop %rax
+        ("83c8ff 89c3", set()),  # or $-1,%eax
+        ("19c0 89c3", set()),  # sbb %eax,%eax
+        ("0f1f0400 c3", set()),  # nopl (%rax,%rax)
+        ("e800000000 89c3", set()),  # call: what is behind it is another result
+        ("ffd0", {"ax"}),  # call *%rax
+        ("eb00 89c3", set()),  # jmp
+    ],
+)
+def test_what_is_read_before_it_is_written(code: str, registers: set[str]) -> None:
+    found = taken(bytes.fromhex(code), Address(0x1000), "x86_64")
+    assert found & {"ax", "dx"} == registers
+
+
+def test_what_is_written() -> None:
+    code = bytes.fromhex("b801000000 4889d6 c3")  # mov $1,%eax; mov %rdx,%rsi; ret
+    found = written(code, Address(0x1000), "x86_64")
+    assert "ax" in found
+    assert "si" in found
+    assert "dx" not in found
