@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.tracer.kernel.sharing import WHICH
 from fetchc.tracer.kernel.unread import unread
-from fetchc.tracer.model import Event
-from fetchc.tracer.plan.fields import COMM
+from fetchc.tracer.model import COMM, WHICH, Event
 from fetchc.tracer.process.memory import mapped
 from fetchc.tracer.values.decoders import reader
 

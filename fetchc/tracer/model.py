@@ -10,7 +10,17 @@ if TYPE_CHECKING:
 
     Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
-__all__ = ["Event", "Field", "Format", "Plan", "Sample", "Wanted"]
+__all__ = ["COMM", "WHICH", "Event", "Field", "Format", "Plan", "Sample", "Wanted"]
+
+COMM = "fetchc_comm"
+"""The field that has the task's name.
+
+It is the last text of an event, so that each text has one behind it that never faults:
+``values`` needs that to know which were read.
+"""
+
+WHICH = "fetchc_which"
+"""The field that numbers the plans of an event, from 0 on."""
 
 
 class Wanted(Record):

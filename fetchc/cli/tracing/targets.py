@@ -9,6 +9,7 @@ from fetchc.diag.model import Diagnostic
 from fetchc.emit.names import event_name
 from fetchc.record import Record
 from fetchc.tracer.filters import unfit
+from fetchc.tracer.plan.planning import distinct
 from fetchc.tracer.shape import (
     Between,
     Called,
@@ -41,7 +42,7 @@ GOROUTINE = "$goid"
 CALLER = "*(unsigned long *)%sp"
 """Where a function returns to: at its entry the walk of frame pointers leaves that out."""
 
-_NUMBERS = ("integer", "bool", "enum", "float", "pointer", "reference")
+_NUMBERS = ("integer", "duration", "bool", "enum", "float", "pointer", "reference")
 
 
 class Target(Record):
@@ -165,7 +166,7 @@ class _Collecting:
 
     def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
         try:
-            shown = [_asked(probe, text) for text in texts]
+            shown = _once([_asked(probe, text) for text in texts])
             wanted = [*shown, *self._further(probe, shown)]
             caller = self._caller(probe)
             plan = self._plan(probe, [*wanted, *caller])
@@ -187,7 +188,7 @@ class _Collecting:
         first, second = (leave, entry) if self._options.returns else (entry, leave)
         try:
             placed = [_placed(first, second, text) for text in self._request.shown]
-            shown = [one for _, one in placed]
+            shown = _once([one for _, one in placed])
             known = [one.label for one in shown]
             for text in self._request.further:
                 if text not in known:
@@ -220,9 +221,8 @@ class _Collecting:
         return [_asked(probe, CALLER)]
 
     def _plan(self, probe: Probe, wanted: list[Asked]) -> Plan:
-        once = list({one.label: one for one in wanted}.values())
         try:
-            return probe.plan(once, self._group, self._event(probe))
+            return probe.plan(_once(wanted), self._group, self._event(probe))
         except CompileError as refused:
             raise Refused("", refused.diagnostics) from None
 
@@ -266,6 +266,14 @@ def _asked(probe: Probe, text: str) -> Asked:
         return probe.asked(text)
     except CompileError as refused:
         raise Refused(text, refused.diagnostics) from None
+
+
+def _once(wanted: list[Asked]) -> list[Asked]:
+    # Of an entry and its return together: an event has one value of a name.
+    try:
+        return distinct(wanted)
+    except CompileError as refused:
+        raise Refused("", refused.diagnostics) from None
 
 
 def _unlike(refused: Refused) -> bool:

@@ -13,7 +13,7 @@ import re
 
 from fetchc.record import Record
 from fetchc.tracer.kernel.install import file_of
-from fetchc.tracer.model import Plan
+from fetchc.tracer.model import WHICH, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
     Signature = tuple[tuple[str, str], ...]
 
-__all__ = ["WHICH", "Shared", "shared"]
-
-WHICH = "fetchc_which"
-"""The argument that numbers the plans of an event, from 0 on."""
+__all__ = ["Shared", "shared"]
 
 _TYPE = re.compile(
     r"(?:[usx](?P<plain>\d+)|b\d+@\d+/(?P<container>\d+)|\w*)(?:\[(?P<count>\d+)\])?"

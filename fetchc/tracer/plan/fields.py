@@ -35,14 +35,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.target.kernel import Kernel
 
-__all__ = ["COMM", "Fields"]
-
-COMM = "fetchc_comm"
-"""The field that has the task's name.
-
-It is the last text of an event, so that each text has one behind it that never faults:
-``values`` needs that to know which were read.
-"""
+__all__ = ["Fields"]
 
 
 class Fields:

@@ -11,9 +11,9 @@ from fetchc.driver.defining import defined
 from fetchc.emit.names import argument_name, event_name
 from fetchc.ir.nodes import Comm, Fetch, KernelValue, Text
 from fetchc.record import Record
-from fetchc.tracer.model import Plan, Wanted
+from fetchc.tracer.model import COMM, WHICH, Plan, Wanted
 from fetchc.tracer.plan.extents import FULL, Limits
-from fetchc.tracer.plan.fields import COMM, Fields
+from fetchc.tracer.plan.fields import Fields
 from fetchc.tracer.plan.shaping import Shaper
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.target.kernel import Kernel
     from fetchc.tracer.shape import Shape
 
-__all__ = ["Asked", "asked", "plan"]
+__all__ = ["Asked", "asked", "distinct", "plan"]
 
 
 class Asked(Record):
@@ -136,9 +136,8 @@ def _steps() -> list[Limits]:
     return steps
 
 
-def _named(wanted: Sequence[Asked], kernel: Kernel) -> list[tuple[Asked, str]]:
-    """Each argument once, with the name of its first field."""
-    taken = {one.argument.name for one in wanted if one.argument.name} | {COMM}
+def distinct(wanted: Sequence[Asked]) -> list[Asked]:
+    """Each argument once; raises CompileError FC0207 for a second one of the same name."""
     listed: dict[str, Asked] = {}
     for one in wanted:
         other = listed.setdefault(one.label, one)
@@ -150,9 +149,20 @@ def _named(wanted: Sequence[Asked], kernel: Kernel) -> list[tuple[Asked, str]]:
                 "the second of them",
                 help="give one of them another name",
             )
+        if one.argument.name in _OWN:
+            raise reject("FC0207", f"fetchc keeps the name `{one.label}` for itself")
+    return list(listed.values())
+
+
+_OWN = (COMM, WHICH)
+
+
+def _named(wanted: Sequence[Asked], kernel: Kernel) -> list[tuple[Asked, str]]:
+    """Each argument once, with the name of its first field."""
+    taken = {one.argument.name for one in wanted if one.argument.name} | {*_OWN}
     result = []
-    for label, one in listed.items():
-        name = one.argument.name or argument_name(label, kernel, taken)
+    for one in distinct(wanted):
+        name = one.argument.name or argument_name(one.label, kernel, taken)
         taken.add(name)
         result.append((one, name))
     return result

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Plan
-from fetchc.tracer.plan.fields import COMM
+from fetchc.tracer.model import COMM, WHICH, Plan
 from fetchc.tracer.shape import Bytes, Leaf, Members, Row, Sequence
 from tests.support.programs import fixture
 
@@ -167,9 +166,10 @@ def test_one_label_is_one_value() -> None:
     with pytest.raises(fetchc.CompileError) as raised:
         probe.plan(["a=r->i", "a=r->u"], "fetchc_g")
     assert raised.value.diagnostics[0].code == "FC0207"
-    with pytest.raises(fetchc.CompileError) as raised:
-        probe.plan([f"{COMM}=r->i"], "fetchc_g")
-    assert raised.value.diagnostics[0].code == "FC0207"
+    for name in (COMM, WHICH):
+        with pytest.raises(fetchc.CompileError, match="fetchc keeps the name") as raised:
+            probe.plan([f"{name}=r->i"], "fetchc_g")
+        assert raised.value.diagnostics[0].code == "FC0207"
 
 
 def test_hidden_names_give_way() -> None:

@@ -143,6 +143,29 @@ def test_the_caller_is_fetched_for_stacks_at_an_entry() -> None:
     assert not leave.caller
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("a=depth", "a=r->i"),
+        ("--latency", "a=depth", "a=$retval"),
+        ("--latency", "--return", "a=$retval", "a=depth"),
+        ("a=depth", "--filter", "depth > 1", "fetchc_which=r->i"),
+        ("--latency", "fetchc_comm=depth"),
+    ],
+)
+def test_two_values_of_one_name_are_refused(words: tuple[str, ...]) -> None:
+    assert codes(targets(C, "-f", "visit", *words)) == [("visit", "", "FC0207")]
+
+
+def test_one_value_is_shown_once() -> None:
+    (hit,) = targets(
+        C, "-f", "visit", "a=r->i", "a= r->i", "depth", "--by", "depth", "--sum", "a"
+    ).chosen
+    assert hit.labels == ("a", "depth")
+    enter, leave = targets(C, "-f", "visit", "--latency", "a=r->i", "a= r->i", "%sp").chosen
+    assert enter.labels == leave.labels == ("a", "%sp")
+
+
 def test_points_in_expressions() -> None:
     found = targets(C, "n @ triple", "depth@visit", "r->i@visit", "n", "x@nosuch")
     assert [(one.plan.function, one.labels) for one in found.chosen] == [
