@@ -44,6 +44,7 @@ class Language(Record):
     not, only the debug information knows where parameters are.
     ``dereferences``: references are followed, as often as there are some, where a member, an
     element or a length is asked for. ``counting`` are methods that ``len`` and ``cap`` stand for.
+    ``written`` is the table of types that it prints in a form of their own; empty without one.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
     ``cautions`` tells what should be known of any probe of a function.
     """
@@ -63,4 +64,5 @@ class Language(Record):
     dereferences: bool = False
     counting: Mapping[str, str] = _NONE
     return_refusal: str = ""
+    written: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

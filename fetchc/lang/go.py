@@ -109,4 +109,5 @@ GO = Language(
     pointer_indexes_array=True,
     convention_first=True,
     functions_meant=_functions_meant,
+    written="runtime/go/written",
 )

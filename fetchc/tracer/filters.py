@@ -29,6 +29,7 @@ from fetchc.tracer.shape import (
     Ranged,
     Reckoned,
     Referred,
+    Spelled,
     Sum,
 )
 from fetchc.tracer.values.kinds import CutText, SymbolName
@@ -194,7 +195,7 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
         shape = shape.inner
     if isinstance(shape, Ranged):
         shape = shape.elements
-    if isinstance(shape, Bytes | Noted) or (
+    if isinstance(shape, Bytes | Noted | Spelled) or (
         isinstance(shape, Leaf) and shape.decode.kind == "text"
     ):
         if isinstance(shape, Leaf) and shape.decode.count is not None:
@@ -257,17 +258,21 @@ def accepts(condition: Condition) -> Test:
         return _of_text(condition.operator, constant)
     if condition.operator == "&":
         mask = int(constant)
-        return lambda value: isinstance(value, int) and value & mask != 0
+        return lambda value: isinstance(bits := _plain(value), int) and bits & mask != 0
     compare = _COMPARE[condition.operator]
 
     def number(value: Value) -> bool:
-        if isinstance(value, dict):
-            value = value.get("value")  # an enum
+        value = _plain(value)
         if isinstance(value, SymbolName):
             value = _unnumbered(value)
         return isinstance(value, (int, float)) and compare(value, constant)
 
     return number
+
+
+def _plain(value: Value) -> Value:
+    # An enum's number, beside its name.
+    return value.get("value") if isinstance(value, dict) else value
 
 
 def _unnumbered(name: SymbolName) -> float:

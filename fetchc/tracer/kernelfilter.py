@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[sux](8|16|32|64)\Z")
 _PLAIN = re.compile(r"[ !#-\[\]-~]*\Z")  # no quote, no backslash, nothing beyond ASCII
 # Globs of which no kernel reads anything but `*`, at one end or both.
 _GLOB = re.compile(r"\*?[ !#-)+->@-Z^-~]*\*?\Z")
-_WHOLE = ("integer", "enum", "pointer", "reference", "char", "bool", "symbol")
+_WHOLE = ("integer", "duration", "enum", "pointer", "reference", "char", "bool", "symbol")
 
 
 def kernel_filter(plan: Plan, conditions: Iterable[tuple[str, Condition]]) -> str:

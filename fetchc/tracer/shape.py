@@ -18,6 +18,7 @@ from fetchc.tracer.shapes.objects import (
     Noted,
     OfVariant,
     Referred,
+    Spelled,
     Variants,
 )
 from fetchc.tracer.shapes.single import Bytes, Guard, Leaf, Row
@@ -47,6 +48,7 @@ __all__ = [
     "Row",
     "Sequence",
     "Shape",
+    "Spelled",
     "Sum",
     "Term",
     "TypeName",
@@ -63,6 +65,7 @@ Shape = (
     | Ranged
     | Members
     | Noted
+    | Spelled
     | Difference
     | Either
     | Reckoned

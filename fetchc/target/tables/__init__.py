@@ -66,6 +66,7 @@ MODULES: dict[str, str] = {
     'runtime/go/program': 'runtime_go',
     'runtime/go/riscv64-abi0': 'runtime_go',
     'runtime/go/riscv64-regabi': 'runtime_go',
+    'runtime/go/written': 'runtime_go',
     'runtime/go/x86_64-abi0': 'runtime_go',
     'runtime/go/x86_64-regabi': 'runtime_go',
     'runtime/rust/results': 'runtime_rust',

@@ -18,10 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.lower.store import Plain
     from fetchc.syntax.tree import Format
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.plan.fields import Fields
     from fetchc.tracer.shape import Shape
+    from fetchc.units import TypeId
 
 __all__ = ["Leaves", "number_alone"]
 
@@ -42,6 +44,10 @@ class Leaves:
     def shape(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
         """The shape of ``node``; raises CompileError where it cannot be fetched."""
         raise NotImplementedError
+
+    def _plain(self, type_id: TypeId) -> Plain | None:
+        """How a reader shows a scalar of a type; None where it is none that the kernel has."""
+        return plain(self._checker, type_id)
 
     def _word(self, node: Typed) -> Lowered:
         simple = plain(self._checker, node.type)

@@ -8,7 +8,7 @@ from fetchc.check.runtime_arrays import in_full
 from fetchc.check.typed import Described, Follow
 from fetchc.ir.nodes import Deref
 from fetchc.lower import wholes
-from fetchc.lower.store import is_character, plain
+from fetchc.lower.store import is_character
 from fetchc.lower.where import Memory, load_word, pointed, where
 from fetchc.program.types import ArrayType, PointerType, SequenceType, SliceType, StringType
 from fetchc.tracer.plan.dynamic import Dynamic
@@ -61,7 +61,7 @@ class Lists(Dynamic):
 
     def _elements(self, node: Typed, one: Typed, found: Where, limits: Limits) -> Row | Items:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
-        simple = plain(self._checker, one.type)
+        simple = self._plain(one.type)
         text = wholes.units(self._checker, one) is not None
         if simple is not None and isinstance(found, Memory) and not text:
             return self._row(found, simple, min(limits.row // simple.size, 64), node)
@@ -127,7 +127,7 @@ class Lists(Dynamic):
         found = where(checker.site, node)
         if is_character(element):
             return self._characters(node, found, made.count, limits)
-        simple = plain(checker, made.element)
+        simple = self._plain(made.element)
         if wholes.is_text_pointer(checker, element):
             count = min(made.count, 64)
             cut = ArrayType("", made.element, count, None)

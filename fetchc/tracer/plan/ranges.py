@@ -78,7 +78,7 @@ class Ranges(Lists):
     def _part(self, node: RangedNode, made: RangeType, limits: Limits) -> Row | Items | Bytes:
         checker = self._checker
         found = memory_of(checker, node.first, "a range")
-        simple = plain(checker, made.element)
+        simple = self._plain(made.element)
         if made.text:
             assert simple is not None
             size = simple.size * self._fewer(node, limits.text // simple.size)

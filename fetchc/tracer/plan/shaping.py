@@ -42,6 +42,7 @@ from fetchc.tracer.plan.called import Calls, entered
 from fetchc.tracer.plan.ranges import Ranges
 from fetchc.tracer.plan.reckoned import Sums
 from fetchc.tracer.plan.variants import Enums, is_tuple
+from fetchc.tracer.plan.written import Written
 from fetchc.tracer.shape import (
     Between,
     Choice,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 __all__ = ["Shaper"]
 
 
-class Shaper(Ranges, Enums, Calls, Sums):
+class Shaper(Ranges, Enums, Calls, Sums, Written):
     """Makes the shapes of one argument, and has :class:`Fields` fetch what they need."""
 
     def value(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
@@ -105,7 +106,9 @@ class Shaper(Ranges, Enums, Calls, Sums):
             made = checker.resolved(node.type)
         if format is None and (computed := self._computed(node)) is not None:
             return computed
-        simple = plain(checker, node.type)
+        if format is None and (spelled := self._spelled(node, made, limits)) is not None:
+            return spelled
+        simple = self._plain(node.type)
         pointing = isinstance(made, PointerType | MapType | ChannelType)
         if simple is not None and (not pointing or bit_field_of(node) is not None):
             return self._leaf(scalar(checker, node, simple), self._counts(node))

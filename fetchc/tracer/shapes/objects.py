@@ -19,6 +19,7 @@ __all__ = [
     "Noted",
     "OfVariant",
     "Referred",
+    "Spelled",
     "Variants",
 ]
 
@@ -39,6 +40,18 @@ class Noted(Record):
     notation: str
     members: tuple[tuple[str, Leaf], ...]
     guards: tuple[Guard, ...] = ()
+
+
+class Spelled(Record):
+    """A value in the form that its language prints it in, of its parts.
+
+    ``beside`` are values of other places that the form takes. See
+    :mod:`fetchc.tracer.values.spellings`.
+    """
+
+    form: str
+    parts: tuple[tuple[str, Shape], ...]
+    beside: tuple[tuple[str, Shape], ...] = ()
 
 
 class Either(Record):

@@ -23,6 +23,7 @@ from fetchc.tracer.shape import (
     Referred,
     Row,
     Sequence,
+    Spelled,
     Sum,
     TypeName,
     Variants,
@@ -129,6 +130,8 @@ class _Preparing(Elements):
                 return self._members(shape, path, trusted)
             case Noted():
                 return self._noted(shape, path, trusted)
+            case Spelled():
+                return self._spelled(shape, path, trusted)
             case Difference():
                 return self._difference(shape, path, trusted)
             case Between():
@@ -230,6 +233,15 @@ class _Preparing(Elements):
 
         parts = self._members(Members(shape.members, shape.guards), path, trusted)
         return noted(parts, NOTATIONS[shape.notation])
+
+    def _spelled(self, shape: Spelled, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.values.spellings import spelled
+
+        parts, beside = (
+            [(name, self.maker(one, f"{path}.{name}", trusted)) for name, one in each]
+            for each in (shape.parts, shape.beside)
+        )
+        return spelled(parts, beside, shape.form, path)
 
     def _referred(self, shape: Referred, path: str, trusted: Trusted) -> Make:
         inner = self.maker(shape.inner, path, trusted | pointers(shape.reference.guards))

@@ -12,6 +12,7 @@ __all__ = [
     "CutText",
     "Enumerator",
     "Hexadecimal",
+    "Nanoseconds",
     "ReturnAddress",
     "Single",
     "SymbolName",
@@ -34,6 +35,12 @@ class CodeAddress(Hexadecimal):
 
 class ReturnAddress(CodeAddress):
     """The address behind a call, of a function whose name is not known (yet)."""
+
+    __slots__ = ()
+
+
+class Nanoseconds(int):
+    """A length of time, which people read in the unit in which it is 1 or more."""
 
     __slots__ = ()
 

@@ -9,11 +9,13 @@ from fetchc.tracer.values.kinds import (
     CutText,
     Enumerator,
     Hexadecimal,
+    Nanoseconds,
     Single,
     SymbolName,
     Tuple,
     Variant,
 )
+from fetchc.tracer.values.spellings import duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +35,8 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
 
     Texts are in double quotes, with ``…`` behind what was cut; lists are ``[1, 2]``, tuples
     ``(1, 2)``, structures ``{x=1, y=2}``, variants ``Some(3)`` and ``Circle{r=2}``, enumerators
-    their names, addresses hexadecimal, ``(fault)`` is what could not be read. What is missing for
-    no fault is ``null``; without ``faults`` all that is missing is one.
+    their names, lengths of time ``1.5s``, addresses hexadecimal, ``(fault)`` is what could not be
+    read. What is missing for no fault is ``null``; without ``faults`` all that is missing is one.
     """
     match value:
         case None:
@@ -43,6 +45,8 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
             return "true" if value else "false"
         case Hexadecimal():
             return f"{int(value):#x}"
+        case Nanoseconds():
+            return duration(value)
         case int():
             return str(value)
         case Single():

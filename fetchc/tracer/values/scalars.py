@@ -5,7 +5,13 @@ from __future__ import annotations
 import struct
 import sys
 
-from fetchc.tracer.values.kinds import Enumerator, Hexadecimal, Single, SymbolName
+from fetchc.tracer.values.kinds import (
+    Enumerator,
+    Hexadecimal,
+    Nanoseconds,
+    Single,
+    SymbolName,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +71,8 @@ def _kind(decode: Decode) -> Meaning | None:
             return lambda raw: Hexadecimal(raw) if raw else None
         case "pointer" | "address" | "symbol":
             return Hexadecimal
+        case "duration":
+            return Nanoseconds
         case other:
             raise AssertionError(f"no number is read as {other!r}")
 
