@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,8 +13,37 @@ from fetchc.ir.decode import Decode
 from fetchc.tracer.decoding import Decoder
 from fetchc.tracer.kernel.tasks import Processes
 from fetchc.tracer.model import Event, Plan, Sample, Wanted
-from fetchc.tracer.shape import Between, Bytes, Guard, Items, Leaf, Members, Row, Sequence, Shape
+from fetchc.tracer.shape import (
+    Between,
+    Bytes,
+    Called,
+    Case,
+    Choice,
+    Difference,
+    Either,
+    Grid,
+    Guard,
+    Items,
+    Leaf,
+    Members,
+    Noted,
+    OfVariant,
+    Ranged,
+    Reckoned,
+    Referred,
+    Row,
+    Sequence,
+    Shape,
+    Sum,
+    Term,
+    Variants,
+)
+from fetchc.tracer.values.decoders import reader
+from fetchc.tracer.values.printing import printed
 from tests.support.records import COMM, THREAD, format_of, record
+
+if TYPE_CHECKING:
+    from fetchc.tracer.model import Value
 
 WORD = Decode("integer", 64)
 INT = Decode("integer", 32, True)
@@ -22,6 +52,13 @@ GUARDS = (Guard("p"),)
 FIELDS = [("n", "Q"), ("p", "Q"), ("q", "Q"), ("a", "64s"), ("s", "text"), ("w", "text3"),
           (COMM, "text")]  # fmt: skip
 SOUND = record(FIELDS, [3, 0x7F0000001000, 8, bytes(range(64)), b"text", [b"a", b"", None], b"me"])
+LOW, HIGH, FEW = Leaf("n", WORD), Leaf("q", WORD, guards=GUARDS), Leaf("a", INT, 8, 4)
+SIGNED = Leaf("a", Decode("integer", 64, True), 16, 8, guards=GUARDS)
+BYTES = Bytes("a", 32, guards=GUARDS)
+ROW = Row("a", INT, 8, 4, guards=GUARDS)
+TWO = Items((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4, guards=GUARDS)))
+RECKONED = Reckoned((Term(LOW, HIGH, 8, 4), Term(FEW, None, 1, 0)), 1, False)
+NULLABLE = Referred(Leaf("p", Decode("reference", 64)), ROW)
 VALUES: dict[str, Shape] = {
     "number": Leaf("n", WORD),
     "float": Leaf("n", Decode("float", 64)),
@@ -40,6 +77,37 @@ VALUES: dict[str, Shape] = {
     ),
     "items": Items((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4)), total=9),
     "members": Members((("x", Leaf("a", INT, 0, 4)), ("y", Leaf("s", Decode("text"))))),
+    "bytes of a range": Ranged(BYTES, 0, 0, LOW, None),
+    "a later range": Ranged(BYTES, 2, 2, SIGNED, 64),
+    "wide range": Ranged(Bytes("a", 32, "utf-16", guards=GUARDS), 0, FEW, HIGH, None),
+    "row of a range": Ranged(ROW, 0, FEW, SIGNED, Between(HIGH, LOW, 4)),
+    "items of a range": Ranged(TWO, 0, SIGNED, 3, RECKONED),
+    "range to a difference": Ranged(ROW, 1, 1, Difference(LOW, FEW), None),
+    "up to its NUL": Bytes("a", 32, "utf-32", guards=GUARDS),
+    "address": Difference(Leaf("p", Decode("pointer", 64)), -8),
+    "reckoned": RECKONED,
+    "either": Either(RECKONED, ROW, TWO),
+    "choice": Choice(FEW, ((0, BYTES), (5, ROW))),
+    "variants": Variants(
+        FEW,
+        (
+            Case(0, "A", None),
+            Case(1, "B", TWO),
+            Case(None, "C", ROW, True),
+            Case(9, "D", None, left=2),
+        ),
+    ),
+    "of a variant": OfVariant(FEW, ((0, "A"), (1, "B")), "B", ROW),
+    "called": Called(LOW, ((0, ROW), (-8, NULLABLE))),
+    "sum": Sum(HIGH, -5, 4, INT),
+    "symbol": Sum(LOW, 8, 8, Decode("symbol", 64)),
+    "grid": Grid((FEW, LOW), Sequence(LOW, ROW)),
+    "element": Grid((FEW, LOW), Sequence(LOW, ROW), (1, 2)),
+    "window": Sequence(LOW, ROW, SIGNED, FEW),
+    "nullable": NULLABLE,
+    "noted": Noted("duration", (("secs", LOW), ("nanos", FEW))),
+    "date": Noted("unix-time", (("tv_sec", SIGNED), ("tv_nsec", FEW))),
+    "parts": Items(TWO.items, GUARDS, parts=True),
 }
 PLAN = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",),
             tuple(Wanted(label, shape) for label, shape in VALUES.items()))  # fmt: skip
@@ -84,9 +152,18 @@ def test_any_bytes(edits: list[tuple[int, int]], cut: int, whole: bool) -> None:
     if event is None:
         assert edits or not whole
         return
-    assert set(event.args) == set(VALUES)
-    assert json.dumps(event.args, default=str)
-    for path in event.faults:
+    looks_sound(event.args, event.faults)
+    for known in (True, False, None):
+        made = reader(PLAN, format_of(FIELDS), lambda *_, known=known: known, lambda *_: None)
+        looks_sound(*made(sample.data))
+
+
+def looks_sound(args: dict[str, Value], faults: tuple[str, ...]) -> None:
+    assert set(args) == set(VALUES)
+    assert json.dumps(args, allow_nan=False)
+    for label, value in args.items():
+        assert printed(value, faults, label).isprintable()
+    for path in faults:
         assert path.partition("[")[0].partition(".")[0] in VALUES
 
 
