@@ -168,7 +168,9 @@ class DwarfProgram(Ordinary):
 
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""
-        return self._info.present and functions.is_only_inlined(self._info, name)
+        from fetchc.debuginfo.dwarf.names.described import is_only_inlined
+
+        return self._info.present and is_only_inlined(self._info, name)
 
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""

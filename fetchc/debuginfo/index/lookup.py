@@ -59,7 +59,9 @@ class NameIndex:
 
         Of equal definitions it may have one only, and none within functions.
         """
-        key = name.encode("utf-8", "surrogateescape")
+        key = _key(name)
+        if key is None:
+            return None
         if self._known() is None:
             given = self._given()
             if given is not None and name.isascii():  # other letters have cases of their own
@@ -75,8 +77,8 @@ class NameIndex:
         A variable that is declared apart from its definition goes by the declaration; of those
         that are nowhere defined the index has the first of each scope.
         """
-        key = name.encode("utf-8", "surrogateescape")
-        if self._known() is None and not self._is_worth_it(key):
+        key = _key(name)
+        if key is None or (self._known() is None and not self._is_worth_it(key)):
             return None
         found = self._asked_for(lambda table: table.named(key, VARIABLES))
         return found if self._table is not None and self._table.has_variables else None
@@ -87,8 +89,8 @@ class NameIndex:
         None where there is no index, or others of that name may be missing. Those that stand within
         functions may be: one outside goes before them.
         """
-        key = name.encode("utf-8", "surrogateescape")
-        if self._known() is None and not self._is_worth_it(key):
+        key = _key(name)
+        if key is None or (self._known() is None and not self._is_worth_it(key)):
             return None
         found = self._asked_for(lambda table: table.functions(key))
         assert self._table is not None
@@ -168,6 +170,14 @@ class NameIndex:
             self._file.write(data)
         self._table = IndexTable(InMemory(data))
         return self._table
+
+
+def _key(name: str) -> bytes | None:
+    # None of a text that no bytes of a file stand for.
+    try:
+        return name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return None
 
 
 def _strings(info: DebugInfo) -> Callable[[int], bytes]:

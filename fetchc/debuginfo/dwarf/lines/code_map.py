@@ -8,30 +8,27 @@ from __future__ import annotations
 
 from os.path import normpath
 
-from fetchc.debuginfo.dwarf.entries import walk
 from fetchc.debuginfo.dwarf.entries.constants import (
-    DW_AT_abstract_origin,
     DW_AT_call_file,
     DW_AT_call_line,
     DW_AT_decl_file,
     DW_AT_stmt_list,
-    DW_TAG_inlined_subroutine,
     DW_TAG_subprogram,
 )
-from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.entries.scopes import answers_to, last_part, qualified_name
+from fetchc.debuginfo.dwarf.entries.scopes import qualified_name
 from fetchc.debuginfo.dwarf.lines import line
-from fetchc.debuginfo.dwarf.locations.variables import ABROAD, called_at, locals_around, parameters
+from fetchc.debuginfo.dwarf.locations.variables import called_at, locals_around, parameters
 from fetchc.debuginfo.dwarf.names import functions
+from fetchc.debuginfo.dwarf.names.inlined import inlined_calls
 from fetchc.program.model import Instance
-from fetchc.units import Address, DieOffset
+from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
+    from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-    from fetchc.debuginfo.dwarf.entries.units import Unit
     from fetchc.debuginfo.dwarf.lines.line import RawRow
     from fetchc.debuginfo.elf.file import Elf
     from fetchc.program.model import Function, Variable
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
     Lines = dict[int, tuple[Address, ...]]
 
 __all__ = ["CodeMap"]
-
-INLINED = frozenset({DW_TAG_inlined_subroutine})
 
 
 class CodeMap:
@@ -142,12 +137,10 @@ class CodeMap:
 
     def instances(self, name: str) -> tuple[Instance, ...]:
         """Every inlined copy of the functions of that name, by address."""
-        origins = _Origins(self._info, name)
         found = {}
-        for unit, start in self._inlined(origins):
-            die = Die(unit, start)
+        for die in inlined_calls(self._info, name):
             address = called_at(self._info, die)
-            if address is None or not self._elf.is_code(address) or not origins.has(die):
+            if address is None or not self._elf.is_code(address):
                 continue
             around = [one for one in self._info.ancestors(die) if one.tag == DW_TAG_subprogram]
             holder = (
@@ -165,51 +158,10 @@ class CodeMap:
         own = self._info.die(instance.die)
         return (*locals_around(self._info, function, own), *parameters(self._info, function))
 
-    def _inlined(self, origins: _Origins) -> Iterator[tuple[Unit, int]]:
-        homes = origins.homes()
-        for unit in self._info.units() if homes else ():
-            declared = [
-                one
-                for _, one in unit.table.tagged(INLINED)
-                if unit.offset in homes or one.form(DW_AT_abstract_origin) in ABROAD
-            ]
-            if not declared:
-                continue
-            for start, declaration, _ in walk.entries(unit):
-                if declaration.tag == DW_TAG_inlined_subroutine:
-                    yield unit, start
-
     def _call(self, die: Die) -> str | None:
         number, index = die.unsigned(DW_AT_call_line), die.unsigned(DW_AT_call_file)
         path = None if index is None else line.file_name(self._info, die.unit, index)
         return None if not number or path is None else f"{path.rpartition('/')[2]}:{number}"
-
-
-class _Origins:
-    """The abstract instances of the functions of one name."""
-
-    def __init__(self, info: DebugInfo, name: str) -> None:
-        self._info = info
-        self._known: dict[DieOffset, bool] = {}
-        tags = frozenset({DW_TAG_subprogram})
-        self._named = [
-            die for die in info.find_named(last_part(name), tags) if answers_to(info, die, name)
-        ]
-
-    def homes(self) -> set[int]:
-        """Offsets of the units that have one; an inlined call of another unit says so."""
-        return {die.unit.offset for die in self._named}
-
-    def has(self, die: Die) -> bool:
-        """Whether the inlined call ``die`` is of one of them."""
-        origin = self._info.follow(die, DW_AT_abstract_origin)
-        if origin is None:
-            return False
-        if origin.offset not in self._known:
-            self._known[origin.offset] = any(
-                functions.comes_from(self._info, origin, each) for each in self._named
-            )
-        return self._known[origin.offset]
 
 
 def _words(path: str) -> list[str]:

@@ -6,19 +6,17 @@ for a DW_AT_name reads the whole file's, so it comes second.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_go, language_key
+from fetchc.debuginfo.dwarf.entries.attributes import is_go, language_key
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_abstract_origin,
     DW_AT_calling_convention,
     DW_AT_external,
     DW_AT_inline,
-    DW_AT_linkage_name,
-    DW_AT_MIPS_linkage_name,
     DW_AT_name,
     DW_AT_specification,
     DW_TAG_subprogram,
 )
-from fetchc.debuginfo.dwarf.entries.scopes import answers_to, declaration, last_part, qualified_name
+from fetchc.debuginfo.dwarf.entries.scopes import declaration, qualified_name
 from fetchc.program.model import Function
 from fetchc.units import Address, ByteSize
 
@@ -37,10 +35,9 @@ __all__ = [
     "functions_named",
     "holding",
     "is_inlined",
-    "is_only_inlined",
+    "subprograms",
 ]
 
-SUBPROGRAM = frozenset({DW_TAG_subprogram})
 NOT_AS_TYPED = 3  # DW_CC_nocall: DWARF 5, section 3.3.1.1
 CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
 # DW_CC_normal and DW_CC_program; LLVM's System V, PreserveMost and PreserveAll, which pass
@@ -66,7 +63,9 @@ def functions_named(elf: Elf, info: DebugInfo, name: str) -> tuple[Function, ...
             part = _split_off(info, symbol, found.values()) if COLD in symbol.name else None
             found[symbol.address] = part or _of_symbol(elf, info, symbol)
     if not found and info.present:
-        for die in _concrete(elf, info, name):
+        from fetchc.debuginfo.dwarf.names.described import concrete
+
+        for die in concrete(info, name, lambda linkage: _linked(elf, info, linkage)):
             for function in _of_die(elf, info, die):
                 found.setdefault(function.address, function)
     several = [_versioned(elf, one) for one in found.values()] if len(found) > 1 else found.values()
@@ -97,7 +96,7 @@ def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
     """The function whose code holds ``address``: of its unit, else by the sizes of all symbols."""
     unit = info.unit_of_address(address) if info.present else None
     if unit is not None:
-        for die in _subprograms(info, unit):
+        for die in subprograms(info, unit):
             found = holding(elf, info, die, address)
             if found is not None:
                 return found
@@ -125,20 +124,6 @@ def is_inlined(info: DebugInfo, die: Die) -> bool:
     """
     abstract = info.follow(die, DW_AT_abstract_origin)
     return abstract is not None and abstract.unsigned(DW_AT_inline) in (1, 3)
-
-
-def is_only_inlined(info: DebugInfo, name: str) -> bool:
-    """Whether a function of that name is described and has no code of its own."""
-    found = False
-    from fetchc.debuginfo.dwarf.names.go_names import escaped
-
-    for spelling in escaped(name):
-        for die in info.find_named(last_part(spelling), SUBPROGRAM):
-            if answers_to(info, die, spelling):
-                if info.ranges(die):
-                    return False
-                found = found or die.has(DW_AT_inline)
-    return found
 
 
 def _symbols(elf: Elf, info: DebugInfo, name: str) -> list[Symbol]:
@@ -273,36 +258,10 @@ def _is_kept_in(symbol: Symbol) -> bool:
     return symbol.binding == LOCAL and not symbol.other & VISIBILITY
 
 
-def _concrete(elf: Elf, info: DebugInfo, name: str) -> Iterator[Die]:
-    # Entries with code whose own name, or their declaration's, is the one asked for.
-    from fetchc.debuginfo.dwarf.names.go_names import escaped
-
-    linked: dict[str, list[Die]] = {}  # a method is declared in each unit that sees its class
-    for spelling in escaped(name):
-        for die in info.find_named(last_part(spelling), SUBPROGRAM):
-            if not answers_to(info, die, spelling):
-                continue
-            if info.ranges(die):
-                yield die
-            else:
-                yield from _instances(elf, info, die, linked)
-
-
-def _instances(
-    elf: Elf, info: DebugInfo, abstract: Die, linked: dict[str, list[Die]]
-) -> Iterator[Die]:
-    linkage = abstract.text(DW_AT_linkage_name) or abstract.text(DW_AT_MIPS_linkage_name) or ""
-    if linkage and linkage not in linked:
-        symbols = [*_code_symbols(elf, linkage), *_clones(elf, linkage)]
-        found = [info.function_at(symbol.address) for symbol in symbols]
-        linked[linkage] = [die for die in found if die is not None]
-        yield from linked[linkage]
-    if linked.get(linkage) or not (has_namespaces(abstract.unit) or abstract.has(DW_AT_inline)):
-        return
-    # Constructors: the declaration's linkage name (C4) is no symbol, those of its copies are.
-    for die in _subprograms(info, abstract.unit):
-        if comes_from(info, die, abstract) and info.ranges(die):
-            yield die
+def _linked(elf: Elf, info: DebugInfo, linkage: str) -> list[Die]:
+    symbols = [*_code_symbols(elf, linkage), *_clones(elf, linkage)]
+    found = [info.function_at(symbol.address) for symbol in symbols]
+    return [die for die in found if die is not None]
 
 
 def comes_from(info: DebugInfo, die: Die, abstract: Die) -> bool:
@@ -319,8 +278,8 @@ def comes_from(info: DebugInfo, die: Die, abstract: Die) -> bool:
     return False
 
 
-def _subprograms(info: DebugInfo, unit: Unit) -> Iterator[Die]:
-    # Concrete instances stand at the top of their unit.
+def subprograms(info: DebugInfo, unit: Unit) -> Iterator[Die]:
+    """Those at the top of a unit, where concrete instances stand."""
     return (die for die in info.children(unit.top) if die.tag == DW_TAG_subprogram)
 
 

@@ -8,10 +8,12 @@ import pytest
 
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.entries.scopes import declaration
+from fetchc.debuginfo.dwarf.entries.scopes import declaration, qualified_name
+from fetchc.debuginfo.dwarf.names import described
 from fetchc.debuginfo.index import functions, lookup, scan
 from fetchc.debuginfo.index.functions import CODE, INLINED
 from fetchc.debuginfo.program import DwarfProgram
+from fetchc.units import DieOffset
 from tests.support.cases import CORPUS
 
 C = "c/layouts/bin/gcc-O2-dwarf5"
@@ -96,3 +98,40 @@ def test_what_is_missing_tells_in_some_languages(
     assert program._info.name_index._table.functions_known == known
     monkeypatch.setattr(scan, "known", lambda *_: functions.KNOWN_NONE)
     assert opened(file)._info.name_index.functions("main") is None
+
+
+def answers(program: DwarfProgram, names: list[str]) -> dict[str, object]:
+    """What is said of functions of these names where no symbol is asked."""
+    info, code_map = program._info, program.code_map()
+    assert code_map is not None
+
+    def linked(linkage: str) -> list[Die]:
+        found = map(info.function_at, program.symbol_addresses(linkage))
+        return [die for die in found if die is not None]
+
+    return {
+        name: (
+            {die.offset for die in described.concrete(info, name, linked)},
+            described.is_only_inlined(info, name),
+            code_map.instances(name),
+        )
+        for name in names
+    }
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_functions_are_those_that_a_search_finds(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = opened(file)
+    names = list(walked(program))
+    if len(names) > 20:
+        names = names[:: len(names) // 20]
+    offsets = [DieOffset(at) for rows in walked(program).values() for at, _ in rows]
+    entries = map(program._info.die, offsets[:: len(offsets) // 20 + 1])
+    whole = {qualified_name(program._info, die) for die in entries}
+    asked = [*names, *sorted(whole), "none", "ns::none", "\ud800"]
+    searched = answers(program, asked)
+    monkeypatch.setattr(lookup, "_BIG", 0)
+    monkeypatch.setattr(lookup.NameIndex, "_is_dear", lambda *_: True)
+    assert answers(opened(file), asked) == searched

@@ -1,0 +1,145 @@
+"""Entries of functions by name, for what no symbol names: inlined, renamed, or stripped.
+
+A big file answers by its index, which has no mere declarations; else the names of all its entries
+are searched.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces
+from fetchc.debuginfo.dwarf.entries.by_reference import referring
+from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_abstract_origin,
+    DW_AT_declaration,
+    DW_AT_inline,
+    DW_AT_linkage_name,
+    DW_AT_MIPS_linkage_name,
+    DW_AT_specification,
+    DW_TAG_subprogram,
+)
+from fetchc.debuginfo.dwarf.entries.die import Die
+from fetchc.debuginfo.dwarf.entries.scopes import answers_to, last_part
+from fetchc.debuginfo.dwarf.names.functions import comes_from, subprograms
+from fetchc.debuginfo.dwarf.names.go_names import escaped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.entries.units import Unit
+    from fetchc.units import DieOffset
+
+    # Entries with code of the symbols that a linkage name stands for.
+    Linked = Callable[[str], list[Die]]
+
+__all__ = ["concrete", "entries_named", "is_only_inlined", "made_from"]
+
+SUBPROGRAM = frozenset({DW_TAG_subprogram})
+
+
+def entries_named(info: DebugInfo, name: str) -> Iterator[Die]:
+    """Entries that answer to ``name``, or that those with code and their copies are made from."""
+    return (die for die, _ in _answering(info, name))
+
+
+def concrete(info: DebugInfo, name: str, linked: Linked) -> Iterator[Die]:
+    """Entries with code whose own name, or their declaration's, is ``name``."""
+    known: dict[str, list[Die]] = {}  # a method is declared in each unit that sees its class
+    for spelling in escaped(name):
+        for die, code in _answering(info, spelling):
+            if code is not False and info.ranges(die):
+                yield die
+            elif code is None:
+                yield from _instances(info, die, linked, known)
+
+
+def is_only_inlined(info: DebugInfo, name: str) -> bool:
+    """Whether a function of that name is described and has no code of its own."""
+    found = False
+    for spelling in escaped(name):
+        for die, code in _answering(info, spelling):
+            if code is not False and info.ranges(die):
+                return False
+            # Of a method, the declaration does not say so.
+            made = _copies(info, die) if code is None and not found else ()
+            for one in made:
+                if info.ranges(one):
+                    return False
+                found = found or one.has(DW_AT_inline)
+            found = found or die.has(DW_AT_inline)
+    return found
+
+
+def made_from(unit: Unit, functions: list[int]) -> list[int] | None:
+    """Where functions are that refer to those at these positions of the unit, directly or not.
+
+    None as of :func:`~fetchc.debuginfo.dwarf.entries.by_reference.referring`.
+    """
+    found: dict[int, None] = {}
+    targets = functions
+    while targets:
+        made = referring(unit, targets, SUBPROGRAM, (DW_AT_specification, DW_AT_abstract_origin))
+        if made is None:
+            return None
+        targets = [one for one in made if one not in found]
+        found.update(dict.fromkeys(targets))
+    return list(found)
+
+
+def _copies(info: DebugInfo, die: Die) -> Iterator[Die]:
+    # Entries of its unit that come from it.
+    made = made_from(die.unit, [die.position])
+    if made is not None:
+        return (Die(die.unit, start) for start in made)
+    return (one for one in subprograms(info, die.unit) if comes_from(info, one, die))
+
+
+def _answering(info: DebugInfo, name: str) -> Iterator[tuple[Die, bool | None]]:
+    # With whether an entry may have code: the index says so, and has the entries of all copies.
+    plain = last_part(name)
+    known = _indexed(info, plain)
+    if known is None:
+        for die in info.find_named(plain, SUBPROGRAM):
+            if answers_to(info, die, name):
+                yield die, None
+        return
+    from fetchc.debuginfo.index.functions import CODE
+
+    for offset, kind in known:
+        die = info.die(offset)
+        if answers_to(info, die, name):
+            # A mere declaration is there where its symbol may have another name.
+            has_code = bool(kind & CODE)
+            yield die, None if not has_code and die.has(DW_AT_declaration) else has_code
+
+
+def _indexed(info: DebugInfo, name: str) -> list[tuple[DieOffset, int]] | None:
+    # An index is of one file.
+    found = None if info.in_parts else info.name_index.functions(name)
+    return None if found is None or (not found and _may_be_within(info, name)) else found
+
+
+def _may_be_within(info: DebugInfo, name: str) -> bool:
+    # A function within a function, GNU C's, which no index has: its symbol is `name.12`.
+    prefix = name.encode("utf-8", "surrogateescape") + b"."
+    tables = info.elf.symbol_lists()
+    if all(table.names.name != ".strtab" for table in tables):
+        return True  # local symbols were taken away
+    found = (whole for table in tables for whole in table.beginning(prefix))
+    return any(whole[len(prefix) : len(prefix) + 1].isdigit() for whole in found)
+
+
+def _instances(
+    info: DebugInfo, abstract: Die, linked: Linked, known: dict[str, list[Die]]
+) -> Iterator[Die]:
+    linkage = abstract.text(DW_AT_linkage_name) or abstract.text(DW_AT_MIPS_linkage_name) or ""
+    if linkage and linkage not in known:
+        known[linkage] = linked(linkage)
+        yield from known[linkage]
+    if known.get(linkage) or not (has_namespaces(abstract.unit) or abstract.has(DW_AT_inline)):
+        return
+    # Constructors: the declaration's linkage name (C4) is no symbol, those of its copies are.
+    for die in _copies(info, abstract):
+        if info.ranges(die):
+            yield die
