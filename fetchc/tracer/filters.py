@@ -23,6 +23,7 @@ from fetchc.tracer.shape import (
     Choice,
     Difference,
     Either,
+    Kept,
     Leaf,
     Noted,
     OfVariant,
@@ -32,7 +33,7 @@ from fetchc.tracer.shape import (
     Spelled,
     Sum,
 )
-from fetchc.tracer.values.kinds import CutText, SymbolName
+from fetchc.tracer.values.kinds import Character, CutText, SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _wrong(text: str, span: Span, what: str, help: str | None = None) -> Compile
 
 def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     """FC0752 where the constant can never be such a value, so that no event would pass."""
-    while isinstance(shape, Referred | OfVariant):
+    while isinstance(shape, Referred | OfVariant | Kept):
         shape = shape.inner
     if isinstance(shape, Ranged):
         shape = shape.elements
@@ -271,7 +272,9 @@ def accepts(condition: Condition) -> Test:
 
 
 def _plain(value: Value) -> Value:
-    # An enum's number, beside its name.
+    # The number that an enum and a character have beside what is read of them.
+    if isinstance(value, Character):
+        return value.number
     return value.get("value") if isinstance(value, dict) else value
 
 

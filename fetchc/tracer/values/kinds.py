@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.model import Value
 
 __all__ = [
+    "Character",
     "CodeAddress",
     "CutList",
     "CutText",
@@ -55,6 +56,18 @@ class SymbolName(str):
     """The name of what stands at an address, shown without quotes."""
 
     __slots__ = ()
+
+
+class Character(str):
+    """One character; ``number`` is its code, as signed as its type."""
+
+    number: int
+
+    def __new__(cls, text: str, number: int) -> Character:
+        """The text that people read, and the code."""
+        made = super().__new__(cls, text)
+        made.number = number
+        return made
 
 
 class Enumerator(dict[str, "Value"]):

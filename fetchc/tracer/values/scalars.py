@@ -6,6 +6,7 @@ import struct
 import sys
 
 from fetchc.tracer.values.kinds import (
+    Character,
     Enumerator,
     Hexadecimal,
     Nanoseconds,
@@ -77,13 +78,16 @@ def _kind(decode: Decode) -> Meaning | None:
             raise AssertionError(f"no number is read as {other!r}")
 
 
-# A byte that is no character of ASCII is kept as a surrogate; a signed one counts from the end.
-_CHARACTERS = [bytes([byte]).decode("ascii", "surrogateescape") for byte in range(256)]
+# A byte that is no character of ASCII is kept as a surrogate.
+_CHARACTERS = {
+    code: Character(bytes([code & 0xFF]).decode("ascii", "surrogateescape"), code)
+    for code in range(-128, 256)
+}
 
 
 def _code_point(raw: int) -> Value:
     # 4 bytes can hold what is no character: it stays a number.
-    return chr(raw) if raw <= sys.maxunicode else raw
+    return Character(chr(raw), raw) if raw <= sys.maxunicode else raw
 
 
 def _enum(decode: Decode) -> Meaning:

@@ -12,7 +12,8 @@ from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
 from fetchc.tracer.filters import Condition, accepts, parse_filter, unfit
 from fetchc.tracer.shape import Bytes, Items, Leaf, Members
-from fetchc.tracer.values.kinds import CutText, SymbolName
+from fetchc.tracer.values.kinds import Character, CutText, SymbolName
+from fetchc.tracer.values.scalars import meaning
 
 if TYPE_CHECKING:
     from fetchc.tracer.model import Value
@@ -132,7 +133,11 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ('s ~ "a*[1]?"', ["a[1]x", "abc\n[1]y"], ["a1x", "xa[1]y", None]),
         ("e == RED", [{"name": "RED", "value": 1}], [{"name": None, "value": 7}, None]),
         ("e != RED", [{"name": None, "value": 7}], [{"name": "RED", "value": 1}, None]),
+        ("e & 6", [{"name": "RED", "value": 2}], [{"name": None, "value": 8}, None]),
         ("e == 7", [{"name": None, "value": 7}], [{"name": "RED", "value": 1}, None]),
+        ("c > 64", [Character("A", 65)], [Character("\udcc3", -61), "A", None]),
+        ("c & 1", [Character("A", 65)], [Character("B", 66), None]),
+        ("c == 65", [Character("A", 65)], [Character("B", 66), "A"]),
         ("c == 'A'", ["A", 65], ["B", 66, None]),
         ("c != 'A'", ["B", 66], ["A", 65, None]),
     ],
@@ -141,6 +146,17 @@ def test_what_passes(text: str, passing: list[Value], stopped: list[Value]) -> N
     test = accepts(one(text))
     assert [test(value) for value in passing] == [True] * len(passing)
     assert [test(value) for value in stopped] == [False] * len(stopped)
+
+
+def test_a_character_that_was_read_has_its_number() -> None:
+    _, byte = meaning(Decode("char", bits=8, signed=True), 1)
+    _, unit = meaning(Decode("char", bits=16), 2)
+    assert byte is not None
+    assert unit is not None
+    assert byte(-61) == "\udcc3"
+    assert accepts(one("c < 0"))(byte(-61))
+    assert accepts(one("c > 114"))(byte(ord("z")))
+    assert accepts(one("c == 0x20ac"))(unit(0x20AC))
 
 
 def test_functions_and_what_is_no_number() -> None:
