@@ -36,6 +36,7 @@ _BIG = 16 << 20  # bytes of .debug_info: to search so many for a name takes 0.1 
 _WORTH_KEEPING = 1 << 20  # bytes of .debug_info: to read so many takes 50 ms
 _FEW_PLACES = 4  # of a string, for each of which all of .debug_info is searched
 _SUFFIX = ".names"
+_FUNCTIONS = frozenset({DW_TAG_subprogram})
 
 
 class NameIndex:
@@ -96,6 +97,18 @@ class NameIndex:
         assert self._table is not None
         known = self._table.functions_known
         return found if known == KNOWN_ALL or (found and known != KNOWN_NONE) else None
+
+    def with_code(self, name: str) -> list[DieOffset]:
+        """Functions of that plain or linkage name which a compiler's index leads to: all or none.
+
+        gdb's does not lead to all: a linker that makes it has some units' names alone.
+        """
+        from fetchc.debuginfo.index.standard import StandardNames
+
+        key, given = _key(name), self._given()
+        if key is None or not name.isascii() or not isinstance(given, StandardNames):
+            return []
+        return given.named(key, _FUNCTIONS)
 
     def _asked_for(self, question: Callable[[IndexTable], list[Answer]]) -> list[Answer]:
         try:

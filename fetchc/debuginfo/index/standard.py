@@ -1,7 +1,9 @@
-"""The index that a compiler made: .debug_names (``clang -gpubnames``, ``gdb-add-index -dwarf-5``).
+"""The index that a compiler made: .debug_names (``clang -gpubnames``).
 
 It is used where it covers every unit of the file; linkers only join what compilers wrote, so that
-units of other compilers may be missing. Source: DWARF 5, section 6.1.1; tables 6.1 and 7.23.
+units of other compilers may be missing. What gdb makes (``gdb-add-index -dwarf-5``) is not used:
+up to version 14 its entries lead to units alone, by names with their scopes. Source: DWARF 5,
+section 6.1.1; tables 6.1 and 7.23; gdb's manual, "Extensions to .debug_names".
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ __all__ = ["StandardNames", "standard_names"]
 
 _VERSION = 5
 _COMPILE_UNIT, _TYPE_UNIT, _DIE_OFFSET = 1, 2, 3  # DW_IDX_*
+_GDB = b"GDB"  # its augmentations, with a version behind
 _LONGEST = 16  # bytes of a value: a signature has 8
 _HASH_START, _HASH_FACTOR, _HASH_MASK = 5381, 33, 0xFFFFFFFF
 
@@ -40,6 +43,7 @@ class StandardNames:
             at = table.end
         self.units = frozenset(unit for table in self._tables for unit in table.units)
         self.foreign = any(table.foreign for table in self._tables)
+        self.of_gdb = any(table.of_gdb for table in self._tables)
 
     def named(self, name: bytes, tags: frozenset[int]) -> list[DieOffset]:
         """Where definitions of that name without its scopes are, of those tags."""
@@ -47,12 +51,13 @@ class StandardNames:
 
 
 def standard_names(info: DebugInfo) -> StandardNames | None:
-    """The file's own index; None where it has none, or one that lacks a unit."""
+    """The file's own index; None where it has none, one of gdb's, or one that lacks a unit."""
     section = info.elf.open_section(".debug_names")
     if section is None or info.elf.open_section(".debug_types") is not None:
         return None
     found = StandardNames(info, section)
-    if found.foreign or any(unit.offset not in found.units for unit in info.units()):
+    lacking = found.foreign or found.of_gdb
+    if lacking or any(unit.offset not in found.units for unit in info.units()):
         return None
     return found
 
@@ -72,7 +77,9 @@ class _Table:
         cursor.skip(2)
         counts = [cursor.u32() for _ in range(7)]
         units, own_types, foreign, self._buckets, self._names, abbreviations, augmentation = counts
+        augmented = cursor.offset
         cursor.skip(augmentation + 3 & -4)
+        self.of_gdb = section.bytes_between(augmented, cursor.offset).startswith(_GDB)
         self.units = tuple([cursor.unsigned(self._width) for _ in range(units + own_types)])
         self._compile_units = units
         self.foreign = foreign > 0

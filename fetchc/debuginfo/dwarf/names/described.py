@@ -47,11 +47,21 @@ def concrete(info: DebugInfo, name: str, linked: Linked) -> Iterator[Die]:
     """Entries with code whose own name, or their declaration's, is ``name``."""
     known: dict[str, list[Die]] = {}  # a method is declared in each unit that sees its class
     for spelling in escaped(name):
-        for die, code in _answering(info, spelling):
+        given = _given(info, spelling)
+        yield from given
+        for die, code in _answering(info, spelling) if not given else ():
             if code is not False and info.ranges(die):
                 yield die
             elif code is None:
                 yield from _instances(info, die, linked, known)
+
+
+def _given(info: DebugInfo, name: str) -> list[Die]:
+    # Those with code that an index of the compiler's leads to.
+    if info.in_parts:
+        return []
+    listed = map(info.die, info.name_index.with_code(last_part(name)))
+    return [die for die in listed if answers_to(info, die, name) and info.ranges(die)]
 
 
 def is_only_inlined(info: DebugInfo, name: str) -> bool:

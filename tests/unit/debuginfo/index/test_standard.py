@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_subprogram
 from fetchc.debuginfo.dwarf.names.search import NAMED
 from fetchc.debuginfo.index import standard
 from fetchc.debuginfo.index.standard import standard_names
@@ -50,6 +51,26 @@ def test_it_leads_to_what_a_search_finds(tmp_path: Path) -> None:
     assert indexed(path, NAMES) == searched(path, NAMES)
     assert len(searched(path, NAMES)["inner"]) == 2
     assert DwarfProgram(str(path))._info.name_index.named("local", NAMED) == []
+
+
+def test_it_leads_to_functions_with_code(tmp_path: Path) -> None:
+    info = DwarfProgram(str(built(tmp_path)))._info
+    for name, count in (("use", 1), ("main", 1), ("inner", 0), ("none", 0), ("\ud800", 0)):
+        found = info.find_named(name, frozenset({DW_TAG_subprogram}), definitions=True)
+        wanted = [die.offset for die in found if info.ranges(die)]
+        assert info.name_index.with_code(name) == wanted
+        assert len(wanted) == count
+
+
+def test_the_index_of_gdb_in_this_form_is_not_used(tmp_path: Path) -> None:
+    # gdb 13 writes entries without places, under names with their scopes.
+    require("gcc", "gdb", "gdb-add-index")
+    (tmp_path / "first.c").write_text(FIRST)
+    subprocess.run(["gcc", "-g", "-shared", "-o", "program", "first.c"], cwd=tmp_path, check=True)
+    subprocess.run(["gdb-add-index", "-dwarf-5", "program"], cwd=tmp_path, check=True)
+    path = tmp_path / "program"
+    assert DwarfProgram(str(path))._elf.open_section(".debug_names") is not None
+    assert all(found is None for found in indexed(path, NAMES).values())
 
 
 def test_another_hash_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
