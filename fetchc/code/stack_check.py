@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.target.model import Growth, Instruction, StackCheck
 
-__all__ = ["after_stack_check", "growth_start", "keeps_registers"]
+__all__ = ["after_stack_check", "behind_bare_call", "growth_start"]
 
 
 def after_stack_check(code: bytes, check: StackCheck) -> int:
@@ -40,16 +40,17 @@ def growth_start(code: bytes, check: StackCheck) -> int:
     return position + size
 
 
-def keeps_registers(code: bytes, growth: Growth) -> bool:
-    """Whether ``code``, which lets the stack grow, keeps the arguments in registers.
+def behind_bare_call(code: bytes, growth: Growth) -> int:
+    """Bytes of ``code``, which lets the stack grow, up to behind its call where that comes first.
 
-    It keeps all of them or, where the function uses none, no one: then it begins with the call.
+    Then no register is kept, as the function uses no argument in one; 0 where all of them are.
     32 bytes are enough.
     """
     position = 0
     while skipped := _matched(code, position, growth.padding):
         position += skipped
-    return not _matched(code, position, growth.calls)
+    called = _matched(code, position, growth.calls)
+    return position + called + growth.more if called else 0
 
 
 def _last(code: bytes, check: StackCheck) -> tuple[int, int]:

@@ -210,10 +210,11 @@ def _go_rules(raw: Mapping[str, Any], numbers: Mapping[str, DwarfRegister]) -> G
     runtime = table(f"runtime/go/{raw['runtime']}")
     goroutine = runtime["goroutine"].get("register")
     closure = runtime["closure"].get("register")
+    check = runtime.get("stack_check")
     return GoRules(
         goroutine_register=None if goroutine is None else numbers[goroutine],
         closure_register=None if closure is None else numbers[closure],
-        stack_check=_stack_check(runtime["stack_check"]) if "stack_check" in runtime else None,
+        stack_check=None if check is None else _stack_check(check, numbers),
         vector_packages=tuple(raw["types"]["vector_packages"]),
         goroutine_loads=tuple(
             [
@@ -225,7 +226,7 @@ def _go_rules(raw: Mapping[str, Any], numbers: Mapping[str, DwarfRegister]) -> G
     )
 
 
-def _stack_check(raw: Mapping[str, Any]) -> StackCheck:
+def _stack_check(raw: Mapping[str, Any], numbers: Mapping[str, DwarfRegister]) -> StackCheck:
     encodings = {
         name: tuple([_instruction(text) for text in texts])
         for name, texts in raw["instructions"].items()
@@ -233,15 +234,17 @@ def _stack_check(raw: Mapping[str, Any]) -> StackCheck:
     return StackCheck(
         tuple([tuple([encodings[name] for name in check]) for check in raw["sequences"]]),
         _parts(raw.get("target", ())),
-        _growth(raw["growth"]) if "growth" in raw else None,
+        _growth(raw["growth"], numbers) if "growth" in raw else None,
     )
 
 
-def _growth(raw: Mapping[str, Any]) -> Growth:
+def _growth(raw: Mapping[str, Any], numbers: Mapping[str, DwarfRegister]) -> Growth:
     return Growth(
         tuple([(_instruction(text), _parts(parts), more) for text, parts, more in raw["jumps"]]),
         tuple([_instruction(text) for text in raw["padding"]]),
         tuple([_instruction(text) for text in raw["calls"]]),
+        raw["more"],
+        numbers[raw["resumed"]],
     )
 
 

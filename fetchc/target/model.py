@@ -130,12 +130,15 @@ class Growth(Record):
 
     It is behind the check, or where the check's last instruction jumps: one of ``jumps``, with the
     distance of its target as in :class:`StackCheck`, and bytes to add. Code that keeps no register
-    begins with one of ``calls``, with some of ``padding`` in front.
+    begins with one of ``calls``, with some of ``padding`` in front and ``more`` bytes of the call
+    behind. There it goes on afterwards, with that address in the register ``resumed``.
     """
 
     jumps: tuple[tuple[Instruction, tuple[tuple[int, int, int], ...], int], ...]
     padding: tuple[Instruction, ...]
     calls: tuple[Instruction, ...]
+    more: int
+    resumed: DwarfRegister
 
 
 class EightbyteRules(Record):

@@ -14,6 +14,7 @@ from fetchc.tracer.shapes.objects import (
     Case,
     Choice,
     Either,
+    Kept,
     Members,
     Noted,
     OfVariant,
@@ -36,6 +37,7 @@ __all__ = [
     "Guard",
     "Identity",
     "Items",
+    "Kept",
     "Known",
     "Leaf",
     "Members",
@@ -72,6 +74,7 @@ Shape = (
     | Between
     | Choice
     | Called
+    | Kept
     | Sum
     | Variants
     | Grid

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from tests.live.watching import watched
 from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_number, go_root, require
 from tests.support.tracefs import Session, require_uprobes
 
@@ -112,3 +113,40 @@ def test_what_a_growing_stack_loses_is_told(version: str, tmp_path: Path) -> Non
     assert said == {"FC0623"}
     assert len(twice) > 1.5 * CALLS
     assert set(twice) >= set(right)
+
+
+@pytest.mark.parametrize("version", [one for one in ALL_GO_VERSIONS if one != "1.15"])
+def test_a_trace_has_the_right_value_or_none(version: str, tmp_path: Path) -> None:
+    require_uprobes()
+    binary = build(version, tmp_path)
+    opened = fetchc.open(str(binary))
+    probes = {
+        "kept": opened.probe("main.used"),
+        "lost": opened.probe("main.(*reader).stub"),
+        "first": opened.probe("main.(*reader).stub", at="+0"),
+    }
+    _, events = watched(
+        lambda group: [
+            probe.plan(["serial", "text", "$goid"], group, event) for event, probe in probes.items()
+        ],
+        [str(binary)],
+    )
+    right = list(range(1, CALLS + 1))
+    values: dict[str, list[object]] = {name: [] for name in probes}
+    for event in events:
+        name = event.plan.event
+        if event.args["serial"] is None:
+            assert event.faults == ("serial", "text")
+            assert event.args["text"] is None
+        else:
+            assert not event.faults
+            assert event.args["text"] == "abc"
+        assert event.args["$goid"]
+        values[name].append(event.args["serial"])
+    assert sorted(map(int, map(str, values["kept"]))) == right
+    assert len(values["lost"]) == CALLS
+    assert values["lost"].count(None) > CALLS / 2
+    assert {one for one in values["lost"] if one is not None} <= set(right)
+    # In front of the check each call has its parameters once.
+    assert sorted(int(str(one)) for one in values["first"] if one is not None) == right
+    assert values["first"].count(None) > CALLS / 2

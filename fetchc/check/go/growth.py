@@ -32,6 +32,6 @@ def lost_by_growth(site: Site, function: Function, name: str, span: Span) -> Dia
         "FC0623",
         f"`{name}` is lost in calls that have to let the stack grow, or the scheduler in, first",
         Label(span, "not in every call"),
-        notes=(note,),
+        notes=(note, "`trace` tells such a call, and has `(fault)` there"),
         help=advice,
     )

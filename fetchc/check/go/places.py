@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function, Variable
     from fetchc.program.places import Place
     from fetchc.source import Span
+    from fetchc.units import DwarfRegister
 
-__all__ = ["go_place", "loses_registers"]
+__all__ = ["go_place", "loses_registers", "lost_by"]
 
 _NOTHING = Pieces(())  # of no bytes
 _LISTS_UNNAMED = (1, 22)
@@ -60,16 +61,25 @@ def go_place(
 
 def loses_registers(site: Site, function: Function) -> bool:
     """Whether a call that has to let its stack grow first loses its parameters in registers."""
+    return lost_by(site, function) is not None
+
+
+def lost_by(site: Site, function: Function) -> tuple[DwarfRegister, Address] | None:
+    """What a call has that lost its parameters in registers: in a register an address of its own.
+
+    None of a function that keeps them, or never lets its stack grow.
+    """
     from fetchc.abi import convention_for
-    from fetchc.code.stack_check import growth_start, keeps_registers
+    from fetchc.code.stack_check import behind_bare_call, growth_start
 
     rules = convention_for(site.program, function).rules
     check = rules.stack_check if isinstance(rules, GoRules) else None
     if check is None or check.growth is None:
-        return False
+        return None
     start = growth_start(site.program.code(function.address, 128), check)
     address = Address(function.address + start)
-    return bool(start) and not keeps_registers(site.program.code(address, 32), check.growth)
+    behind = behind_bare_call(site.program.code(address, 32), check.growth) if start else 0
+    return (check.growth.resumed, Address(address + behind)) if behind else None
 
 
 def _settled(

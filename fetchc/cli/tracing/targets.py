@@ -16,6 +16,7 @@ from fetchc.tracer.shape import (
     Choice,
     Difference,
     Either,
+    Kept,
     Leaf,
     Reckoned,
     Sum,
@@ -325,6 +326,8 @@ def _is_number(shape: Shape) -> bool:
             return any(_is_number(one) for _, one in cases)
         case Either(at_none=first, other=second):
             return _is_number(first) and _is_number(second)
+        case Kept(inner=inner):
+            return _is_number(inner)
         case Reckoned(is_none=asks):
             return not asks
         case _:

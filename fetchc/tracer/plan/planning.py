@@ -14,6 +14,7 @@ from fetchc.record import Record
 from fetchc.tracer.model import COMM, WHICH, Plan, Wanted
 from fetchc.tracer.plan.extents import FULL, Limits
 from fetchc.tracer.plan.fields import Fields
+from fetchc.tracer.plan.growth import kept
 from fetchc.tracer.plan.shaping import Shaper
 
 TYPE_CHECKING = False
@@ -193,7 +194,7 @@ def _layout(
 
 def _shape(checker: Checker, fields: Fields, argument: Argument, limits: Limits) -> Shape:
     node = check(checker, argument.expression)
-    return Shaper(checker, fields).value(node, argument.format, limits)
+    return kept(checker, fields, Shaper(checker, fields).value(node, argument.format, limits))
 
 
 def _same(layouts: list[_Layout], event: str) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "Case",
     "Choice",
     "Either",
+    "Kept",
     "Members",
     "Noted",
     "OfVariant",
@@ -89,6 +90,17 @@ class Variants(Record):
 
     tag: Leaf | None
     cases: tuple[Case, ...]
+
+
+class Kept(Record):
+    """A value that is there unless ``word`` is the address so far from the probed instruction.
+
+    Then the call lost it.
+    """
+
+    word: Leaf
+    distance: int
+    inner: Shape
 
 
 class OfVariant(Record):

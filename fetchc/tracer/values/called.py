@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Make = Callable[[bytes, Faults], Value]
     Symbol = Callable[[int, int], str | None]
 
-__all__ = ["called", "summed"]
+__all__ = ["called", "kept", "summed"]
 
 _PROBED = 8
 """Offset of the probed address in a record: kernel/trace/trace_probe.h, uprobe_trace_entry_head."""
@@ -46,6 +46,21 @@ def called(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) -> 
         # The byte in front is of the call; behind one that never returns is another function.
         name = None if symbol is None else symbol(thread, address - 1)
         return {"caller": ReturnAddress(address) if name is None else SymbolName(name)}
+
+    return make
+
+
+def kept(word: Make, distance: int, inner: Make, path: str) -> Make:
+    """What ``inner`` makes; a fault where the word is the address so far from the probe."""
+    lost = distance & _MASK
+
+    def make(data: bytes, faults: Faults) -> Value:
+        address = word(data, faults)
+        if isinstance(address, int):
+            if address - _WORD.unpack_from(data, _PROBED)[0] & _MASK != lost:
+                return inner(data, faults)
+            faults.append(path)
+        return None
 
     return make
 

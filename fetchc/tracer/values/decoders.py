@@ -13,6 +13,7 @@ from fetchc.tracer.shape import (
     Either,
     Grid,
     Items,
+    Kept,
     Leaf,
     Members,
     Noted,
@@ -153,6 +154,11 @@ class _Preparing(Elements):
 
                 known = {distance: self.maker(one, path, trusted) for distance, one in cases}
                 return called(self.maker(returned, path, trusted), known, self._symbol)
+            case Kept(word=word, distance=distance, inner=held):
+                from fetchc.tracer.values.called import kept
+
+                makers = [self.maker(one, path, trusted) for one in (word, held)]
+                return kept(makers[0], distance, makers[1], path)
             case Sum(word=word):
                 from fetchc.tracer.values.called import summed
 
