@@ -125,13 +125,15 @@ class Asserted(Record):
 class Present(Record):
     """What a field of a variant takes for granted: that it is the one that ``tag`` tells.
 
-    ``variants`` are all of the enum, ``wanted`` is the name of one.
+    ``variants`` are all of the enum, ``wanted`` is the name of one. ``told_by`` is what a lone
+    fetch-arg can fetch beside it.
     """
 
     tag: Typed
     variants: tuple[Variant, ...]
     wanted: str
     holder: TypeId
+    told_by: str
     span: Span
 
 

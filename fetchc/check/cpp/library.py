@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fetchc.check.cpp.library_data import library_class
 from fetchc.check.cpp.library_paths import alternatives, at
-from fetchc.check.typed import Address, Convert, Follow, Part
+from fetchc.check.typed import Address, Convert, Follow, Part, Present
 from fetchc.diag.errors import reject
 from fetchc.program.types import (
     ArrayType,
@@ -19,6 +19,7 @@ from fetchc.program.types import (
     SliceType,
     StringType,
     StructType,
+    Variant,
 )
 from fetchc.units import BitOffset, ByteOffset
 
@@ -36,9 +37,11 @@ __all__ = [
     "ends",
     "flagged",
     "followed",
+    "grant",
     "indexed",
     "known_at",
     "member",
+    "object_of",
     "reader_value",
 ]
 
@@ -109,6 +112,42 @@ def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
         return Convert(node, checker.program.intern(StringType(name, size, words)), node.span)
     slice_type = SliceType(name, size, made.target, (data, count))
     return Convert(node, checker.program.intern(slice_type), node.span)
+
+
+def grant(
+    checker: Checker, node: Typed, found: LibraryClass, number: int, told_by: str, span: Span
+) -> None:
+    """Note that of what the class can hold it is ``number``, for whoever can compare."""
+    tag = known_at(checker, node, found.choice["tag"], span)
+    if found.get:
+        parts = list(enumerate(alternatives(checker, node, found, span)))
+        spelled = [checker.spell(part.type) for _, part in parts]
+        names = [
+            f"{name} #{value}" if spelled.count(name) > 1 else name
+            for value, name in enumerate(spelled)
+        ]
+    else:  # of an alternative that is nothing the number itself is as good as any member
+        parts = [
+            (value, known_at(checker, node, path, span) if path else tag)
+            for value, path in enumerate(found.choice["cases"])
+        ]
+        names = [name or "nothing" for name in found.choice["names"]]
+    variants = tuple([Variant(member(part, node, names[value]), value) for value, part in parts])
+    wanted = names[number]
+    checker.assertions.append(Present(tag, variants, wanted, node.type, told_by, span))
+
+
+def _grant_object(checker: Checker, node: Typed, found: LibraryClass, span: Span) -> None:
+    # Of an optional: that there is one.
+    if found.choice and not found.get and found.object in found.choice.get("cases", ()):
+        number = list(found.choice["cases"]).index(found.object)
+        grant(checker, node, found, number, ".has_value()", span)
+
+
+def object_of(checker: Checker, node: Typed, found: LibraryClass, span: Span) -> Typed:
+    """The object that the class holds, which an optional need not."""
+    _grant_object(checker, node, found, span)
+    return known_at(checker, node, found.object, span)
 
 
 def chosen(checker: Checker, node: Typed, found: LibraryClass, paths: Iterable[str]) -> Typed:
@@ -219,7 +258,7 @@ def followed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     """What ``*`` and ``->`` of a smart pointer or an optional lead to; None of other classes."""
     found = library_class(checker, node.type, span)
     if found is not None and found.object:
-        return known_at(checker, node, found.object, span)
+        return object_of(checker, node, found, span)
     if found is None or not found.follow:
         return None
     inner = known_at(checker, node, found.follow, span)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.cpp.library import chosen, known_at, member
+from fetchc.check.cpp.library import chosen, grant, known_at, member, object_of
 from fetchc.check.cpp.library_data import library_class
 from fetchc.check.cpp.library_paths import alternatives, numbered
 from fetchc.check.typed import Constant, Convert
-from fetchc.check.uncompared import uncompared
 from fetchc.diag.errors import reject
 from fetchc.program.types import ArrayType, DifferenceType, PointerType
 from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.cpp.library_data import LibraryClass
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.model import Diagnostic
     from fetchc.source import Span
 
 __all__ = ["gotten", "method"]
@@ -27,8 +24,6 @@ def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: 
     """``std::get<number>(node)`` of a tuple, pair, array or variant."""
     node = members.follow_pointer(checker, node, span)
     found = library_class(checker, node.type, span)
-    if found is not None and found.choice and found.get:
-        checker.warnings.append(_unasked(found, number, span))
     if found is None or not found.get:
         raise reject(
             "FC0304",
@@ -46,17 +41,9 @@ def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: 
             number_span,
             f"its last one is {many - 1}" if many else "what it is made of is not known",
         )
+    if found.choice:
+        grant(checker, node, found, number, ".index()", span)
     return part
-
-
-def _unasked(found: LibraryClass, number: int, span: Span) -> Diagnostic:
-    return uncompared(
-        f"the index of the `{found.name}`",
-        number,
-        "what another alternative holds is read as if it were of this one",
-        "fetch which one it is beside it: `.index()`; the whole value in `fetchc trace` asks",
-        span,
-    )
 
 
 def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed | None:
@@ -74,6 +61,8 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
             "computed by the program",
             help="fetch what it is computed from, by those names",
         )
+    if name in found.methods and found.methods[name] == found.object:
+        return object_of(checker, holder, found, span)
     if name in found.methods:
         return known_at(checker, holder, found.methods[name], span)
     if name in found.distances:

@@ -23,7 +23,9 @@ def take_for_granted(
     """Note that ``variant`` of the enum ``holder`` has to be there, for whoever can compare."""
     if made.members and variant in [one.member for one in made.variants]:
         tag = members.part(holder, made.members[0], span)
-        checker.assertions.append(Present(tag, made.variants, variant.name, holder.type, span))
+        told_by = ".discriminant"
+        one = Present(tag, made.variants, variant.name, holder.type, told_by, span)
+        checker.assertions.append(one)
 
 
 def uncompared_variant(checker: Checker, one: Present) -> Diagnostic:
@@ -31,7 +33,7 @@ def uncompared_variant(checker: Checker, one: Present) -> Diagnostic:
     return uncompared(
         f"the variant of the `{checker.spell(one.holder)}`",
         one.wanted,
-        "the fields of another variant are read as if they were of this one",
-        "fetch which one it is beside it: `.discriminant`; `fetchc trace` compares",
+        "what another variant holds is read as if it were of this one",
+        f"fetch which one it is beside it: `{one.told_by}`; `fetchc trace` compares",
         one.span,
     )
