@@ -43,28 +43,31 @@ def matching(names: Iterable[str], glob: str) -> list[str]:
 
 
 def spelled(symbols: Iterable[str]) -> list[str]:
-    """Symbols as people write them, sorted; those that would be written alike as they are.
+    """Sorted symbols as people write them, sorted; those that would be written alike as they are.
 
     Each is a name that a probe point can be asked for by.
     """
-    from fetchc.program.demangle import is_mangled
+    from fetchc.program.demangle import MANGLED, demangled
 
     symbols = list(symbols)
-    if not any(map(is_mangled, symbols)):
+    shown = {}
+    for one in [one for one in symbols if one.startswith(MANGLED)]:
+        name = demangled(one)
+        if name is not None:
+            shown[one] = name
+    if not shown:
         return symbols
     from collections import Counter
 
     from fetchc.lang.cpp_functions import shortened
-    from fetchc.program.demangle import demangled
     from fetchc.program.demangle_rust import is_rust
 
-    shown = {one: demangled(one) or one for one in symbols}
     for one, name in shown.items():
         if name != one and not is_rust(one):
             shown[one] = shortened(name)
-    times = Counter(shown.values())
-    in_order = sorted(shown.items(), key=lambda pair: (pair[1], pair[0]))
-    return [name if times[name] == 1 else one for one, name in in_order]
+    whole = [(shown.get(one, one), one) for one in symbols]
+    times = Counter([name for name, _ in whole])
+    return [name if times[name] == 1 else one for name, one in sorted(whole)]
 
 
 def _spellings(name: str) -> tuple[str, ...]:

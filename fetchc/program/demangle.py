@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from ctypes import CDLL
 
-__all__ = ["demangled", "is_mangled"]
+__all__ = ["MANGLED", "demangled", "is_mangled"]
 
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
 # The second on machines whose C names have an underscore, the third of Rust.
-_PREFIXES = ("_Z", "__Z", "_R")
+MANGLED = ("_Z", "__Z", "_R")
+_RUST_PATHS = "BCIMNXY"  # what is behind `_R` in a name of Rust: RFC 2603, `path`
 _found: list[Callable[[str], str | None]] = []  # looked for once
 
 
 def is_mangled(symbol: str) -> bool:
     """Whether the symbol is one of C++ or Rust."""
-    return symbol.startswith(_PREFIXES)
+    return symbol.startswith(MANGLED)
 
 
 def demangled(symbol: str) -> str | None:
@@ -32,6 +33,8 @@ def demangled(symbol: str) -> str | None:
     """
     if not is_mangled(symbol) or "\0" in symbol:
         return None
+    if symbol.startswith("_R") and symbol[2:3] not in _RUST_PATHS:
+        return None  # `_RAISE`; the reader of Rust's names is dear to import
     if symbol.startswith("_R") or "17h" in symbol:
         from fetchc.program.demangle_rust import is_rust, rust_name
 

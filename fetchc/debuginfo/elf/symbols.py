@@ -15,6 +15,7 @@ from fetchc.units import Address, ByteSize
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     from fetchc.debuginfo.elf.image import Image
     from fetchc.debuginfo.elf.sections import Section
@@ -170,31 +171,42 @@ class SymbolTable:
                 yield Symbol(text, Address(value), ByteSize(length), info & 15, info >> 4, section)
 
     def function_names(self) -> list[str]:
-        """Their names, each place of the string table once, decoded together.
+        """Their names in that order, each place of the string table once.
 
-        Of 20,000 symbols, that takes a sixth of the time of :meth:`functions`.
+        By columns, which takes a tenth of the instructions of :meth:`functions`.
         """
-        order = "<" if self._little else ">"
-        field = Struct(order + ("IBxH16x" if self._wide else "I8xBxH"))
-        data = self._symbols.bytes_between(0, self._symbols.size // field.size * field.size)
-        places: dict[int, bytes] = {
-            name: b""
-            for name, info, section in field.iter_unpack(data)
-            if info & 15 in _CODE and section != _SHN_UNDEF
-        }
+        kinds_at, sections_at = (4, 6) if self._wide else (12, 14)
+        size = self._entry.size
+        data = self._symbols.bytes_between(0, self._symbols.size // size * size)
+        names, sections = self._column(data, "I", 0), self._column(data, "H", sections_at)
+        is_code = data[kinds_at::size].translate(bytes([n & 15 in _CODE for n in range(256)]))
+        fields = zip(names, is_code, sections, strict=True)
+        places = {name: "" for name, code, section in fields if code and section != _SHN_UNDEF}
         if not places:
             return []
-        strings = self.names.bytes_between(0, self.names.size)
-        if max(places) > strings.rfind(b"\0"):
-            raise self._endless(max(places))
-        at = 0
-        for text in strings.split(b"\0"):
-            if at in places:
-                places[at] = text
-            at += len(text) + 1
-        # What is left is the end of a longer name, or has none.
-        names = [text or strings[at : strings.index(b"\0", at)] for at, text in places.items()]
-        return b"\0".join(names).decode("utf-8", "surrogateescape").split("\0")
+        starts = sorted(places)
+        text = self.names.bytes_between(0, self.names.size).decode("latin-1")
+        if starts[-1] > text.rfind("\0"):
+            raise self._endless(starts[-1])
+        for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+            name, ended, _ = text[start:end].partition("\0")
+            # Else the next one is the end of this one.
+            places[start] = name if ended else text[start : text.index("\0", start)]
+        if text.isascii():
+            return list(places.values())
+        written = [name.encode("latin-1") for name in places.values()]
+        return [name.decode("utf-8", "surrogateescape") for name in written]
+
+    def _column(self, data: bytes, kind: Literal["H", "I"], at: int) -> list[int]:
+        # One field of all entries, `at` bytes into each.
+        from sys import byteorder
+
+        width, size = (2 if kind == "H" else 4), self._entry.size
+        if self._little == (byteorder == "little"):
+            return memoryview(data).cast(kind)[at // width :: size // width].tolist()
+        order = "<" if self._little else ">"
+        field = Struct(f"{order}{at}x{kind}{size - at - width}x")
+        return [number for (number,) in field.iter_unpack(data)]
 
     def _endless(self, place: int) -> DebugInfoError:
         return self.names.error("symbol name without an end", place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -34,6 +35,15 @@ def test_symbols_that_would_be_written_alike_stay() -> None:
         "plain",
     ]
     assert spelled(["main.(*T).b", "a"]) == ["main.(*T).b", "a"]
+
+
+def test_a_name_that_only_begins_like_one_of_rust(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of CPython. What reads Rust's names, and regular expressions with it, is not loaded for it.
+    monkeypatch.setitem(sys.modules, "fetchc.program.demangle_rust", None)
+    symbols = ["_RAISE_SYNTAX_ERROR_INVALID_TARGET", "main"]
+    assert spelled(symbols) == symbols
+    with pytest.raises(ImportError):
+        spelled(["_RNvCs1234_3app3run"])
 
 
 def test_people_see_names_and_programs_symbols(capsys: pytest.CaptureFixture[str]) -> None:
