@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Elf", "Segment", "Symbol"]
 
+_ET_REL = 1  # an object file, which no linker has seen
 _SHF_EXECINSTR = 4  # of a section's flags
 _PF_X = 1  # of a segment's flags
 
@@ -197,6 +198,18 @@ class Elf:
             segment = self.segment_of(address)
             return segment is not None and bool(segment.flags & _PF_X)
         return any(each.address <= address < each.address + each.size for each in marked)
+
+    def is_discarded(self, address: Address) -> bool:
+        """Whether it stands for the address of what the linker left out (``--gc-sections``).
+
+        GNU's linkers write 0, where nothing but the file's own header can be; LLVM's the highest
+        number. Sources: binutils, bfd/reloc.c (_bfd_clear_contents); LLVM, lld/ELF/InputSection.cpp
+        (getTombstone).
+        """
+        if address == 0:
+            segment = self.segment_of(address)
+            return self.kind != _ET_REL and (segment is None or segment.offset == 0)
+        return address == (1 << 8 * self.word_bytes) - 1
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at ``address`` is in the file; FC0904 where no segment has it."""

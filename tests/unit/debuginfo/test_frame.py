@@ -30,6 +30,9 @@ class FakeElf:
     def __init__(self, sections: dict[str, bytes], little: bool = True, word: int = 8) -> None:
         self.sections, self.little_endian, self.word_bytes = sections, little, word
 
+    def is_discarded(self, address: Address) -> bool:
+        return address == 0
+
     def section(self, name: str) -> bytes | None:
         return self.sections.get(name)
 

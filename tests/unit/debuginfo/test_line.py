@@ -39,6 +39,7 @@ class FakeFile:
 
     def __init__(self, sections: dict[str, bytes], little: bool = True, word: int = 8) -> None:
         self.skeleton: Any = self
+        self.elf: Any = self
         self.top: Any = self
         self.line_header = None
         self.sections, self.little, self.address_size = sections, little, word
@@ -46,6 +47,9 @@ class FakeFile:
     def open_section(self, name: str, unit: FakeFile) -> FakeSection | None:
         raw = self.sections.get(name)
         return None if raw is None else FakeSection(name, raw, self.little)
+
+    def is_discarded(self, address: int) -> bool:
+        return address == 0
 
     def raw(self, attribute: int) -> int | None:
         return 0 if attribute == 0x10 and ".debug_line" in self.sections else None

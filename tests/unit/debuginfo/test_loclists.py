@@ -64,6 +64,17 @@ class FakeUnit:
     def __init__(self, version: int = 5, address_size: int = 8, little: bool = True) -> None:
         self.version, self.address_size, self.little = version, address_size, little
 
+    @property
+    def info(self) -> FakeUnit:
+        return self
+
+    @property
+    def elf(self) -> FakeUnit:
+        return self
+
+    def is_discarded(self, address: Address) -> bool:
+        return address == 0
+
     def address_at(self, index: int) -> Address:
         return Address(0x4000 + 0x100 * index)
 

@@ -22,7 +22,7 @@ __all__ = ["ranges"]
 
 
 def ranges(die: Die) -> tuple[Range, ...]:
-    """Half-open ranges of code in the order of the file; empty ones are left out."""
+    """Half-open ranges of code in the order of the file; none of what the linker left out."""
     if die.has(c.DW_AT_high_pc):
         low = die.address(c.DW_AT_low_pc)
         if low is None:
@@ -35,7 +35,7 @@ def ranges(die: Die) -> tuple[Range, ...]:
             high = None if length is None else Address(low + length)
         if high is None:
             raise die.unit.error("DW_AT_high_pc is neither address nor length", die.position)
-        return ((low, high),) if low < high else ()
+        return ((low, high),) if low < high and (low or _has_zero(die.unit)) else ()
     offset = die.raw(c.DW_AT_ranges)
     if offset is None:
         return ()
@@ -48,7 +48,12 @@ def ranges(die: Die) -> tuple[Range, ...]:
         if die.form(c.DW_AT_ranges) == c.DW_FORM_rnglistx:
             offset = unit.list_offset(".debug_rnglists", offset)
         listed = _rnglist(unit, offset)
-    return tuple([(low, high) for low, high in listed if low < high])
+    return tuple([one for one in listed if one[0] < one[1] and (one[0] or _has_zero(unit))])
+
+
+def _has_zero(unit: Unit) -> bool:
+    # Whether there can be code at address 0; else it is of what the linker left out.
+    return not unit.info.elf.is_discarded(Address(0))
 
 
 def _range_list(unit: Unit, offset: int) -> Iterator[Range]:

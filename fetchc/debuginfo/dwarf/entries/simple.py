@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.units import Unit
     from fetchc.program.places import Place
 
-__all__ = ["NO_LOCATION", "simple_place"]
+__all__ = ["LEFT_OUT", "NO_LOCATION", "simple_place"]
 
 NO_LOCATION = Absent("FC0401", "the compiler gives it no location (it was optimised out)")
+LEFT_OUT = "of a part of the program that the linker left out"  # of an address
 
 # Source: DWARF 5, table 7.9.
 _ADDR = 0x03
@@ -45,7 +46,8 @@ def simple_place(expression: bytes, unit: Unit, frame_base: Place | None) -> Pla
         offset = frame_base.offset + number
         return FrameRelative(ByteOffset(offset)) if end == size and abs(offset) < _FAR else None
     if code == _ADDR and size == 1 + unit.address_size:
-        return AtAddress(
-            Address(int.from_bytes(expression[1:], "little" if unit.little else "big"))
-        )
+        address = Address(int.from_bytes(expression[1:], "little" if unit.little else "big"))
+        if unit.info.elf.is_discarded(address):
+            return Absent("FC0405", f"its address is {LEFT_OUT}")
+        return AtAddress(address)
     return None

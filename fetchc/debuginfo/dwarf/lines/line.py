@@ -153,7 +153,8 @@ def raw_rows(info: DebugInfo, unit: Unit) -> Iterator[RawRow]:
         return
     header = _header(cursor)
     cursor.offset, cursor.end = header.start, header.end
-    yield from _run(cursor, header, (1 << 8 * unit.address_size) - 1)
+    from_zero = not info.elf.is_discarded(Address(0))
+    yield from _run(cursor, header, (1 << 8 * unit.address_size) - 1, from_zero)
 
 
 def _path(info: DebugInfo, unit: Unit, cursor: Cursor, header: Header, position: int) -> str:
@@ -297,9 +298,10 @@ def _text(info: DebugInfo, unit: Unit, cursor: Cursor, name: _Name) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def _run(cursor: Cursor, header: Header, largest: int) -> Iterator[RawRow]:
+def _run(cursor: Cursor, header: Header, largest: int, from_zero: bool) -> Iterator[RawRow]:
     # The state machine of DWARF 5, section 6.2.2, without the registers that nobody asks for.
-    # On plain bytes: a line that is in every unit runs all programs of a file.
+    # On plain bytes: a line that is in every unit runs all programs of a file. Rows from address 0
+    # on are of code that the linker left out, where there can be none (``from_zero``).
     known = min(header.opcode_base - 1, len(_OPERANDS))
     if header.operand_counts[:known] != _OPERANDS[:known]:
         raise cursor.error("line number opcodes with other operands than the standard's")
@@ -312,7 +314,7 @@ def _run(cursor: Cursor, header: Header, largest: int) -> Iterator[RawRow]:
     data = bytes(cursor.take(header.end - header.start))
     size, at = len(data), 0
     address, file, line = 0, 1, 1
-    is_stmt, prologue_end = header.default_is_stmt, False
+    is_stmt, prologue_end, linked = header.default_is_stmt, False, True
     try:
         while at < size:
             opcode = data[at]
@@ -321,7 +323,8 @@ def _run(cursor: Cursor, header: Header, largest: int) -> Iterator[RawRow]:
                 special = opcode - opcode_base
                 address = (address + step * (special // line_range)) & largest
                 line += line_base + special % line_range
-                yield address, file, line, is_stmt, prologue_end, False
+                if linked:
+                    yield address, file, line, is_stmt, prologue_end, False
                 prologue_end = False
             elif opcode == 0:
                 length, at = read_uleb(data, at)
@@ -330,14 +333,17 @@ def _run(cursor: Cursor, header: Header, largest: int) -> Iterator[RawRow]:
                     raise cursor.error("truncated operation of a line table", header.start + at)
                 extended = data[at] if length else 0
                 if extended == DW_LNE_end_sequence:
-                    yield address, file, line, is_stmt, False, True
+                    if linked:
+                        yield address, file, line, is_stmt, False, True
                     address, file, line = 0, 1, 1
-                    is_stmt, prologue_end = header.default_is_stmt, False
+                    is_stmt, prologue_end, linked = header.default_is_stmt, False, True
                 elif extended == DW_LNE_set_address:
                     address = int.from_bytes(data[at + 1 : behind], order) & largest
+                    linked = from_zero or address != 0
                 at = behind
             elif opcode == DW_LNS_copy:
-                yield address, file, line, is_stmt, prologue_end, False
+                if linked:
+                    yield address, file, line, is_stmt, prologue_end, False
                 prologue_end = False
             elif opcode == DW_LNS_advance_pc:
                 number, at = read_uleb(data, at)

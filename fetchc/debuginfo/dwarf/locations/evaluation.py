@@ -5,7 +5,7 @@ Source: DWARF 5, sections 2.5.1 and 2.6.1.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION
+from fetchc.debuginfo.dwarf.entries.simple import LEFT_OUT, NO_LOCATION
 from fetchc.debuginfo.dwarf.locations import operations as op
 from fetchc.debuginfo.dwarf.locations.operations import operation_name
 from fetchc.debuginfo.dwarf.locations.symbolic import (
@@ -51,7 +51,8 @@ class Machine(Record):
 
     ``reference_size`` is the width of DW_FORM_ref_addr, ``frame_base`` the place that
     DW_AT_frame_base describes, ``address_at`` answers DW_OP_addrx from .debug_addr, ``pointee``
-    where the variable at an offset of .debug_info is.
+    where the variable at an offset of .debug_info is, ``discarded`` whether an address is of what
+    the linker left out.
     """
 
     address_size: int
@@ -59,6 +60,7 @@ class Machine(Record):
     frame_base: Place | None = None
     address_at: Callable[[int], Address] | None = None
     pointee: Callable[[int], Place] | None = None
+    discarded: Callable[[Address], bool] | None = None
 
 
 class Run:
@@ -176,8 +178,15 @@ def _frame_address(run: Run, operation: Operation) -> None:
     run.push(Start(FrameRelative(ByteOffset(0))))
 
 
+def _linked(run: Run, address: Address) -> Value:
+    discarded = run.machine.discarded
+    if discarded is not None and discarded(address):
+        return Unknown(LEFT_OUT)
+    return Start(AtAddress(address))
+
+
 def _address(run: Run, operation: Operation) -> None:
-    run.push(Start(AtAddress(Address(operation.numbers[0]))))
+    run.push(_linked(run, Address(operation.numbers[0])))
 
 
 def _indexed(run: Run, operation: Operation) -> None:
@@ -185,7 +194,7 @@ def _indexed(run: Run, operation: Operation) -> None:
         raise run.cursor.error("an address index outside of a unit", operation.offset)
     address = run.machine.address_at(operation.numbers[0])
     if operation.code in (op.DW_OP_addrx, op.DW_OP_GNU_addr_index):
-        run.push(Start(AtAddress(address)))
+        run.push(_linked(run, address))
     else:
         run.push(Number(address))
 

@@ -72,7 +72,14 @@ def _run(
     else:
         cursor = Cursor(unit.path, "location expression", expression, little=unit.little)
     reference_size = unit.address_size if unit.version <= 2 else unit.offset_size
-    machine = Machine(unit.address_size, reference_size, frame_base, unit.address_at, pointee)
+    machine = Machine(
+        unit.address_size,
+        reference_size,
+        frame_base,
+        unit.address_at,
+        pointee,
+        unit.info.elf.is_discarded,
+    )
     return Run(cursor, machine)
 
 

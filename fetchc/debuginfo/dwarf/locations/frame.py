@@ -79,7 +79,18 @@ def _all_frames(elf: Elf) -> Iterator[_Frames]:
 
 class _Frames:
     # One section of CIEs and FDEs. ``cies`` are those read for the question at hand.
-    __slots__ = ("address", "address_size", "cies", "data", "exception", "little", "name", "path")
+    # ``from_zero``: whether code can be at address 0, which else is of what the linker left out.
+    __slots__ = (
+        "address",
+        "address_size",
+        "cies",
+        "data",
+        "exception",
+        "from_zero",
+        "little",
+        "name",
+        "path",
+    )
 
     def __init__(self, elf: Elf, name: str, data: Buffer) -> None:
         self.exception = name == ".eh_frame"
@@ -90,6 +101,7 @@ class _Frames:
         self.address_size = elf.word_bytes
         self.address = elf.section_address(name) or Address(0)
         self.cies: dict[int, Cie] = {}
+        self.from_zero = not elf.is_discarded(Address(0))
 
     def cursor(self, offset: int) -> Cursor:
         """A cursor on the section."""
@@ -119,7 +131,7 @@ class _Frames:
             cie_offset = self.cie_offset(cursor, offset_size)
             if cie_offset is not None:
                 low, high = self.addresses(cursor, self.cie(cie_offset))
-                if low <= address < high:
+                if low <= address < high and (low or self.from_zero):
                     found = start
         return None if found is None else self.fde(found)
 
@@ -142,7 +154,7 @@ class _Frames:
                     if self.cie(cie).encoding != DW_EH_PE_absptr:
                         break
                     plain.add(cie)
-                if start <= address < start + count:
+                if start <= address < start + count and (start or self.from_zero):
                     return offset, offset
             offset += 4 + length
         return None, offset
