@@ -74,6 +74,25 @@ def test_a_tag_tells_each_variant(tmp_path: Path) -> None:
     assert [one.name for one in made.members] == ["discriminant"]
 
 
+@pytest.mark.parametrize("tag", ["i64", "signed"])
+def test_a_negative_tag_in_the_shortest_form(tag: str, tmp_path: Path) -> None:
+    values = [(dw.DW_FORM_data1, b"\xfb"), (dw.DW_FORM_data2, b"\0\x80"), (dw.DW_FORM_data1, b"\7")]
+    attributes = [
+        Attr(dw.DW_AT_discr_value, form, int.from_bytes(raw, "little")) for form, raw in values
+    ]
+    signed = die(
+        "signed", dw.DW_TAG_enumeration_type, [number(dw.DW_AT_byte_size, 8), ref("i64")], []
+    )
+    made = read(
+        tmp_path, base_die("i64", 8, dw.DW_ATE_signed), signed, *enum_of(tag, [*attributes])
+    )
+    assert isinstance(made, t.StructType)
+    assert [one.value for one in made.variants] == [2**64 - 5, 2**64 - 2**15, 7]
+    made = read(tmp_path, base_die("u64", 8, dw.DW_ATE_unsigned), *enum_of("u64", [*attributes]))
+    assert isinstance(made, t.StructType)
+    assert [one.value for one in made.variants] == [0xFB, 0x8000, 7]
+
+
 def test_a_tag_of_two_words_is_told_by_the_first(tmp_path: Path) -> None:
     def block(value: int) -> Attr:
         return Attr(dw.DW_AT_discr_value, dw.DW_FORM_block1, value.to_bytes(16, "little"))

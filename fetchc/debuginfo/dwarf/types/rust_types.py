@@ -21,6 +21,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_variant_part,
 )
 from fetchc.debuginfo.dwarf.types import aggregates
+from fetchc.debuginfo.dwarf.types.scalars import is_signed
 from fetchc.program.types import (
     EnumType,
     Member,
@@ -105,12 +106,15 @@ def _enum(types: TypeTable, made: StructType, part: Die) -> Type:
     size = None if told is None else types.size(types.target_die(told))
     if told is not None and (size is None or size > _LONGEST_TAG):
         raise malformed(told, f"a discriminant of {size} bytes")
+    number = None if told is None else types.target_die(told)
+    below = None if number is None else types.stripped(number)
+    signed = below is not None and is_signed(types, below) is True
     variants: list[Variant] = []
     for child in types.children(part, DW_TAG_variant):
         member = next(types.children(child, DW_TAG_member), None)
         if member is None or (told is None and _is_uninhabited(types, member)):
             continue
-        value = _discriminant(child, size)
+        value = _discriminant(child, size, signed)
         one = Member(member.text(DW_AT_name) or "", types.target(member), offset_of(member))
         variants.append(Variant(one, value))
     numbers = [variant.value for variant in variants if variant.value is not None]
@@ -134,10 +138,13 @@ def _little(types: TypeTable) -> bool:
     return types.info.elf.little_endian
 
 
-def _discriminant(variant: Die, size: int | None) -> int | None:
+def _discriminant(variant: Die, size: int | None, signed: bool) -> int | None:
+    # As the number without a sign that the tag is. LLVM takes the shortest form that holds the
+    # value: -5 of an i64 is the byte 0xfb (DIEInteger::BestForm).
     if size is None:
         return None
-    value = variant.constant(DW_AT_discr_value)
+    read = variant.signed if signed else variant.constant
+    value = read(DW_AT_discr_value)
     if value is None and (block := variant.block(DW_AT_discr_value)) is not None:
         value = int.from_bytes(block, "little")  # as wide as a tag of u128
     return None if value is None else value & ((1 << 8 * size) - 1)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.program.types import Type
 
-__all__ = ["base", "enumeration"]
+__all__ = ["base", "enumeration", "is_signed"]
 
 SIGNED = frozenset({DW_ATE_signed, DW_ATE_signed_char})
 UNSIGNED = frozenset({DW_ATE_unsigned, DW_ATE_unsigned_char, DW_ATE_boolean, DW_ATE_UTF})
@@ -88,7 +88,7 @@ def enumeration(types: TypeTable, die: Die) -> Type:
     if size == 0 or size > 16:
         raise malformed(die, f"an enumeration of {size} bytes")
     values = tuple(_enumerator(types, child) for child in types.children(die, DW_TAG_enumerator))
-    signed = _underlying_sign(types, die)
+    signed = is_signed(types, die)
     if signed is None:
         signed = any(value < 0 for _, value in values)
     # A constant of a fixed-width form has no sign of its own.
@@ -110,7 +110,8 @@ def _enumerator(types: TypeTable, die: Die) -> tuple[str, int]:
     return die.text(DW_AT_name) or "", value
 
 
-def _underlying_sign(types: TypeTable, die: Die) -> bool | None:
+def is_signed(types: TypeTable, die: Die) -> bool | None:
+    """Whether the numbers of a base type or an enumeration have a sign; None where nothing says."""
     encoding = die.unsigned(DW_AT_encoding)
     below = types.target_die(die)
     below = None if below is None else types.stripped(below)
