@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     # (unit, its data, start, first value) -> position behind the values, name, and size and line
     # as one number.
     Read = Callable[[Unit, bytes, int, int], tuple[int, Name | None, int]]
+    # (unit, its data, start, first value) -> name.
+    ReadName = Callable[[Unit, bytes, int, int], Name | None]
     # (data of a unit, first value) -> where the next sibling is said to be.
     Hop = Callable[[bytes, int], tuple[int]]
 
-__all__ = ["hopper", "named", "reader"]
+__all__ = ["hopper", "name_reader", "named", "reader"]
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _WANTED = (c.DW_AT_name, c.DW_AT_byte_size, c.DW_AT_decl_line)
@@ -54,6 +56,18 @@ def named(declaration: Declaration) -> Read:
         return behind, getter(data, at), 0
 
     return read
+
+
+def name_reader(declaration: Declaration) -> ReadName:
+    """How names of entries of the declaration are read: one string is read as the same always."""
+    form, getter = declaration.form(c.DW_AT_name), declaration.getter(c.DW_AT_name)
+    if form is None or getter is None:
+        return lambda unit, data, start, at: None
+    if form in (c.DW_FORM_strp, c.DW_FORM_string):
+        return lambda unit, data, start, at: getter(data, at)
+    if form in STRING_INDEX_FORMS:
+        return lambda unit, data, start, at: unit.string_offset(int(getter(data, at)))
+    return lambda unit, data, start, at: Die(unit, start).text_bytes(c.DW_AT_name)
 
 
 def hopper(declaration: Declaration) -> Hop | None:

@@ -26,7 +26,7 @@ from fetchc.debuginfo.dwarf.entries.scopes import (
 from fetchc.debuginfo.dwarf.names.search import NAMED, NESTING
 from fetchc.debuginfo.dwarf.types.aggregates import AGGREGATES
 from fetchc.debuginfo.index.functions import KNOWN_ALL, Functions, is_defined, known
-from fetchc.debuginfo.index.reading import hopper, named, reader
+from fetchc.debuginfo.index.reading import hopper, name_reader, named, reader
 from fetchc.debuginfo.index.table import VARIABLES
 
 TYPE_CHECKING = False
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
     from fetchc.debuginfo.index.functions import Entry
-    from fetchc.debuginfo.index.reading import Hop, Name, Read
+    from fetchc.debuginfo.index.reading import Hop, Name, Read, ReadName
     from fetchc.diag.errors import DebugInfoError
 
     # Tag, how to read it if that is of interest, whether it is the definition of a type or of a
     # function, where the next sibling is said to be.
     Plan = tuple[int, Read | None, bool, Hop | None, Declaration]
-    First = tuple[Read, int]  # how a first child is read, its tag
+    First = tuple[ReadName, int]  # how the name of a first child is read, its tag
 
 __all__ = ["NOWHERE", "Scan", "scan"]
 
@@ -69,7 +69,7 @@ class Scan:
         self.rows: list[tuple[Name, int, int, int, bool]] = []
         self.scopes: dict[tuple[int, Name], int] = {}
         self.plans: dict[tuple[Declaration, bool], Plan] = {}
-        self.readers: dict[Declaration, Read] = {}  # of first children
+        self.firsts: dict[Declaration, First] = {}
         self.seen: set[object] = set()
         self.whole = True
         self.gathered = Functions()
@@ -169,8 +169,8 @@ def _unit(unit: Unit, found: Scan) -> None:
                     code, at_first = data[behind], behind + 1
                     if code > 127:
                         code, at_first = read_uleb(data, behind)
-                    read, kind = firsts.get(code) or _first(unit, found, firsts, code, behind)
-                    first = read(unit, data, behind, at_first)[1]
+                    name_of, kind = firsts.get(code) or _first(unit, found, firsts, code, behind)
+                    first = name_of(unit, data, behind, at_first)
                     if kind in PARAMETERS and not whole:
                         name = _with_arguments(unit, start) or name
                 key = (name, detail, tag, within, first, of_c)
@@ -265,13 +265,10 @@ def _with_arguments(unit: Unit, start: int) -> bytes | None:
     return None if name is None else name.encode("utf-8", "surrogateescape")
 
 
-def _first(
-    unit: Unit, found: Scan, firsts: dict[int, First], code: int, start: int
-) -> tuple[Read, int]:
-    # How the first child is read, and its tag.
+def _first(unit: Unit, found: Scan, firsts: dict[int, First], code: int, start: int) -> First:
     declaration = walk.declared(unit, code, start)
-    read = found.readers.get(declaration)
-    if read is None:
-        read = found.readers[declaration] = reader(declaration)
-    firsts[code] = read, declaration.tag
-    return firsts[code]
+    first = found.firsts.get(declaration)
+    if first is None:
+        first = found.firsts[declaration] = name_reader(declaration), declaration.tag
+    firsts[code] = first
+    return first
