@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.model import Value
 
     ValueOf = Callable[[Hit], Value]
+    KeyOf = Callable[[Hit], Hashable]
 
 __all__ = ["Sums"]
 
@@ -55,7 +56,7 @@ class Sums:
         self._names = (*names, _TOGETHER) if len(names) > 1 else names
         self._by = by
         self._keys: dict[Hashable, list[_Sum]] = {}
-        self._sources: dict[str, tuple[list[ValueOf], ValueOf]] = {}
+        self._sources: dict[str, tuple[list[ValueOf], KeyOf]] = {}
         self._without = 0
         self._unkept = 0
 
@@ -64,9 +65,9 @@ class Sums:
         target = hit.target
         sources = self._sources.get(target.plan.event)
         if sources is None:
-            sources = ([value_of(label) for label in target.sums], value_of(target.by))
+            sources = ([value_of(label) for label in target.sums], key_of(target.by))
             self._sources[target.plan.event] = sources
-        sums = self._of(None if self._by is None else key_of(sources[1](hit)))
+        sums = self._of(None if self._by is None else sources[1](hit))
         if sums is None:
             self._unkept += 1
             return

@@ -7,11 +7,12 @@ import json
 from fetchc.cli.tracing.calls import value_of
 from fetchc.diag.render import printable
 from fetchc.tracer.histogram import Histograms, bucket_label, number
+from fetchc.tracer.values.kinds import CutText
 from fetchc.tracer.values.printing import printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from fetchc.cli.tracing.calls import Hit
     from fetchc.cli.tracing.targets import Target
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.model import Value
 
     ValueOf = Callable[[Hit], Value]
+    KeyOf = Callable[[Hit], Hashable]
 
 __all__ = ["HistogramTally", "Summary", "key_of", "key_shown", "key_value"]
 
@@ -33,7 +35,7 @@ class HistogramTally:
         self._measure = measure
         self._by = by
         self._histograms = Histograms()
-        self._sources: dict[str, tuple[ValueOf, ValueOf]] = {}
+        self._sources: dict[str, tuple[ValueOf, KeyOf]] = {}
         self._without = 0
 
     def add(self, hit: Hit) -> None:
@@ -41,13 +43,13 @@ class HistogramTally:
         target = hit.target
         sources = self._sources.get(target.plan.event)
         if sources is None:
-            sources = (value_of(target.measure), value_of(target.by))
+            sources = (value_of(target.measure), key_of(target.by))
             self._sources[target.plan.event] = sources
         value = number(sources[0](hit))
         if value is None:
             self._without += 1
             return
-        self._histograms.add(None if self._by is None else key_of(sources[1](hit)), int(value))
+        self._histograms.add(None if self._by is None else sources[1](hit), int(value))
 
     def text(self) -> Iterator[str]:
         """The histograms as bpftrace draws them; the one with most values last."""
@@ -92,25 +94,40 @@ def _bars(histogram: Histogram) -> Iterator[str]:
         yield f"{bucket_label(low, high):<16} {count:>9} |{bar:<{_BAR}}|"
 
 
-def key_of(value: Value) -> object:
-    """A value as a key of a table: lists and structures by what they hold."""
-    return value if isinstance(value, str | int | float | None) else _Composed(value)
+def key_of(label: str) -> Callable[[Hit], Hashable]:
+    """How to have the value of that label as a key of a table, by what it holds.
+
+    The beginning of a text is another key than a text that is all of it, null than a fault.
+    """
+    source = value_of(label)
+
+    def key(hit: Hit) -> Hashable:
+        value = source(hit)
+        if value is None:
+            event = hit.event
+            is_null = label in event.args and label not in event.faults
+            return _Composed(None, printed(None, ())) if is_null else None
+        if isinstance(value, CutText) or not isinstance(value, str | int | float):
+            return _Composed(value, printed(value))
+        return value
+
+    return key
 
 
 class _Composed:
-    """A list or structure as a key."""
+    """A value as a key, by how it is shown: what is cut says so."""
 
-    __slots__ = ("_text", "value")
+    __slots__ = ("shown", "value")
 
-    def __init__(self, value: Value) -> None:
+    def __init__(self, value: Value, shown: str) -> None:
         self.value = value
-        self._text = _encode(value)
+        self.shown = shown
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Composed) and self._text == other._text
+        return isinstance(other, _Composed) and self.shown == other.shown
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(self.shown)
 
 
 def key_value(key: object) -> Value:
@@ -120,7 +137,7 @@ def key_value(key: object) -> Value:
 
 def key_shown(key: object) -> str:
     """A key as text."""
-    return "(fault)" if key is None else printed(key_value(key))
+    return key.shown if isinstance(key, _Composed) else printed(key_value(key))
 
 
 class Summary:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from fetchc.cli.tracing.calls import Hit
 from fetchc.cli.tracing.sums import Sums
 from fetchc.cli.tracing.tally import HistogramTally, Summary
+from fetchc.tracer.values.kinds import CutList, CutText
 from tests.unit.cli.tracing.events import event, plan, target
+
+if TYPE_CHECKING:
+    from fetchc.tracer.model import Value
 
 MADE, OTHER = plan(), plan("g", "main.g")
 BAR = "@" * 52
@@ -51,10 +56,33 @@ def test_structures_and_faults_are_keys() -> None:
     shown = target("hit", MADE, measure="n", by="s")
     tally = HistogramTally("n", "s")
     for key in ({"x": 1}, {"x": 1}, [2], None):
-        tally.add(Hit(shown, event(MADE, {"n": 1, "s": key}), None))  # type: ignore[dict-item]
+        faults = ("s",) if key is None else ()
+        tally.add(Hit(shown, event(MADE, {"n": 1, "s": key}, faults=faults), None))  # type: ignore[dict-item]
     titles = [line for line in tally.text() if line.endswith(":")]
     assert titles == ["n, s = [2]:", "n, s = (fault):", "n, s = {x=1}:"]
     assert [json.loads(line)["key"] for line in tally.json()] == [[2], None, {"x": 1}]
+
+
+def test_what_was_cut_is_not_what_is_whole() -> None:
+    shown = target("hit", MADE, measure="n", by="s", sums=("n",))
+    tally, sums = HistogramTally("n", "s"), Sums(["n"], "s")
+    keys: list[Value] = ["abc", CutText("abc", 300), CutText("abc", 9), "abc", CutList([1], 5), [1]]
+    for key in keys:
+        for one in (tally, sums):
+            one.add(Hit(shown, event(MADE, {"n": 1, "s": key}), None))
+    titles = sorted([line for line in tally.text() if line.endswith(":")])
+    assert titles == ['n, s = "abc":', 'n, s = "abc"…:', "n, s = [1, …]:", "n, s = [1]:"]
+    assert sum(json.loads(line)["count"] for line in sums.json()) == 6
+    assert len(list(sums.json())) == 4
+
+
+def test_null_is_no_fault() -> None:
+    shown = target("hit", MADE, measure="n", by="s")
+    tally = HistogramTally("n", "s")
+    tally.add(Hit(shown, event(MADE, {"n": 1, "s": None}), None))
+    tally.add(Hit(shown, event(MADE, {"n": 1, "s": None}, faults=("s",)), None))
+    titles = sorted([line for line in tally.text() if line.endswith(":")])
+    assert titles == ["n, s = (fault):", "n, s = null:"]
 
 
 def test_a_summary() -> None:
