@@ -13,7 +13,7 @@ import capstone
 import pytest
 
 from fetchc.abi import convention_for, entry_places
-from fetchc.check.go.places import loses_registers
+from fetchc.check.go.places import loses_registers, lost_by
 from fetchc.check.site import Site
 from fetchc.code.instructions import instructions
 from fetchc.code.stack_check import after_stack_check
@@ -23,8 +23,10 @@ from fetchc.program.model import Function
 from fetchc.program.places import InRegister, Pieces, Place
 from fetchc.target.load import architecture
 from fetchc.target.model import Convention, GoRules
-from tests.support import cross
+from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS, Target
+from tests.support.cross_go import CALM
+from tests.support.qemu_user import Emulator
 from tests.support.toolchains import ALL_GO_VERSIONS, go_number
 
 HERE = Target("x86_64", "", "", go="amd64")
@@ -58,22 +60,36 @@ func length(a int, b string) int { var frame [900]byte; return fill(frame[:]) + 
 func (p pair) member(a int) int { var frame [900]byte; return fill(frame[:]) + len(p.b) }
 
 //go:noinline
+func grown(a int, b string) int { var frame [60000]byte; return fill(frame[:]) }
+
+//go:noinline
 func leaf(a int, b string) int { return int(room) }
 
 func main() {
 	println(none(1, "a", 2, 3), floating(1, 2), last(1, "a", 2), length(1, "a"), leaf(1, "a"))
 	println(pair{1, "a", 3}.member(1))
+	done := make(chan int)
+	go func() { done <- grown(1, "a") }()
+	println(<-done)
 }
 """
-LOST, KEPT = {"main.none"}, {"main.last", "main.length", "main.pair.member", "main.leaf"}
+LOST = {"main.none", "main.grown"}
+KEPT = {"main.last", "main.length", "main.pair.member", "main.leaf"}
+# Bytes of frames about the limits of what an instruction has room for.
+FRAMES = sorted(
+    {
+        *(100, 500, 900, 4096, 33000, 40000, 60000, 1 << 20, 5_000_000),
+        *(base + more for base in (1 << 12, 1 << 15, 1 << 16, 1 << 17) for more in (-256, 72, 512)),
+    }
+)
 
 
-def opened(name: str, version: str, folder: Path) -> DwarfProgram:
+def opened(name: str, version: str, folder: Path, source: str = SOURCE) -> DwarfProgram:
     reason = cross.unavailable_go(version)
     if reason:
         pytest.skip(reason)
     target = HERE if name == "x86_64" else TARGETS[name]
-    return DwarfProgram(str(cross.build_go(target, version, SOURCE, folder)))
+    return DwarfProgram(str(cross.build_go(target, version, source, folder)))
 
 
 def registers(place: Place, names: dict[int, str]) -> set[str]:
@@ -179,3 +195,62 @@ def test_a_wrong_answer_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     program = opened("x86_64", "1.27", tmp_path)
     monkeypatch.setattr("tests.conformance.test_go_growth.loses_registers", lambda *_: False)
     assert "main.none loses" in "\n".join(compared(program)[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("aarch64", "1.19"), ("aarch64", "1.27"), ("riscv64", "1.27"), ("ppc64le", "1.27")],
+)
+def test_a_register_tells_the_call_that_lost_them(name: str, version: str, tmp_path: Path) -> None:
+    reason = qemu_user.unavailable(name)
+    if reason:
+        pytest.skip(reason)
+    program = opened(name, version, tmp_path)
+    machine = architecture(name)
+    told = []
+    for symbol in ("main.grown", "main.fill"):
+        (function,) = program.functions_named(symbol)
+        site = Site(program, machine, language("go"), function, function.address, True, False)
+        told.append((function, lost_by(site, function)))
+    grown, found = told[0]
+    assert found is not None
+    assert told[1][1] is None
+    register, address = found
+    check = convention_for(program, grown).rules
+    assert isinstance(check, GoRules)
+    assert check.stack_check is not None
+    behind = after_stack_check(program.code(grown.address, 128), check.stack_check)
+    with Emulator(name, Path(program.path), CALM) as emulator:
+        first = emulator.until(grown.address)
+        assert first.registers[machine.registers[register]] != address
+        argument = convention_for(program, grown).integer_registers[0]
+        assert first.registers[machine.registers[argument]] == 1
+        second = emulator.until(grown.address + behind)
+        assert second.registers[machine.registers[register]] == address
+        emulator.finish()
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        *(("x86_64", version) for version in ("1.15", "1.27")),
+        *((name, "1.27") for name in ("aarch64", "riscv64", "ppc64le", "i386", "arm")),
+    ],
+)
+def test_frames_of_every_size_have_a_check(name: str, version: str, tmp_path: Path) -> None:
+    head, _, _ = SOURCE.partition("//go:noinline\nfunc none")
+    body = "(a int) int {{ var frame [{size}]byte; return fill(frame[:]) }}"
+    functions = [f"//go:noinline\nfunc f{size}{body.format(size=size)}" for size in FRAMES]
+    calls = "\n".join(f"println(f{size}(1))" for size in FRAMES)
+    source = "\n\n".join([head, *functions, f"func main() {{ {calls} }}", ""])
+    program = opened(name, version, tmp_path, source)
+    machine = architecture(name)
+    for size in FRAMES:
+        (function,) = program.functions_named(f"main.f{size}")
+        used = convention_for(program, function)
+        assert isinstance(used.rules, GoRules)
+        assert used.rules.stack_check is not None
+        code = program.code(function.address, 128)
+        assert after_stack_check(code, used.rules.stack_check), size
+        site = Site(program, machine, language("go"), function, function.address, True, False)
+        assert loses_registers(site, function) == bool(used.integer_registers), size
