@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from tests.live.traced import trace
 from tests.live.watching import watched
 from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_number, go_root, require
 from tests.support.tracefs import Session, require_uprobes
@@ -150,3 +151,17 @@ def test_a_trace_has_the_right_value_or_none(version: str, tmp_path: Path) -> No
     # In front of the check each call has its parameters once.
     assert sorted(int(str(one)) for one in values["first"] if one is not None) == right
     assert values["first"].count(None) > CALLS / 2
+
+
+def test_filters_and_sums_leave_out_what_was_lost(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    require_uprobes()
+    binary = build("1.27", tmp_path)
+    function = ("-x", binary, "-f", "main.(*reader).stub")
+    wanted = ("--filter", "serial > 0", "--sum", "serial", "--format", "jsonl")
+    traced = trace(capfd, "serial", "--at", "+0", *wanted, *function, "--", binary)
+    *events, summed = traced.objects
+    assert sorted(event["args"]["serial"] for event in events) == list(range(1, CALLS + 1))
+    assert (summed["count"], summed["total"]) == (CALLS, CALLS * (CALLS + 1) // 2)
+    assert "FC0623" in traced.errors
