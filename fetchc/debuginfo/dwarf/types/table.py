@@ -63,6 +63,7 @@ __all__ = ["VOID", "TypeTable"]
 
 VOID = TypeId(-1)  # the target of a pointer without DW_AT_type: C's and Go's void
 
+NULLPTR = "decltype(nullptr)"  # the name that gcc and clang give it
 QUALIFIERS = {
     DW_TAG_const_type: "const",
     DW_TAG_volatile_type: "volatile",
@@ -217,6 +218,8 @@ def _unspecified(types: TypeTable, die: Die) -> Type:
     name = types.name(die)
     if name == "void":
         return VoidType()
+    if name == NULLPTR:  # as wide as a pointer, and passed as one: C++, basic.fundamental
+        return PointerType(name, ByteSize(die.unit.address_size), types.target(die))
     size = die.unsigned(DW_AT_byte_size)
     reason = "the compiler says no more than its name"
     return UnknownType(name, None if size is None else ByteSize(size), reason)
