@@ -1,7 +1,9 @@
-"""The index that gdb made: .gdb_index (``gdb-add-index``, ``ld --gdb-index``).
+"""The index that gdb made: .gdb_index (``gdb-add-index``).
 
 It leads from qualified names to the units that define them, not to entries, so that those units
-are walked. Source: gdb's manual, appendix "Index Section Format", versions 7 to 9.
+are walked. What linkers make (``--gdb-index``, version 7) is not used: they take the names from
+.debug_gnu_pubnames, and list units that have none all the same. Source: gdb's manual, appendix
+"Index Section Format", versions 8 and 9; binutils, gold/gdb-index.cc; lld, ELF/SyntheticSections.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GdbNames", "gdb_names"]
 
-_VERSIONS = (7, 8, 9)  # 9 has one more area, in front of the names
+_VERSIONS = (8, 9)  # 9 has one more area, in front of the names
 _HASH_FACTOR, _HASH_LESS, _HASH_STEP, _MASK = 67, 113, 17, 0xFFFFFFFF
 _UNIT_BITS, _KIND_AT, _KIND_BITS, _TYPE = 0xFFFFFF, 28, 7, 1
 _SCOPE = b"::"
@@ -36,10 +38,7 @@ class GdbNames:
     def __init__(self, info: DebugInfo, section: Section) -> None:
         self._info = info
         self._section = section
-        version = self._numbers(0, 1)[0]
-        if version not in _VERSIONS:
-            raise section.error(f"version {version} of an index of gdb", 0)
-        areas = self._numbers(4, 6 if version > 8 else 5)
+        areas = self._numbers(4, 6 if self._numbers(0, 1)[0] > 8 else 5)
         ends = [*areas[1:], section.size]
         if any(end < start for start, end in zip(areas, ends, strict=True)):
             raise section.error("areas of an index of gdb that are not in their order", 0)
@@ -129,9 +128,15 @@ class GdbNames:
 
 
 def gdb_names(info: DebugInfo) -> GdbNames | None:
-    """The file's index by gdb; None where it has none, one of type units, or one without a unit."""
+    """The file's index by gdb; None where it has none, one of type units, or one without a unit.
+
+    Also None of a version that is not known, or of a linker's.
+    """
     section = info.elf.open_section(".gdb_index")
     if section is None or info.elf.open_section(".debug_types") is not None:
+        return None
+    version = section.bytes_between(0, min(4, section.size))
+    if int.from_bytes(version, "little") not in _VERSIONS:
         return None
     found = GdbNames(info, section)
     return found if not found.has_type_units and found.covers_all() else None

@@ -78,6 +78,18 @@ def test_one_that_lacks_a_unit_is_not_used(tmp_path: Path) -> None:
     assert gdb.gdb_names(DwarfProgram(str(tmp_path / "more"))._info) is None
 
 
+def test_one_that_a_linker_made_is_not_used(tmp_path: Path) -> None:
+    # gold lists all units, and the names of those alone that have .debug_gnu_pubnames.
+    require("clang", "ld.gold")
+    (tmp_path / "program.c").write_text("struct shape { int a; } shape; int main(void) {}")
+    command = ["clang", "-g", "-fuse-ld=gold", "-Wl,--gdb-index", "-o", "program", "program.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    path = tmp_path / "program"
+    assert DwarfProgram(str(path))._elf.open_section(".gdb_index") is not None
+    assert len(searched(path, ["shape"])["shape"]) == 1
+    assert indexed(path, ["shape"]) == {"shape": None}
+
+
 def test_a_damaged_one_ends_in_an_error_or_an_answer(tmp_path: Path) -> None:
     path = built(tmp_path)
     header = DwarfProgram(str(path))._elf.debug_image.header(".gdb_index")
