@@ -51,11 +51,10 @@ class Tracing:
 
         Raises CompileError where an expression has to be refused.
         """
-        plan = probe.plan(expressions, self._session.group)
-        stem, number = plan.event, 1
-        while plan.event in self._named:
-            number += 1
-            plan = probe.plan(expressions, self._session.group, f"{stem}_{number}")
+        from fetchc.emit.names import event_name
+
+        event = event_name(probe.named_after, self._named)
+        plan = probe.plan(expressions, self._session.group, event)
         self._session.add(plan)
         self._named.add(plan.event)
         return plan

@@ -11,6 +11,7 @@ import pytest
 import fetchc
 from tests.live.hitting import leftovers
 from tests.support.programs import calls, fixture
+from tests.support.toolchains import require
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -91,6 +92,23 @@ def test_a_refused_expression_is_told_at_once() -> None:
     path = str(fixture("c/layouts/gcc-O2-dwarf5"))
     with fetchc.tracing() as session, pytest.raises(fetchc.CompileError, match="FC0302"):
         session.add(fetchc.open(path).probe("visit"), ["r->nothing"])
+
+
+def test_long_names_are_told_apart(tmp_path: Path) -> None:
+    require("gcc")
+    name = "f" + 80 * "o"
+    source, program = tmp_path / "long.c", tmp_path / "long"
+    source.write_text(f"int {name}(int n) {{ return n; }} int main(void) {{ return {name}(0); }}")
+    subprocess.run(["gcc", "-g", "-o", program, source], check=True, timeout=60)
+    probe = fetchc.open(str(program)).probe(name)
+    with fetchc.tracing() as session:
+        plans = [session.add(probe, ["n"]) for _ in range(3)]
+        session.start()
+        subprocess.run([program], check=True, timeout=60)
+        session.stop()
+        assert {event.name for event in session.events()} == {plan.event for plan in plans}
+    assert len({plan.event for plan in plans}) == 3
+    assert leftovers(plans[0].group) == []
 
 
 def test_a_refused_start_can_be_tried_again(tmp_path: Path) -> None:
