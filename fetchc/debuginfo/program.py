@@ -2,31 +2,16 @@
 
 Opening reads the ELF headers and nothing else. Every question goes to the module of
 its concept (functions, variables, types, names); this one only holds them together and
-owns what they cache. What a plain query does not need is imported where it is used.
+owns what they cache. They are imported where they are used: a listing of symbols needs none.
 """
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import is_go, main_language
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION
-from fetchc.debuginfo.dwarf.locations import variables
-from fetchc.debuginfo.dwarf.names import functions
-from fetchc.debuginfo.dwarf.types.table import TypeTable
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.elf.machines import architecture_of
 from fetchc.debuginfo.elf.symbols import STT_GNU_IFUNC
 from fetchc.debuginfo.ordinary import Ordinary
 from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import (
-    Absent,
-    AtAddress,
-    FrameRelative,
-    InMemory,
-    InRegister,
-    is_frame_relative,
-)
-from fetchc.program.types import DeclaredType, StructType
 from fetchc.units import Address, DieOffset
 
 TYPE_CHECKING = False
@@ -34,9 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.debuginfo.finding.search import Search
     from fetchc.program.model import Callers, Extent, Function, StaticProbe, Uses, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.places import AtAddress, Place
     from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
     from fetchc.units import FileOffset, TypeId
@@ -59,11 +46,11 @@ class DwarfProgram(Ordinary):
         "_definitions",
         "_elf",
         "_functions",
-        "_info",
         "_language",
         "_parameters",
+        "_read_info",
+        "_read_types",
         "_runtime_types",
-        "_types",
         "_visible",
         "architecture",
         "build_id",
@@ -77,8 +64,8 @@ class DwarfProgram(Ordinary):
     def __init__(self, path: str, search: Search | None = None, online: bool = False) -> None:
         self._elf = elf = Elf(path, search, online)
         self.architecture: str = architecture_of(elf)
-        self._info = DebugInfo(elf)
-        self._types = TypeTable(self._info, elf.word_bytes)
+        self._read_info: DebugInfo | None = None
+        self._read_types: TypeTable | None = None
         self._bodies: dict[tuple[DieOffset | None, Address], Address] = {}
         self._callers: dict[tuple[Address, Address], Callers] = {}
         self._functions: dict[str, tuple[Function, ...]] = {}
@@ -95,9 +82,25 @@ class DwarfProgram(Ordinary):
         self.in_kernel = elf.section_address(KERNEL_SECTION) is not None
 
     @property
+    def _info(self) -> DebugInfo:
+        if self._read_info is None:
+            from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+
+            self._read_info = DebugInfo(self._elf)
+        return self._read_info
+
+    @property
+    def _types(self) -> TypeTable:
+        if self._read_types is None:
+            from fetchc.debuginfo.dwarf.types.table import TypeTable
+
+            self._read_types = TypeTable(self._info, self.word_bytes)
+        return self._read_types
+
+    @property
     def has_debug_info(self) -> bool:
         """Whether names and types can be asked for at all."""
-        return self._info.present
+        return self._elf.open_section(".debug_info") is not None
 
     def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
         """Where its debug file was looked for, and how one is had."""
@@ -112,13 +115,17 @@ class DwarfProgram(Ordinary):
     @property
     def lacks_go(self) -> bool:
         """Whether Go linked the program, and its debug information is of C alone or missing."""
-        return self.main_language() == "go" and not any(map(is_go, self._info.units()))
+        from fetchc.debuginfo.dwarf.entries.attributes import is_go, linked_by_go
+
+        return linked_by_go(self._elf) and not any(map(is_go, self._info.units()))
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that name and its clones; see :mod:`.dwarf.functions`."""
         found = self._functions.get(name)
         if found is None:
-            found = functions.functions_named(self._elf, self._info, name)
+            from fetchc.debuginfo.dwarf.names.functions import functions_named
+
+            found = functions_named(self._elf, self._info, name)
             _keep(self._functions, name, found)
         return found
 
@@ -135,7 +142,9 @@ class DwarfProgram(Ordinary):
 
     def function_at(self, address: Address) -> Function | None:
         """The function whose code holds ``address``."""
-        return functions.function_at(self._elf, self._info, address)
+        from fetchc.debuginfo.dwarf.names.functions import function_at
+
+        return function_at(self._elf, self._info, address)
 
     def function_names(self) -> Iterator[str]:
         """Names of the symbol table that have code, each once."""
@@ -143,7 +152,9 @@ class DwarfProgram(Ordinary):
 
     def is_inlined(self, function: Function) -> bool:
         """Whether the function's body was also put into some of its callers."""
-        return function.die is not None and functions.is_inlined(self._info, self._die(function))
+        from fetchc.debuginfo.dwarf.names.functions import is_inlined
+
+        return function.die is not None and is_inlined(self._info, self._die(function))
 
     def is_indirect(self, function: Function) -> bool:
         """Whether the symbol is an IFUNC: its code chooses the function that is called."""
@@ -177,7 +188,9 @@ class DwarfProgram(Ordinary):
         die = self._die(function)
         found = self._parameters.get(die.offset)
         if found is None:
-            found = variables.parameters(self._info, die)
+            from fetchc.debuginfo.dwarf.locations.variables import parameters
+
+            found = parameters(self._info, die)
             if self.in_kernel:
                 from fetchc.debuginfo.user_memory import marked_parameters
 
@@ -203,22 +216,28 @@ class DwarfProgram(Ordinary):
 
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void and for Go, whose results are variables."""
-        return variables.result(self._info, self._die(function))
+        from fetchc.debuginfo.dwarf.locations.variables import result
+
+        return result(self._info, self._die(function))
 
     def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
         """Locals and parameters visible at ``address``, innermost scope first."""
         die = self._die(function)
         found = self._visible.get((die.offset, address))
         if found is None:
-            found = variables.locals_at(self._info, die, address) + self.parameters(function)
+            from fetchc.debuginfo.dwarf.locations.variables import locals_at
+
+            found = locals_at(self._info, die, address) + self.parameters(function)
             _keep(self._visible, (die.offset, address), found)
         return found
 
     def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
         """Variables of that name outside functions; the function's own unit is preferred."""
+        from fetchc.debuginfo.dwarf.locations.variables import global_variables
+
         self._require()
         linked = lambda die, name: self._linked(die, name) is not None  # noqa: E731
-        return variables.global_variables(self._info, name, self._within(function), linked)
+        return global_variables(self._info, name, self._within(function), linked)
 
     def _linked(self, die: Die, name: str) -> AtAddress | None:
         from fetchc.debuginfo.variable_symbols import linked_place
@@ -236,10 +255,10 @@ class DwarfProgram(Ordinary):
 
         Places relative to the frame stay so: each address has its own rule for the CFA.
         """
-        from fetchc.debuginfo.dwarf.locations import loclists
+        from fetchc.debuginfo.dwarf.locations.loclists import extents
 
         die = self._info.die(variable.die)
-        return loclists.extents(self._info, die, self._around(variable, function))
+        return extents(self._info, die, self._around(variable, function))
 
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
         """The debug information's place at ``address``, the frame base taken apart.
@@ -247,14 +266,18 @@ class DwarfProgram(Ordinary):
         What is relative to the CFA is made relative to the register that the call-frame
         information names there, so the answer holds at ``address`` only.
         """
-        from fetchc.debuginfo.dwarf.locations import loclists
+        from fetchc.debuginfo.dwarf.locations.loclists import place_at
+        from fetchc.program.places import AtAddress, is_frame_relative
 
         die = self._info.die(variable.die)
         around = self._around(variable, function)
-        place = loclists.place_at(self._info, die, around, address)
+        place = place_at(self._info, die, around, address)
         place = self._at_entry(place, around, address)
-        if place == NO_LOCATION and variable.kind == variables.GLOBAL:
-            return self._linked(die, variable.name) or place
+        if variable.kind == "global":
+            from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION
+
+            if place == NO_LOCATION:
+                return self._linked(die, variable.name) or place
         if self.in_kernel and isinstance(place, AtAddress):
             from fetchc.debuginfo.kernel_symbols import symbol_place
 
@@ -269,6 +292,8 @@ class DwarfProgram(Ordinary):
         return resolve_frame(place, cfa_at(self._elf, address, start))
 
     def _at_entry(self, place: Place, around: Die | None, address: Address) -> Place:
+        from fetchc.program.places import Absent, AtAddress, FrameRelative, InMemory, InRegister
+
         if isinstance(place, InRegister | InMemory | FrameRelative | AtAddress | Absent):
             return place
         from fetchc.debuginfo.dwarf.locations.symbolic import at_entry
@@ -279,9 +304,10 @@ class DwarfProgram(Ordinary):
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
-        from fetchc.debuginfo.dwarf.locations import loclists
+        from fetchc.debuginfo.dwarf.locations.loclists import frame_base_at
+        from fetchc.program.places import FrameRelative
 
-        base = loclists.frame_base_at(self._info, self._die(function), function.address)
+        base = frame_base_at(self._info, self._die(function), function.address)
         return isinstance(base, FrameRelative)
 
     def array_length(
@@ -318,10 +344,10 @@ class DwarfProgram(Ordinary):
 
     def frame_stands(self, function: Function, address: Address) -> bool:
         """Whether places counted from the function's frame are what they say at ``address``."""
-        from fetchc.debuginfo.dwarf.locations import loclists
+        from fetchc.debuginfo.dwarf.locations.loclists import frame_base_at
         from fetchc.debuginfo.dwarf.locations.standing import stands
 
-        base = loclists.frame_base_at(self._info, self._die(function), address)
+        base = frame_base_at(self._info, self._die(function), address)
         return stands(self._elf, base, lambda: self.body_address(function), function, address)
 
     def body_address(self, function: Function) -> Address:
@@ -344,11 +370,14 @@ class DwarfProgram(Ordinary):
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
-        found = self._types.type(type_id)
-        if self.in_kernel and isinstance(found, StructType):
-            from fetchc.debuginfo.user_memory import marked_members
+        found = (self._read_types or self._types).type(type_id)  # asked most often of all
+        if self.in_kernel:
+            from fetchc.program.types import StructType
 
-            return marked_members(self, found)
+            if isinstance(found, StructType):
+                from fetchc.debuginfo.user_memory import marked_members
+
+                return marked_members(self, found)
         return found
 
     def passed_by_reference(self, type_id: TypeId) -> bool | None:
@@ -365,7 +394,11 @@ class DwarfProgram(Ordinary):
 
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""
-        if type_id < 0 or not isinstance(self._types.type(type_id), DeclaredType):
+        if type_id < 0:
+            return type_id
+        from fetchc.program.types import DeclaredType
+
+        if not isinstance(self._types.type(type_id), DeclaredType):
             return type_id
         from fetchc.debuginfo.dwarf.names import search as names
 
@@ -400,6 +433,8 @@ class DwarfProgram(Ordinary):
     def main_language(self) -> str:
         """Language key of the program's own code: Go where Go linked it, else the first unit's."""
         if self._language is None:
+            from fetchc.debuginfo.dwarf.entries.attributes import main_language
+
             self._language = main_language(self._elf, self._info)
         return self._language
 
@@ -448,7 +483,7 @@ class DwarfProgram(Ordinary):
         return self._info.die(function.die)
 
     def _around(self, variable: Variable, function: Function | None) -> Die | None:
-        return None if variable.kind == variables.GLOBAL else self._within(function)
+        return None if variable.kind == "global" else self._within(function)
 
 
 def _keep(cache: dict[Key, Answer], key: Key, answer: Answer) -> None:

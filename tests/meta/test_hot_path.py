@@ -82,6 +82,14 @@ def test_a_listing_loads_nothing_that_compiles() -> None:
     }
 
 
+def test_a_listing_of_symbols_loads_no_reader_of_debug_information() -> None:
+    loaded = {name for name in _loaded(*C[:2], command="functions") if ".dwarf." in name}
+    # What says which linker made the file; a cursor is how all sections are read.
+    assert {name.rpartition(".")[2] for name in loaded} <= {
+        "attributes", "constants", "cursor", "entries",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("module", ["dataclasses", "re"])
 def test_a_planted_import_is_noticed(module: str) -> None:
     loaded = _loaded(*C, "r->head->value", planted=f"import {module}")

@@ -20,6 +20,7 @@ __all__ = [
     "is_go",
     "is_rust",
     "language_key",
+    "linked_by_go",
     "main_language",
     "malformed",
 ]
@@ -45,11 +46,16 @@ MONO, NATIVE_AOT = "Mono AOT Compiler", "NetRuntime"
 def main_language(elf: Elf, info: DebugInfo) -> str:
     """Language key of a program's own code: Go where Go linked it, else the first unit's."""
     # Go's linker leaves a mark, so that no walk over the units is needed: libc has 2000.
-    if any(elf.section_address(mark) is not None for mark in GO_SECTIONS):
+    if linked_by_go(elf):
         return "go"
     if not info.present:
         return ""
     return next((key for key in map(language_key, info.units()) if key), "")
+
+
+def linked_by_go(elf: Elf) -> bool:
+    """Whether Go's linker made the file."""
+    return any(elf.section_address(mark) is not None for mark in GO_SECTIONS)
 
 
 def language_key(unit: Unit) -> str:
