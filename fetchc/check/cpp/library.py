@@ -58,17 +58,17 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
     found = library_class(checker, node.type, node.span)
     if found is None:
         return node
-    if "nothing" in found.more:
+    if found.nothing:
         raise reject(
             "FC0312",
             f"`{checker.spell(node.type)}` has no elements to fetch",
             node.span,
-            found.more["nothing"],
+            found.nothing,
         )
-    if "worth" in found.more:
+    if found.worth:
         from fetchc.check.cpp.library_methods import method
 
-        return method(checker, node, found.more["worth"], node.span) or node
+        return method(checker, node, found.worth, node.span) or node
     if not _is_of_char(checker, node):
         from fetchc.check.cpp.library_made import fixed_array, wide_text
 
@@ -230,7 +230,7 @@ def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     found = library_class(checker, node.type, span)
     if found is None:
         return None
-    if "flags" in found.more:
+    if found.flags:
         raise reject(
             "FC0304",
             f"the elements of `{checker.spell(node.type)}` are single bits, and no range has those",
@@ -247,7 +247,7 @@ def flagged(
 ) -> Typed | None:
     """The truth value ``node[index]`` of a class that packs such; None of other classes."""
     found = library_class(checker, node.type, span)
-    if found is None or "flags" not in found.more:
+    if found is None or not found.flags:
         return None
     from fetchc.check.cpp.library_made import flag
 

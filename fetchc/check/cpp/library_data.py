@@ -14,7 +14,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from fetchc.check.site import Checker
@@ -32,35 +32,46 @@ __all__ = [
 
 _TABLES = "runtime/cpp"
 _DIGITS = 20  # of the longest number of 64 bits
-_COMPUTED = ("through", "constants", "sums", "nones", "either", "maybe")
+_NONE: Mapping[str, Any] = {}
 
 
 class LibraryClass(Record):
     """One class: paths of members, as targets/runtime/cpp has them; empty where it has none."""
 
     name: str
-    value: str
-    index: str
-    follow: str
-    object: str
-    counted: tuple[str, ...]
-    ends: tuple[str, ...]
-    get: Mapping[str, Any]
-    choice: Mapping[str, Any]
-    methods: Mapping[str, str]
-    distances: Mapping[str, list[str]]
-    lengths: Mapping[str, str]
-    choices: Mapping[str, list[str]]
-    refused: Mapping[str, str]
-    low_first: str
-    more: Mapping[str, Any]  # all that the entry has
+    value: str = ""
+    worth: str = ""
+    nothing: str = ""
+    index: str = ""
+    follow: str = ""
+    object: str = ""
+    fixed: str = ""
+    flags: str = ""
+    low_first: str = ""
+    has: Sequence[str] = ()
+    counted: Sequence[str] = ()
+    units: Sequence[str] = ()
+    ends: Sequence[str] = ()
+    as_many: Sequence[Any] = ()
+    block: Sequence[Any] = ()
+    get: Mapping[str, Any] = _NONE
+    choice: Mapping[str, Any] = _NONE
+    methods: Mapping[str, str] = _NONE
+    distances: Mapping[str, list[str]] = _NONE
+    choices: Mapping[str, list[str]] = _NONE
+    refused: Mapping[str, str] = _NONE
+    constants: Mapping[str, int] = _NONE
+    through: Mapping[str, str] = _NONE
+    sums: Mapping[str, list[Any]] = _NONE
+    nones: Mapping[str, list[Any]] = _NONE
+    either: Mapping[str, Mapping[str, Any]] = _NONE
+    maybe: Mapping[str, str] = _NONE
 
     @property
     def known(self) -> list[str]:
         """The methods that can be had, in order."""
-        named = {*self.methods, *self.distances, *self.lengths, *self.choices}
-        for kind in _COMPUTED:
-            named.update(self.more.get(kind, {}))
+        named = {*self.methods, *self.distances, *self.choices, *self.through, *self.constants}
+        named |= {*self.sums, *self.nones, *self.either, *self.maybe}
         return sorted(named | ({"empty"} if "size" in named else set()))
 
 
@@ -79,7 +90,7 @@ def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass
     for table in tables_under(_TABLES).values():
         for raw in table["class"]:
             if raw["name"] == name:
-                found = _record(raw)
+                found = LibraryClass(**raw)
                 if _is_made_so(checker, sample, found, span):
                     return found
     return None
@@ -88,8 +99,8 @@ def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass
 def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span) -> bool:
     if not all(_has(checker, sample, path, span) for path in _paths(found)):
         return False
-    if "as_many" in found.more:
-        path, argument = found.more["as_many"]
+    if found.as_many:
+        path, argument = found.as_many
         held = at(checker, sample, path, span)
         made = None if held is None else checker.resolved(held.type)
         if not isinstance(made, ArrayType) or made.count != number_of(
@@ -115,43 +126,16 @@ def _has(checker: Checker, sample: Typed, path: str, span: Span) -> bool:
         return False
 
 
-def _record(raw: Mapping[str, Any]) -> LibraryClass:
-    return LibraryClass(
-        raw["name"],
-        raw.get("value", ""),
-        raw.get("index", ""),
-        raw.get("follow", ""),
-        raw.get("object", ""),
-        tuple(raw.get("counted", ())),
-        tuple(raw.get("ends", ())),
-        raw.get("get", {}),
-        raw.get("choice", {}),
-        raw.get("methods", {}),
-        raw.get("distances", {}),
-        raw.get("lengths", {}),
-        raw.get("choices", {}),
-        raw.get("refused", {}),
-        raw.get("low_first", ""),
-        raw,
-    )
-
-
 def _paths(found: LibraryClass) -> list[str]:
     paths = [found.value, found.index, found.follow, found.object, *found.counted, *found.ends]
     paths += [found.choice.get("tag", ""), *found.choice.get("cases", ())]
-    paths += [*found.methods.values(), *found.lengths.values()]
+    paths += found.methods.values()
     for some in (*found.distances.values(), *found.choices.values()):
         paths += some
-    more = found.more
-    paths += [
-        *more.get("has", ()),
-        *more.get("units", ()),
-        more.get("fixed", ""),
-        more.get("flags", ""),
-    ]
-    paths += [path.rpartition(".")[0] for path in more.get("through", {}).values()]
-    sums = [*more.get("sums", {}).values(), *more.get("nones", {}).values()]
-    for terms in [*sums, *[one["number"] for one in more.get("either", {}).values()]]:
+    paths += [*found.has, *found.units, found.fixed, found.flags]
+    paths += [path.rpartition(".")[0] for path in found.through.values()]
+    sums = [*found.sums.values(), *found.nones.values()]
+    for terms in [*sums, *[one["number"] for one in found.either.values()]]:
         paths += [path for number, less, _ in terms for path in (number, less)]
     return [path for path in paths if path]
 
@@ -170,7 +154,7 @@ def number_of(checker: Checker, type_id: TypeId, argument: int | None) -> int | 
 
 def elements_of_block(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> int:
     """How many elements each block of a deque has: as many as fit, and one at least."""
-    path, room = found.more["block"]
+    path, room = found.block
     start = at(checker, holder, path, span)
     made = None if start is None else checker.resolved(start.type)
     each = checker.size(made.target) if isinstance(made, PointerType) else None
@@ -186,8 +170,8 @@ def filled(
     """
     if "{last}" not in path:
         return path
-    if "block" in found.more:
+    if found.block:
         count = elements_of_block(checker, holder, found, span)
     else:
-        count = number_of(checker, holder.type, found.more["constants"]["size"]) or 0
+        count = number_of(checker, holder.type, found.constants.get("size")) or 0
     return path.replace("{last}", str(count - 1)) if count else None

@@ -22,7 +22,7 @@ from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from fetchc.check.cpp.library_data import LibraryClass
@@ -41,23 +41,22 @@ def computed(
 
     Raises CompileError FC0308 where the debug information lacks a type for it.
     """
-    more = found.more
-    if name in more.get("through", {}):
+    if name in found.through:
         from fetchc.check.cpp.library_methods import method
 
-        path, _, inner = more["through"][name].rpartition(".")
+        path, _, inner = found.through[name].rpartition(".")
         return method(checker, _there(checker, holder, found, path, span), inner, name_span)
-    if name in more.get("constants", {}):
-        number = number_of(checker, holder.type, more["constants"][name])
+    if name in found.constants:
+        number = number_of(checker, holder.type, found.constants[name])
         return None if number is None else Constant(number, checker.word(), span)
-    if name in more.get("sums", {}):
-        return _sum(checker, holder, found, more["sums"][name], span)
-    if name in more.get("nones", {}):
-        return _none(checker, _sum(checker, holder, found, more["nones"][name], span))
-    if name in more.get("either", {}):
-        return _either(checker, holder, found, more["either"][name], span)
-    if name in more.get("maybe", {}):
-        return _there(checker, holder, found, more["maybe"][name], name_span)
+    if name in found.sums:
+        return _sum(checker, holder, found, found.sums[name], span)
+    if name in found.nones:
+        return _none(checker, _sum(checker, holder, found, found.nones[name], span))
+    if name in found.either:
+        return _either(checker, holder, found, found.either[name], span)
+    if name in found.maybe:
+        return _there(checker, holder, found, found.maybe[name], name_span)
     return _empty(checker, holder, found, span) if name == "empty" else None
 
 
@@ -118,7 +117,7 @@ def _none(checker: Checker, number: Reckoned) -> Reckoned:
 
 
 def _either(
-    checker: Checker, holder: Typed, found: LibraryClass, said: dict[str, Any], span: Span
+    checker: Checker, holder: Typed, found: LibraryClass, said: Mapping[str, Any], span: Span
 ) -> Either:
     number = _sum(checker, holder, found, said["number"], span)
     both = [_there(checker, holder, found, said[key], span) for key in ("at_none", "other")]
@@ -132,15 +131,15 @@ def _empty(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> 
         return _none(checker, _sum(checker, holder, found, [[end, start, 1]], span))
     if "size" in found.methods:
         return _none(checker, _sum(checker, holder, found, [[found.methods["size"], "", 1]], span))
-    if "size" in found.more.get("sums", {}):
-        return _none(checker, _sum(checker, holder, found, found.more["sums"]["size"], span))
+    if "size" in found.sums:
+        return _none(checker, _sum(checker, holder, found, found.sums["size"], span))
     if "size" in found.choices:
         sizes = [[[path, "", 1]] for path in found.choices["size"]]
         both = [_none(checker, _sum(checker, holder, found, one, span)) for one in sizes]
         number = _sum(checker, holder, found, [[found.choice["tag"], "", 1]], span)
         return Either(number, both[0], both[1], both[0].type, span)
-    if "size" in found.more.get("constants", {}):
-        count = number_of(checker, holder.type, found.more["constants"]["size"])
+    if "size" in found.constants:
+        count = number_of(checker, holder.type, found.constants.get("size"))
         truth = checker.program.intern(BoolType("bool", ByteSize(1)))
         return None if count is None else Constant(int(count == 0), truth, span)
     return None
@@ -149,8 +148,8 @@ def _empty(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> 
 def wide_text(checker: Checker, node: Typed, found: LibraryClass) -> Typed | None:
     """The characters of a string whose characters are no ``char``; None of other objects."""
     span = node.span
-    if "units" in found.more:
-        data, size = (_there(checker, node, found, one, span) for one in found.more["units"])
+    if found.units:
+        data, size = (_there(checker, node, found, one, span) for one in found.units)
         return _characters(checker, data, size, span)
     if found.choice.get("cases") and "size" in found.choices:
         both = []
@@ -180,11 +179,11 @@ def _characters(checker: Checker, data: Typed, size: Typed, span: Span) -> Range
 
 def fixed_array(checker: Checker, node: Typed, found: LibraryClass) -> Typed | None:
     """What a span leads to whose type has the number of elements; None of other objects."""
-    if "fixed" not in found.more:
+    if not found.fixed:
         return None
-    data = _there(checker, node, found, found.more["fixed"], node.span)
+    data = _there(checker, node, found, found.fixed, node.span)
     made = checker.resolved(data.type)
-    count = number_of(checker, node.type, found.more["constants"]["size"])
+    count = number_of(checker, node.type, found.constants.get("size"))
     each = checker.size(made.target) if isinstance(made, PointerType) else None
     if count is None or not each or not isinstance(made, PointerType):
         return None
@@ -196,14 +195,14 @@ def flag(
     checker: Checker, node: Typed, found: LibraryClass, index: int, span: Span, index_span: Span
 ) -> Typed | None:
     """The bit ``index`` of a class that packs truth values; None of other classes."""
-    if "flags" not in found.more or not checker.program.little_endian:
+    if not found.flags or not checker.program.little_endian:
         return None
-    count = number_of(checker, node.type, found.more.get("constants", {}).get("size"))
+    count = number_of(checker, node.type, found.constants.get("size"))
     if index < 0 or (count is not None and index >= count):
         raise reject(
             "FC0303", f"the index {index} is outside of the `{found.name}`", index_span, "outside"
         )
-    word = _there(checker, node, found, found.more["flags"], span)
+    word = _there(checker, node, found, found.flags, span)
     made = checker.resolved(word.type)
     if isinstance(made, PointerType | ArrayType):
         target = made.target if isinstance(made, PointerType) else made.element

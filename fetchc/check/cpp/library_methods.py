@@ -6,9 +6,9 @@ from fetchc.check import members
 from fetchc.check.cpp.library import chosen, grant, known_at, member, object_of
 from fetchc.check.cpp.library_data import library_class
 from fetchc.check.cpp.library_paths import alternatives, numbered
-from fetchc.check.typed import Constant, Convert
+from fetchc.check.typed import Convert
 from fetchc.diag.errors import reject
-from fetchc.program.types import ArrayType, DifferenceType, PointerType
+from fetchc.program.types import DifferenceType, PointerType
 from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
@@ -69,10 +69,6 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
         return _distance(checker, holder, found.distances[name], span)
     if name in found.choices:
         return chosen(checker, holder, found, found.choices[name])
-    if name in found.lengths:
-        made = checker.resolved(known_at(checker, holder, found.lengths[name], span).type)
-        if isinstance(made, ArrayType) and made.count is not None:
-            return Constant(made.count, checker.word(), span)
     from fetchc.check.cpp.library_made import computed
 
     value = computed(checker, holder, found, name, span, name_span)
