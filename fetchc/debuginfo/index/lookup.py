@@ -103,12 +103,12 @@ class NameIndex:
 
         gdb's does not lead to all: a linker that makes it has some units' names alone.
         """
+        key, given = _key(name), self._given()
+        if key is None or given is None or not name.isascii():
+            return []
         from fetchc.debuginfo.index.standard import StandardNames
 
-        key, given = _key(name), self._given()
-        if key is None or not name.isascii() or not isinstance(given, StandardNames):
-            return []
-        return given.named(key, _FUNCTIONS)
+        return given.named(key, _FUNCTIONS) if isinstance(given, StandardNames) else []
 
     def _asked_for(self, question: Callable[[IndexTable], list[Answer]]) -> list[Answer]:
         try:

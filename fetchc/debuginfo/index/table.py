@@ -115,9 +115,11 @@ def encoded(found: Scan, string: Callable[[int], bytes]) -> bytes:
         names[row[0]] = names.get(row[0], 0) + 1
     functions: dict[bytes, list[int]] = {}
     for function, places in found.functions.items():
-        functions.setdefault(text(function), []).extend(places)
+        key = text(function)
+        # One name may be both an offset and bytes.
+        functions[key] = sorted([*functions[key], *places]) if key in functions else places
     function_names = sorted(functions)
-    function_rows = [sorted(functions[name]) for name in function_names]
+    function_rows = [functions[name] for name in function_names]
     count = sum(map(len, function_rows))
     header = (len(names), len(rows), len(found.scopes), found.whole)
     parts = (
