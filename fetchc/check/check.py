@@ -152,10 +152,14 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
 
             if node.further or grid(checker, base) is not None:
                 return cell(checker, base, node)
-        return indices.element(checker, base, node.index, node.span, node.index_span)
+        found = indices.element(checker, base, node.index, node.span, node.index_span)
+        indices.take_for_granted(checker, base, node.index + 1, node.span)
+        return found
     low, high = node.low, node.high
     if isinstance(low, int) and isinstance(high, int):
-        return indices.elements(checker, base, low, high, node.span, node.range_span)
+        found = indices.elements(checker, base, low, high, node.span, node.range_span)
+        indices.take_for_granted(checker, base, high, node.span, most=True)
+        return found
     from fetchc.check.ranges import ranged
 
     first = low if isinstance(low, int) else check(checker, low)

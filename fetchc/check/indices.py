@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Convert, Follow, Part, Shift
+from fetchc.check.typed import Convert, Counted, Follow, Part, Shift
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["data_pointer", "element", "elements", "first", "in_bytes", "of_library"]
+__all__ = [
+    "data_pointer",
+    "element",
+    "elements",
+    "first",
+    "in_bytes",
+    "of_library",
+    "take_for_granted",
+]
+
+_SLICE_WITH_CAPACITY = 3  # members: the pointer, the length, the capacity
 
 
 def element(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
@@ -71,6 +81,25 @@ def elements(
         type_id = checker.program.intern(IntType(inner.name, inner.size, inner.signed))
     wanted = checker.array_of(type_id, high - low, each)
     return _moved(checker, start, type_id, low * each, wanted, span)
+
+
+def take_for_granted(
+    checker: Checker, base: Typed, least: int, span: Span, most: bool = False
+) -> None:
+    """Have a reader see to it that ``base`` has ``least`` elements; with ``most`` room for them.
+
+    Where its type counts them: of what is behind the last one the program itself reads nothing.
+    """
+    held = of_library(checker, base, span)
+    made = checker.resolved(held.type)
+    if isinstance(made, PointerType):
+        made = checker.resolved(made.target)
+        counted = isinstance(made, SequenceType)
+    else:
+        counted = isinstance(made, SliceType | StringType | SequenceType)
+    if counted:
+        most = most and isinstance(made, SliceType) and len(made.members) == _SLICE_WITH_CAPACITY
+        checker.counted.append(Counted(held, least, most, span))
 
 
 def of_library(checker: Checker, base: Typed, span: Span) -> Typed:

@@ -17,7 +17,7 @@ from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Asserted, Described, Present
+    from fetchc.check.typed import Asserted, Counted, Described, Present
     from fetchc.diag.model import Diagnostic
     from fetchc.lang.base import Language
     from fetchc.program.model import Function, Instance, StaticProbe
@@ -83,16 +83,17 @@ class Site(Record):
 
 class Checker:
     """One expression being checked at one site: the site, the warnings so far, and what type
-    assertions in it take for granted.
+    assertions and indices in it take for granted.
     """
 
-    __slots__ = ("assertions", "program", "site", "warnings")
+    __slots__ = ("assertions", "counted", "program", "site", "warnings")
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.program = site.program
         self.warnings: list[Diagnostic] = []
         self.assertions: list[Asserted | Described | Present] = []
+        self.counted: list[Counted] = []
 
     def spell(self, type_id: TypeId) -> str:
         """The type as the site's language writes it."""

@@ -21,6 +21,7 @@ __all__ = [
     "Asserted",
     "Constant",
     "Convert",
+    "Counted",
     "Described",
     "Either",
     "Follow",
@@ -142,6 +143,18 @@ class Described(Record):
 
     reference: Typed
     wanted: TypeId
+    span: Span
+
+
+class Counted(Record):
+    """What an index takes for granted: that ``holder`` has at least ``least`` elements.
+
+    ``most``: or has room for them, where it has more room than elements.
+    """
+
+    holder: Typed
+    least: int
+    most: bool
     span: Span
 
 

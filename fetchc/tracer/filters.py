@@ -23,6 +23,7 @@ from fetchc.tracer.shape import (
     Choice,
     Difference,
     Either,
+    Inside,
     Kept,
     Leaf,
     Noted,
@@ -192,7 +193,7 @@ def _wrong(text: str, span: Span, what: str, help: str | None = None) -> Compile
 
 def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     """FC0752 where the constant can never be such a value, so that no event would pass."""
-    while isinstance(shape, Referred | OfVariant | Kept):
+    while isinstance(shape, Referred | OfVariant | Inside | Kept):
         shape = shape.inner
     if isinstance(shape, Ranged):
         shape = shape.elements

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from fetchc.tracer.shape import Leaf
+from fetchc.tracer.shape import Inside, Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def kernel_filter(plan: Plan, conditions: Iterable[tuple[str, Condition]]) -> st
     text = ""
     for label, condition in conditions:
         shape = shapes.get(label)
+        while isinstance(shape, Inside):
+            shape = shape.inner  # whether it is there, the reader tells of those that pass
         if isinstance(shape, Leaf) and not (shape.size or shape.offset or shape.shift):
             term = _term(shape, _stores(plan, shape.field), condition)
             if term is not None and len(f"{text} && {term}".encode()) < _PAGE:

@@ -7,7 +7,7 @@ for one object lie side by side, so a place may be behind the end of the field i
 from __future__ import annotations
 
 from fetchc.tracer.shapes.dynamic import Asserted, Identity, Known, OfType, TypeName, Worded
-from fetchc.tracer.shapes.lists import Grid, Items, Ranged, Sequence
+from fetchc.tracer.shapes.lists import Grid, Inside, Items, Ranged, Sequence
 from fetchc.tracer.shapes.numbers import Between, Difference, Reckoned, Sum, Term
 from fetchc.tracer.shapes.objects import (
     Called,
@@ -36,6 +36,7 @@ __all__ = [
     "Grid",
     "Guard",
     "Identity",
+    "Inside",
     "Items",
     "Kept",
     "Known",
@@ -82,6 +83,7 @@ Shape = (
     | Asserted
     | OfType
     | OfVariant
+    | Inside
     | Referred
     | Worded
 )

@@ -158,6 +158,7 @@ def _has_function(shape: shapes.Shape) -> bool:
             | shapes.Ranged(elements=inner)
             | shapes.Referred(inner=inner)
             | shapes.OfVariant(inner=inner)
+            | shapes.Inside(inner=inner)
             | shapes.Kept(inner=inner)
         ):
             return _has_function(inner)

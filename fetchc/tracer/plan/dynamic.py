@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fetchc.check.assertions import dynamic_type, first_type
+from fetchc.check.builtins import capacity, length
 from fetchc.check.dotnet.references import described
 from fetchc.check.members import part
 from fetchc.check.typed import Described, Present
 from fetchc.lower.lower import lower
 from fetchc.program.types import InterfaceType
 from fetchc.tracer.plan.leaves import Leaves, number_alone
-from fetchc.tracer.shape import Asserted, Identity, Members, OfType, OfVariant, TypeName
+from fetchc.tracer.shape import Asserted, Identity, Inside, Members, OfType, OfVariant, TypeName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +24,13 @@ __all__ = ["Dynamic"]
 class Dynamic(Leaves):
     """Shapes that compare or name a dynamic type."""
 
-    def within(self, shape: Shape) -> Shape:
-        """``shape`` behind all that the argument's type assertions take for granted."""
+    def within(self, shape: Shape, limits: Limits) -> Shape:
+        """``shape`` behind all that the argument's assertions and indices take for granted."""
         types = self._checker.program.runtime_types()
+        for counted in reversed(self._checker.counted):
+            count = capacity if counted.most else length
+            number = count(self._checker, counted.holder, counted.span)
+            shape = Inside(self.shape(number, None, limits), counted.least, shape)
         for one in reversed(self._checker.assertions):
             if isinstance(one, Described):
                 shape = self._of_type(one, shape)

@@ -76,7 +76,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         held = entered(node)
         if held is not None:
             return self._by_caller(node, held, format, limits)
-        return self.within(self.shape(node, format, limits))
+        return self.within(self.shape(node, format, limits), limits)
 
     def shape(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
         """The shape of ``node``; raises CompileError where it cannot be fetched."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.shapes.numbers import Between, Difference, Reckoned
     from fetchc.tracer.shapes.single import Bytes, Guard, Leaf, Row
 
-__all__ = ["Grid", "Items", "Ranged", "Sequence"]
+__all__ = ["Grid", "Inside", "Items", "Ranged", "Sequence"]
 
 
 class Items(Record):
@@ -53,6 +53,14 @@ class Ranged(Record):
     low: Leaf | Between | Difference | Reckoned | int
     high: Leaf | Between | Difference | Reckoned | int
     bound: Leaf | Between | Difference | Reckoned | int | None
+
+
+class Inside(Record):
+    """A value that is there if ``number`` says that there are at least ``least`` elements."""
+
+    number: Shape
+    least: int
+    inner: Shape
 
 
 class Grid(Record):

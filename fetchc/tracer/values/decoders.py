@@ -12,6 +12,7 @@ from fetchc.tracer.shape import (
     Difference,
     Either,
     Grid,
+    Inside,
     Items,
     Kept,
     Leaf,
@@ -145,6 +146,11 @@ class _Preparing(Elements):
                 return either(number, both[0], both[1])
             case Choice():
                 return self._choice(shape, path, trusted)
+            case Inside(number=number, least=least, inner=inside):
+                from fetchc.tracer.values.lists import if_there
+
+                makers = [self.maker(one, path, trusted) for one in (number, inside)]
+                return if_there(makers[0], least, makers[1], path)
             case OfVariant():
                 return self._of_variant(shape, path, trusted)
             case Variants():

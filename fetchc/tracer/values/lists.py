@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
 
-__all__ = ["first_of", "listed", "row", "up_to_length"]
+__all__ = ["first_of", "if_there", "listed", "row", "up_to_length"]
 
 
 def row(values: Callable[[bytes], list[Value]], count: int, total: int) -> Make:
@@ -29,6 +29,21 @@ def listed(makers: Sequence[Make], total: int) -> Make:
     def make(data: bytes, faults: Faults) -> Value:
         values = [one(data, faults) for one in makers]
         return CutList(values, total) if total > len(makers) else values
+
+    return make
+
+
+def if_there(number: Make, least: int, inner: Make, path: str) -> Make:
+    """``inner`` where there are ``least`` elements, else a fault: behind the last one is none."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        count = number(data, faults)
+        if not isinstance(count, int):
+            return None
+        if count < least:
+            faults.append(path)
+            return None
+        return inner(data, faults)
 
     return make
 

@@ -8,7 +8,7 @@ from fetchc.ir.decode import Decode
 from fetchc.tracer.filters import parse_filter
 from fetchc.tracer.kernelfilter import kernel_filter
 from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.shape import Bytes, Leaf
+from fetchc.tracer.shape import Bytes, Inside, Leaf
 
 LINE = (
     "p:g/e /bin/x:0x10 c=$comm:string i8=%di:s8 u8=%di:u8 i32=+0(%di):s32 p=%si:x64 b=%dx:b5@3/8"
@@ -88,6 +88,13 @@ def test_no_more_than_the_kernel_reads() -> None:
 )
 def test_what_only_the_reader_can_tell(text: str, field: str, decode: Decode) -> None:
     assert sent(text, field, decode) == ""
+
+
+def test_an_element_that_may_not_be_there() -> None:
+    number, element = Leaf("i32", Decode("integer", 32, True)), Leaf("u8", UNSIGNED8)
+    wanted = Wanted("v", Inside(number, 2, element))
+    listed = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (wanted,))
+    assert kernel_filter(listed, [("v", each) for each in parse_filter("v > 5")]) == "u8 > 5"
 
 
 def test_a_part_of_a_field_is_not_for_the_kernel() -> None:
