@@ -344,6 +344,8 @@ def _unconfirmed(
             f"`{other.name}` shows that the function is called in a way of its own, and "
             f"nothing says where this one is",
         )
+    if "clang" in function.producer:
+        return _described_whole(function, parameters, by_convention)
     return by_convention
 
 

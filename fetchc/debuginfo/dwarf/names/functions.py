@@ -254,7 +254,8 @@ def _function(
 
 def _is_kept_in(symbol: Symbol) -> bool:
     # What the source exports, and the whole program (link-time optimisation) does not: it is
-    # changed like what is local to its file. What is hidden is local too, and keeps its visibility.
+    # changed like what is local to its file. What is hidden is local too, and keeps its visibility
+    # where lld links; GNU ld does not tell the two apart.
     return symbol.binding == LOCAL and not symbol.other & VISIBILITY
 
 
