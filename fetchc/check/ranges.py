@@ -55,6 +55,14 @@ def ranged(
     bound = _bound(checker, base, span, bounds) if size is None else size
     start = low if isinstance(low, int) else 0
     first = indices.element(checker, base, start, span, bounds)
+    if isinstance(first, Part) and first.bits is not None:
+        raise reject(
+            "FC0304",
+            f"the elements of `{checker.spell(base.type)}` are single bits, and no range has those",
+            span,
+            "packed",
+            help="name one of them: `e[2]`",
+        )
     if isinstance(high, int):
         # What is wrong with a constant is wrong whatever the other one will be.
         indices.element(checker, base, high - 1, span, bounds)

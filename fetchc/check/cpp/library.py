@@ -230,14 +230,6 @@ def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     found = library_class(checker, node.type, span)
     if found is None:
         return None
-    if found.flags:
-        raise reject(
-            "FC0304",
-            f"the elements of `{checker.spell(node.type)}` are single bits, and no range has those",
-            span,
-            "packed",
-            help="name one of them: `e[2]`",
-        )
     path = found.index or (found.counted[0] if found.counted else "")
     return known_at(checker, node, path, span) if path else None
 
