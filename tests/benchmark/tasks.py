@@ -1,4 +1,4 @@
-"""What is asked besides one compile: listings, the index of types, many expressions."""
+"""What is asked besides one compile: listings, the index of names, many expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index of types answers, and what a search of the bytes finds."""
+"""What an index of names answers, and what a search of the bytes finds."""
 
 from __future__ import annotations
 

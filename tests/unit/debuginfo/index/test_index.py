@@ -1,4 +1,4 @@
-"""The index of types: what a walk over all entries finds, kept and mapped or as if it were not."""
+"""The index of names: what a walk over all entries finds, kept and mapped or as if it were not."""
 
 from __future__ import annotations
 
