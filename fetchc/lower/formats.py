@@ -26,6 +26,7 @@ from fetchc.program.types import (
     StructType,
     VoidType,
 )
+from fetchc.syntax.tree import Format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from fetchc.diag.errors import CompileError
     from fetchc.ir.nodes import Value
     from fetchc.program.types import Type
-    from fetchc.syntax.tree import Format
 
 __all__ = ["formatted"]
 
@@ -57,6 +57,9 @@ def formatted(checker: Checker, node: Typed, format: Format) -> Lowered:
         return _name(checker, node, format)
     if format.count is not None:
         return _array(checker, node, format, format.count)
+    made = checker.resolved(node.type)
+    if isinstance(made, ArrayType) and made.count:
+        return _array(checker, node, _of_each(checker, node, format, made), made.count)
     return _number(checker, node, format)
 
 
@@ -145,6 +148,18 @@ def _texts(checker: Checker, node: Typed, made: Type, format: Format, count: int
             fetch = Fetch(value, Array(Text(format.base == "ustring"), count))
             return Lowered("", fetch, Decode("text", count=count), node.type)
     raise _unfit(checker, node, format, "it is no array of pointers to texts")
+
+
+def _of_each(checker: Checker, node: Typed, format: Format, made: ArrayType) -> Format:
+    # The format of the elements of an array, one by one.
+    element = plain(checker, made.element)
+    if element is None:
+        raise _unfit(checker, node, format, "its elements are no numbers")
+    bits = 8 * element.size
+    if format.base != "hex" and _bits(format.base) != bits:
+        raise _unfit(checker, node, format, f"its elements have {bits} bits")
+    base = f"x{bits}" if format.base == "hex" else format.base
+    return Format(format.text, base, made.count, format.span)
 
 
 def _array(checker: Checker, node: Typed, format: Format, count: int) -> Lowered:
