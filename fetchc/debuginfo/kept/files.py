@@ -26,7 +26,7 @@ MOST = 1 << 29  # bytes of all files; those that were not used for longest go fi
 SUFFIXES = (".section", ".names", ".outline", ".units", ".ranges", ".btf")
 BLOCK = 1 << 16  # bytes under one checksum
 _HEADER = Struct("<8sIIQI")  # magic, checksum of what follows, bytes of it, of data, of the key
-_MAGIC = b"fetchc\x00\x02"
+_MAGIC = b"fetchc\x00\x03"
 _FRONT = 12  # bytes in front of what the header's checksum is of
 
 # Told with -v: what is not used, and why. Of the whole process, as the folder is.
