@@ -90,6 +90,10 @@ class Plain(Ordinary):
         """Nothing is known of its uses."""
         return Uses((), False, False)
 
+    def folded_with(self, function: Function) -> tuple[str, ...]:
+        """None: nothing says so."""
+        return ()
+
     def frame_base_is_cfa(self, function: Function) -> bool:
         """False: there are no frames."""
         return False

@@ -342,6 +342,14 @@ class DwarfProgram(Ordinary):
 
         return uses(self._elf, self._info, function, self.architecture)
 
+    def folded_with(self, function: Function) -> tuple[str, ...]:
+        """Symbols of other functions at its address; see :mod:`.dwarf.names.folded`."""
+        if self.in_kernel or function.die is None or not self._elf.may_fold():
+            return ()
+        from fetchc.debuginfo.dwarf.names.folded import folded_with
+
+        return folded_with(self._elf, self._info, self._die(function), function.address)
+
     def frame_stands(self, function: Function, address: Address) -> bool:
         """Whether places counted from the function's frame are what they say at ``address``."""
         from fetchc.debuginfo.dwarf.locations.loclists import frame_base_at

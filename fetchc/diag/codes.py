@@ -87,6 +87,7 @@ TITLES = {
     "FC0621": "a return probe can end the program",
     "FC0622": "the body of the function is another one's",
     "FC0623": "calls that let the stack grow lose the parameter",
+    "FC0624": "the linker made one of several functions",
     "FC0701": "tracing is not permitted",
     "FC0702": "tracefs is not mounted",
     "FC0703": "the kernel has no uprobe events",

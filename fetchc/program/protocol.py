@@ -208,6 +208,9 @@ class Program(Protocol):
     def uses(self, function: Function) -> Uses:
         """How the file uses ``function``, whose debug information is there."""
 
+    def folded_with(self, function: Function) -> tuple[str, ...]:
+        """Symbols of other functions whose calls run this code: the linker made one of them."""
+
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
 

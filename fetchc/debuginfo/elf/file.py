@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Elf", "Segment", "Symbol"]
 
 _ET_REL = 1  # an object file, which no linker has seen
+_FOLDING = (b"LLD ", b"mold ")  # in .comment: linkers that make one of equal functions
 _SHF_EXECINSTR = 4  # of a section's flags
 _PF_X = 1  # of a segment's flags
 
@@ -210,6 +211,13 @@ class Elf:
             segment = self.segment_of(address)
             return self.kind != _ET_REL and (segment is None or segment.offset == 0)
         return address == (1 << 8 * self.word_bytes) - 1
+
+    def may_fold(self) -> bool:
+        """Whether its linker makes one of functions with the same code, if it is asked to."""
+        if self.open_section(".note.gnu.gold-version") is not None:
+            return True
+        comment = self.section(".comment")
+        return comment is not None and any(mark in bytes(comment) for mark in _FOLDING)
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at ``address`` is in the file; FC0904 where no segment has it."""

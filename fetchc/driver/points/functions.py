@@ -88,6 +88,19 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
 
     cautions = language(chosen.language).cautions
     said = [] if cautions is None else list(cautions(program, chosen))
+    others = program.folded_with(chosen)
+    if others:
+        from fetchc.program.demangle import demangled
+
+        listed = ", ".join([f"`{demangled(symbol) or symbol}`" for symbol in others])
+        said.append(
+            Diagnostic(
+                "FC0624",
+                f"calls of {listed} are seen too",
+                notes=(f"the linker made one function of them and `{chosen.name}`",),
+                help="tell them apart by who calls: `fetchc trace --stack`",
+            )
+        )
     if not is_clone(chosen) and program.is_inlined(chosen):
         said.append(
             Diagnostic(

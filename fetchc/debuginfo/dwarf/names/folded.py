@@ -1,12 +1,14 @@
 """Functions that a linker folded into one: they begin at one address, and each has its own types.
 
-``ld.gold --icf=all`` keeps one of several functions with the same code. All their symbols and
-entries have its address then, and the first entry there may be another function's.
+``--icf=all`` keeps one of several functions with the same code. All their symbols have its address
+then. ld.gold gives it to their entries as well, of which the first may be another function's; lld
+and mold say of the others that they are nowhere (lld/ELF/InputSection.cpp, getTombstone).
 """
 
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_declaration,
     DW_AT_linkage_name,
     DW_AT_low_pc,
     DW_AT_MIPS_linkage_name,
@@ -20,14 +22,26 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.elf.file import Elf, Symbol
+    from fetchc.units import Address
 
-__all__ = ["own_entry"]
+__all__ = ["folded_with", "own_entry"]
+
+SUBPROGRAM = frozenset({DW_TAG_subprogram})
 
 
-def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die:
+def folded_with(elf: Elf, info: DebugInfo, die: Die, address: Address) -> tuple[str, ...]:
+    """The symbols of other functions that begin at ``address``, where ``die`` does."""
+    others = [
+        one for one in elf.symbols_at(address) if not _names(info, die, _of_any_kind(one.name))
+    ]
+    return tuple([one.name for one in others if own_entry(elf, info, one, die) is not die])
+
+
+def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die | None:
     """Of the functions that begin where ``die`` does, the one that the symbol names.
 
-    ``die`` itself where none has the name: the symbol is another name of it.
+    ``die`` itself where none has the name: the symbol is another name of it. None where the
+    linker took the place from the one that has.
     """
     wanted = _of_any_kind(symbol.name)
     if _names(info, die, wanted) or len(elf.symbols_at(symbol.address)) == 1:
@@ -36,7 +50,15 @@ def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die:
         there = other.tag == DW_TAG_subprogram and other.address(DW_AT_low_pc) == symbol.address
         if there and _names(info, other, wanted):
             return other
-    return die
+    return None if elf.may_fold() and _is_described(info, symbol.name) else die
+
+
+def _is_described(info: DebugInfo, symbol: str) -> bool:
+    # As a function of its own, wherever: an alias is not. C++ has few of them.
+    if symbol.startswith("_Z"):
+        return True
+    named = info.find_named(symbol, SUBPROGRAM)
+    return any(not one.has(DW_AT_declaration) for one in named)
 
 
 def _names(info: DebugInfo, die: Die, symbol: str) -> bool:

@@ -202,16 +202,21 @@ def _split_off(info: DebugInfo, symbol: Symbol, found: Iterable[Function]) -> Fu
 
 
 def _of_symbol(elf: Elf, info: DebugInfo, symbol: Symbol) -> Function:
-    die = info.function_at(symbol.address) if info.present else None
+    die = _entry(elf, info, symbol) if info.present else None
     size = ByteSize(symbol.size) if symbol.size else None
     if die is None:
         external = symbol.binding != LOCAL
         return Function(symbol.name, symbol.name, symbol.address, size, None, "", "", external)
-    if die.text(DW_AT_name) != symbol.name:  # in C it is, and nothing more is looked at
-        from fetchc.debuginfo.dwarf.names.folded import own_entry
-
-        die = own_entry(elf, info, symbol, die)
     return _function(info, die, symbol, symbol.address, size)
+
+
+def _entry(elf: Elf, info: DebugInfo, symbol: Symbol) -> Die | None:
+    die = info.function_at(symbol.address)
+    if die is None or die.text(DW_AT_name) == symbol.name:
+        return die  # in C; nothing more is looked at
+    from fetchc.debuginfo.dwarf.names.folded import own_entry
+
+    return own_entry(elf, info, symbol, die)
 
 
 def _of_die(elf: Elf, info: DebugInfo, die: Die) -> Iterator[Function]:
@@ -261,7 +266,7 @@ def _is_kept_in(symbol: Symbol) -> bool:
 
 def _linked(elf: Elf, info: DebugInfo, linkage: str) -> list[Die]:
     symbols = [*_code_symbols(elf, linkage), *_clones(elf, linkage)]
-    found = [info.function_at(symbol.address) for symbol in symbols]
+    found = [_entry(elf, info, symbol) for symbol in symbols]
     return [die for die in found if die is not None]
 
 

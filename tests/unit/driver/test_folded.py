@@ -1,0 +1,91 @@
+"""Functions that a linker made one of (--icf): each by its own types, or by none."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.support.toolchains import require
+
+SOURCE = """
+struct A { int x, y, wanted; };
+struct B { int x, wanted, y; };
+#define APART __attribute__((noinline))
+APART int get_a(struct A *p) { return p->x * 7 + 3; }
+APART int get_b(struct B *p) { return p->x * 7 + 3; }
+APART int alone(struct B *p) { return p->x * 9 + 1; }
+int other(struct B *p) __attribute__((alias("alone")));
+#ifdef __cplusplus
+}
+template <class T> struct Pointer {
+    T *p;
+    APART int get() { return p->x * 5 + 1; }
+};
+extern "C" {
+#endif
+int main(int c, char **v) {
+    struct A a = {c, 2, 3};
+    struct B b = {c, 2, 3};
+    int more = 0;
+#ifdef __cplusplus
+    Pointer<A> first = {&a};
+    Pointer<B> second = {&b};
+    more = first.get() + second.get();
+#endif
+    return get_a(&a) + get_b(&b) + alone(&b) + other(&b) + more;
+}
+"""
+
+
+def built(folder: Path, compiler: str, linker: str) -> fetchc.Program:
+    require(compiler, f"ld.{linker}")
+    plus = "++" in compiler
+    source = folder / ("one.cc" if plus else "one.c")
+    source.write_text(f'extern "C" {{ {SOURCE} }}' if plus else SOURCE)
+    options = ["-g", "-O1", "-ffunction-sections", f"-fuse-ld={linker}", "-Wl,--icf=all"]
+    if not compiler.startswith("clang"):
+        options.append("-fno-ipa-icf")
+    command = [compiler, *options, source.name, "-o", "one"]
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
+    return fetchc.open(str(folder / "one"))
+
+
+def asked(program: fetchc.Program, function: str, expression: str) -> tuple[str, list[str]]:
+    """The fetch-arg or the code of the refusal, and what is said of the point."""
+    point = program.probe(function, kernel="6.1")
+    said = [f"{one.code} {one.message}" for one in point.warnings]
+    try:
+        return point.compile(expression).fetcharg, said
+    except fetchc.CompileError as refusal:
+        return refusal.diagnostics[0].code, said
+
+
+@pytest.mark.parametrize(("linker", "second"), [("gold", "+4(%di):s32"), ("lld", "FC0903")])
+def test_what_a_probe_of_one_sees(tmp_path: Path, linker: str, second: str) -> None:
+    program = built(tmp_path, "clang", linker)
+    (told,) = asked(program, "get_a", "p->wanted")[1]
+    assert told == "FC0624 calls of `get_b` are seen too"
+    assert asked(program, "get_a", "p->wanted")[0] == "+8(%di):s32"
+    # lld says of what it folded that it is nowhere; gold's entry has the place.
+    assert asked(program, "get_b", "p->wanted")[0] == second
+    assert asked(program, "get_b", "$arg1")[0] == "%di:u64"
+
+
+@pytest.mark.parametrize("linker", ["gold", "lld"])
+def test_another_name_is_no_other_function(tmp_path: Path, linker: str) -> None:
+    program = built(tmp_path, "clang", linker)
+    for name in ("alone", "other"):
+        assert asked(program, name, "p->wanted") == ("+4(%di):s32", [])
+
+
+def test_instances_of_a_template(tmp_path: Path) -> None:
+    program = built(tmp_path, "clang++", "lld")
+    found, said = asked(program, "Pointer<A>::get", "p->wanted")
+    assert (found, said) == (
+        "+8(+0(%di)):s32",
+        ["FC0624 calls of `Pointer<B>::get()` are seen too"],
+    )
+    assert asked(program, "Pointer<B>::get", "p->wanted")[0] == "FC0903"
