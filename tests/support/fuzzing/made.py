@@ -160,8 +160,9 @@ def everything(
               "inlined"),
     ]  # fmt: skip
     place = Attr(c.DW_AT_location, c.DW_FORM_exprloc, b"\x55")
+    second = Attr(c.DW_AT_location, c.DW_FORM_exprloc, b"\x54")
     inside = (
-        die(c.DW_TAG_formal_parameter, "", name("more"), ref("text"), place),
+        die(c.DW_TAG_formal_parameter, "", name("more"), ref("text"), second),
         die(c.DW_TAG_lexical_block, "", Attr(c.DW_AT_low_pc, c.DW_FORM_addr, LOW + 4),
             Attr(c.DW_AT_high_pc, c.DW_FORM_data4, 0x20), children=[
                 die(c.DW_TAG_variable, "", name("k"), ref("int"), place),
