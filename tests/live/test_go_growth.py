@@ -14,7 +14,7 @@ import pytest
 import fetchc
 from tests.live.traced import trace
 from tests.live.watching import watched
-from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_number, go_root, require
+from tests.support.toolchains import GO_VERSIONS, go_environment, go_number, go_root, require
 from tests.support.tracefs import Session, require_uprobes
 
 pytestmark = pytest.mark.live
@@ -92,7 +92,7 @@ def hits(binary: Path, function: str, at: str = "") -> tuple[list[int], list[int
     )
 
 
-@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
+@pytest.mark.parametrize("version", GO_VERSIONS)
 def test_what_a_growing_stack_loses_is_told(version: str, tmp_path: Path) -> None:
     require_uprobes()
     binary = build(version, tmp_path)
@@ -116,7 +116,7 @@ def test_what_a_growing_stack_loses_is_told(version: str, tmp_path: Path) -> Non
     assert set(twice) >= set(right)
 
 
-@pytest.mark.parametrize("version", [one for one in ALL_GO_VERSIONS if one != "1.15"])
+@pytest.mark.parametrize("version", [one for one in GO_VERSIONS if one != "1.15"])
 def test_a_trace_has_the_right_value_or_none(version: str, tmp_path: Path) -> None:
     require_uprobes()
     binary = build(version, tmp_path)

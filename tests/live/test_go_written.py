@@ -12,7 +12,7 @@ import pytest
 import fetchc
 from fetchc.tracer.values.printing import printed
 from tests.live.watching import watched
-from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
+from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
 from tests.support.tracefs import require_uprobes
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def member(value: Value, *names: str) -> Value:
     return value
 
 
-@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
+@pytest.mark.parametrize("version", GO_VERSIONS)
 def test_each_is_what_the_program_prints(version: str, tmp_path: Path) -> None:
     program = build(version, SOURCE, tmp_path)
     opened = fetchc.open(str(program))
@@ -213,7 +213,7 @@ def test_each_is_what_the_program_prints(version: str, tmp_path: Path) -> None:
     assert 0 < other < 20
 
 
-@pytest.mark.parametrize("version", [one for one in ALL_GO_VERSIONS if one != "1.15"])
+@pytest.mark.parametrize("version", [one for one in GO_VERSIONS if one != "1.15"])
 def test_addresses_of_every_kind(version: str, tmp_path: Path) -> None:
     program = build(version, ADDRESSES, tmp_path)
     probe = fetchc.open(str(program)).probe("main.report")
