@@ -43,6 +43,10 @@ class Ordinary:
         """None: what has no code is not described."""
         return iter(())
 
+    def packages_called(self, name: str) -> tuple[str, ...]:
+        """None: packages are of Go."""
+        return ()
+
     def object_types(self) -> ObjectTypes | None:
         """None: objects say nothing of their types."""
         return None

@@ -66,6 +66,10 @@ class Plain(Ordinary):
         """False: variables are where they are."""
         return False
 
+    def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
+        """None: nothing says so."""
+        return None
+
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """None: there are no places."""
         return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.elf.image import Image, Segment
+from fetchc.debuginfo.elf.image import SHT_NOBITS, Image, Segment
 from fetchc.debuginfo.elf.symbols import Symbol, SymbolTable, symbol_table
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, FileOffset
@@ -154,6 +154,11 @@ class Elf:
         table = symbol_table(self._image, ".dynsym")
         return () if table is None else table.named(name)
 
+    def imports(self, name: str) -> bool:
+        """Whether the file uses something of that name that another one has (.dynsym)."""
+        table = symbol_table(self._image, ".dynsym")
+        return table is not None and table.needs(name)
+
     def version(self, name: str, address: Address) -> str:
         """What tells an exported symbol from others of its name: ``@V1``, ``@@V2`` or nothing."""
         if self._versions is None:
@@ -223,6 +228,14 @@ class Elf:
         """Where the byte at ``address`` is in the file; FC0904 where no segment has it."""
         segment = self.segment_of(address)
         if segment is None or address - segment.address >= segment.file_size:
+            code = self._image.header(".text")
+            if code is not None and code.kind == SHT_NOBITS:
+                raise DebugInfoError(
+                    "FC0905",
+                    self.path,
+                    "it has debug information alone, and no code",
+                    help="name the program with `-x`, and this file with `--debug-file`",
+                )
             raise DebugInfoError(
                 "FC0904", self.path, f"no segment has address {address:#x} in the file"
             )

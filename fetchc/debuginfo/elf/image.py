@@ -18,19 +18,20 @@ from fetchc.units import Address, ByteSize, FileOffset
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
-    from fetchc.debuginfo.elf.inflate import Inflater, StreamInflater
+    from fetchc.debuginfo.elf.inflate import Inflater
 
-__all__ = ["Image", "SectionHeader", "Segment"]
+    Made = TypeVar("Made")
+
+__all__ = ["SHT_NOBITS", "Image", "SectionHeader", "Segment", "build_id_in"]
 
 _PT_LOAD, _PT_NOTE = 1, 4
-_SHT_NOBITS = 8
+SHT_NOBITS = 8
 _SHF_COMPRESSED = 0x800
 _PN_XNUM = 0xFFFF  # e_phnum: the number is in sh_info of section 0
 _SHN_XINDEX = 0xFFFF  # e_shstrndx: the number is in sh_link of section 0
 _NT_GNU_BUILD_ID = 3
-_ZLIB, _ZSTD = 1, 2  # ch_type
-_WORTH_KEEPING = 1 << 17  # LEAST of fetchc.debuginfo.kept.sections: else it is not even imported
 
 # After e_ident: type machine version entry phoff shoff flags ehsize phentsize phnum shentsize
 # shnum shstrndx.
@@ -39,7 +40,6 @@ _HEADER = {1: "HHIIIIIHHHHHH", 2: "HHIQQQIHHHHHH"}
 _SECTION = {1: "10I", 2: "IIQQQQIIQQ"}
 # 32 bits: type offset vaddr paddr filesz memsz flags align; 64: type flags offset ...
 _SEGMENT = {1: "8I", 2: "IIQQQQQQ"}
-_COMPRESSION = {1: "III", 2: "IIQQ"}  # type, (reserved,) size, addralign
 
 
 class Segment(Record):
@@ -62,7 +62,6 @@ class SectionHeader(Record):
     offset: FileOffset
     size: ByteSize
     link: int
-    entry_size: ByteSize
 
 
 class Image:
@@ -79,12 +78,13 @@ class Image:
     say: Callable[[str], None] | None = None
     # And of how much of it is done: bytes read, bytes in all.
     progress: Callable[[int, int], None] | None = None
+    # Whether processes may be started for it: not by a library.
+    processes = False
 
     __slots__ = (
         "_by_name",
         "_notes",
         "_opened",
-        "_status",
         "bits64",
         "entry",
         "flags",
@@ -95,13 +95,14 @@ class Image:
         "map",
         "path",
         "segments",
+        "status",
     )
 
     def __init__(self, path: str, content: bytes | None = None) -> None:
         self.path = path
-        self._status: os.stat_result | None = None
+        self.status: os.stat_result | None = None  # None of what is inside of another file
         if content is None:
-            self.map, self._status = _map(path)
+            self.map, self.status = _map(path)
         else:
             self.map = mmap.mmap(-1, max(len(content), 1))
             self.map.write(content)
@@ -162,9 +163,9 @@ class Image:
         if names >= len(table):
             raise self._error(f"section name table {names} does not exist")
         base, size = table[names][4], table[names][5]
-        strings = self.map[base : base + size] if table[names][1] != _SHT_NOBITS else b""
+        strings = self.map[base : base + size] if table[names][1] != SHT_NOBITS else b""
         headers = []
-        for name, kind, flags, address, offset, length, link, _, _, entry in table:
+        for name, kind, flags, address, offset, length, link, _, _, _ in table:
             end = strings.find(b"\0", name)
             if end < 0:
                 raise self._error(f"section name {name:#x} is outside the name table")
@@ -178,7 +179,6 @@ class Image:
                     FileOffset(offset),
                     ByteSize(length),
                     link,
-                    ByteSize(entry),
                 )
             )
         return tuple(headers)
@@ -214,7 +214,7 @@ class Image:
         """The section of that name; None when absent or without bytes in the file."""
         if name not in self._opened:
             header = self._by_name.get(name)
-            missing = header is None or header.kind == _SHT_NOBITS
+            missing = header is None or header.kind == SHT_NOBITS
             self._opened[name] = None if header is None or missing else self.content(header)
         return self._opened[name]
 
@@ -224,59 +224,17 @@ class Image:
 
     def content(self, header: SectionHeader) -> Section:
         """The bytes of one section, decompressed as they are read."""
-        start, size = header.offset, header.size
-        end = start + size
-        if end > len(self.map):
+        start, size = header.offset, int(header.size)
+        if start + size > len(self.map):
             raise DebugInfoError(
                 "FC0904", self.path, "the section runs past the end of the file", header.name
             )
         inflater: Inflater | None = None
-        inflated = int(size)
-        if header.name.startswith(".zdebug_"):
-            if size < 12 or self.map[start : start + 4] != b"ZLIB":
-                raise DebugInfoError("FC0904", self.path, "no ZLIB header", header.name)
-            from fetchc.debuginfo.elf.inflate import ZlibInflater
+        if header.flags & _SHF_COMPRESSED or header.name.startswith(".zdebug_"):
+            from fetchc.debuginfo.elf.inflate import inflated
 
-            inflated = int.from_bytes(self.map[start + 4 : start + 12], "big")
-            found = ZlibInflater(self.path, header.name, self.map, start + 12, end, inflated)
-            inflater = self._kept(header, inflated, lambda: found)
-        elif header.flags & _SHF_COMPRESSED:
-            inflated, inflater = self._compressed(header)
-        return Section(self.path, header.name, self.little, self.map, start, inflated, inflater)
-
-    def _compressed(self, header: SectionHeader) -> tuple[int, Inflater]:
-        from fetchc.debuginfo.elf.inflate import ZlibInflater
-
-        layout = self._struct(_COMPRESSION[2 if self.bits64 else 1])
-        if header.size < layout.size:
-            raise DebugInfoError("FC0904", self.path, "no compression header", header.name)
-        fields = layout.unpack_from(self.map, header.offset)
-        method, size = fields[0], fields[-2]
-        start, end = header.offset + layout.size, header.offset + header.size
-        if method == _ZLIB:
-            found = ZlibInflater(self.path, header.name, self.map, start, end, size)
-            return size, self._kept(header, size, lambda: found)
-        if method == _ZSTD:
-            from fetchc.debuginfo.elf.zstd import ZstdInflater
-
-            packed = self.path, header.name, self.map, start, end
-            return size, self._kept(header, size, lambda: ZstdInflater(*packed, size))
-        raise DebugInfoError(
-            "FC0905", self.path, f"compressed by an unknown method ({method})", header.name
-        )
-
-    def _kept(
-        self, header: SectionHeader, size: int, made: Callable[[], StreamInflater]
-    ) -> Inflater:
-        if not self.cache_folder or size < _WORTH_KEEPING or self._status is None:
-            return made()
-        from fetchc.debuginfo.kept.sections import KeptSection
-
-        # A stream of zlib ends in the checksum of what it inflates to.
-        end = header.offset + header.size
-        which = f"{header.name} {self.identity()} {header.offset} {header.size} {size}"
-        key = f"{which} {self.map[end - 4 : end].hex()}"
-        return KeptSection(self.cache_folder, self.build_id(), key, made)
+            size, inflater = inflated(self, header)
+        return Section(self.path, header.name, self.little, self.map, start, size, inflater)
 
     def identity(self) -> str:
         """What tells the very file from all others, and from itself before it was changed.
@@ -284,7 +242,7 @@ class Image:
         A build-id and a checksum can be written into another one, the time of its last change
         cannot.
         """
-        status = self._status
+        status = self.status
         assert status is not None
         where = f"{status.st_dev} {status.st_ino} {status.st_size}"
         return f"{where} {status.st_mtime_ns} {status.st_ctime_ns}"
@@ -293,27 +251,31 @@ class Image:
         """NT_GNU_BUILD_ID in lower-case hex, from its section, else from the PT_NOTE segments."""
         section = self._by_name.get(".note.gnu.build-id")
         areas = list(self._notes)
-        if section is not None and section.kind != _SHT_NOBITS:
+        if section is not None and section.kind != SHT_NOBITS:
             areas.insert(0, (section.offset, section.size, 4))
         for offset, size, alignment in areas:
-            found = self._build_id_in(offset, size, 8 if alignment == 8 else 4)
+            end = min(offset + size, len(self.map))
+            found = build_id_in(self.map, self.little, offset, end, 8 if alignment == 8 else 4)
             if found:
                 return found
         return None
 
-    def _build_id_in(self, offset: int, size: int, alignment: int) -> str | None:
-        end = min(offset + size, len(self.map))
-        note = self._struct("III")
-        while offset + note.size <= end:
-            name_size, content_size, kind = note.unpack_from(self.map, offset)
-            name = offset + note.size
-            content = name + _aligned(name_size, alignment)
-            if content + content_size > end:
-                return None  # not a list of notes, whatever the header says
-            if kind == _NT_GNU_BUILD_ID and self.map[name : name + name_size] == b"GNU\0":
-                return self.map[content : content + content_size].hex()
-            offset = content + _aligned(content_size, alignment)
-        return None
+
+def build_id_in(
+    notes: bytes | mmap.mmap, little: bool, at: int, end: int, alignment: int = 4
+) -> str | None:
+    """NT_GNU_BUILD_ID of the notes from ``at`` to ``end``, in lower-case hex; None without one."""
+    note = Struct("<III" if little else ">III")
+    while at + note.size <= end:
+        name_size, content_size, kind = note.unpack_from(notes, at)
+        name = at + note.size
+        content = name + _aligned(name_size, alignment)
+        if content + content_size > end:
+            return None  # not a list of notes, whatever the header says
+        if kind == _NT_GNU_BUILD_ID and notes[name : name + name_size] == b"GNU\0":
+            return notes[content : content + content_size].hex()
+        at = content + _aligned(content_size, alignment)
+    return None
 
 
 def _aligned(size: int, alignment: int) -> int:
@@ -323,7 +285,7 @@ def _aligned(size: int, alignment: int) -> int:
 def _map(path: str) -> tuple[mmap.mmap, os.stat_result]:
     # O_NONBLOCK: opening a named pipe must not wait for a writer.
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = _with_room(lambda: os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
     except (OSError, ValueError) as refused:
         what = refused.strerror if isinstance(refused, OSError) else str(refused)
         raise DebugInfoError("FC0901", path, f"cannot be read: {what}") from None
@@ -336,8 +298,31 @@ def _map(path: str) -> tuple[mmap.mmap, os.stat_result]:
         if status.st_size == 0:
             raise DebugInfoError("FC0902", path, "not an ELF file: it is empty")
         try:
-            return mmap.mmap(handle, 0, prot=mmap.PROT_READ), status
+            return _with_room(lambda: _shared(handle)), status  # a mapping has a handle, too
         except OSError as refused:
             raise DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}") from None
     finally:
         os.close(handle)
+
+
+def _shared(handle: int) -> mmap.mmap:
+    # A private mapping has the breakpoints of whoever traces the file (uprobes, valid_vma). The
+    # kernel gives its own BTF in no other way (btf_sysfs_vmlinux_mmap, from 6.16 on).
+    try:
+        return mmap.mmap(handle, 0, mmap.MAP_SHARED, mmap.PROT_READ)
+    except PermissionError:
+        return mmap.mmap(handle, 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
+
+
+def _with_room(make: Callable[[], Made]) -> Made:
+    # Programs that nobody uses any more are cycles: their files stay open until these are found.
+    try:
+        return make()
+    except OSError as refused:
+        import errno
+        import gc
+
+        if refused.errno != errno.EMFILE:
+            raise
+        gc.collect()
+        return make()

@@ -6,12 +6,17 @@ the older ``.zdebug_*`` sections with ``ZLIB`` and a big-endian size in front.
 
 from __future__ import annotations
 
+from struct import Struct
+
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from mmap import mmap
     from typing import Protocol
+
+    from fetchc.debuginfo.elf.image import Image, SectionHeader
 
     class Inflater(Protocol):
         """Gives the decompressed bytes in order."""
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
             """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
 
 
-__all__ = ["StreamInflater", "ZlibInflater"]
+__all__ = ["StreamInflater", "ZlibInflater", "inflated"]
 
 # The best that deflate can do is 258 bytes from two bits and a little; zlib's own text says
 # 1032:1 (https://zlib.net/zlib_tech.html). A header that promises more is a lie, and would
@@ -39,6 +44,54 @@ ZLIB_RATIO = 1032
 # what it makes of these stays in the processor's cache until it is copied to its place.
 _CHUNK = 1 << 15
 _STEP = 1 << 13  # bytes inflated at least: a cursor asks for one after the other
+_WORTH_KEEPING = 1 << 17  # LEAST of fetchc.debuginfo.kept.sections: else it is not even imported
+_ZLIB, _ZSTD = 1, 2  # ch_type
+
+
+def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
+    """The size of a compressed section's content, and what inflates it as it is read.
+
+    Raises DebugInfoError FC0904 where the container is damaged, FC0905 where the method is not
+    known or its library is missing.
+    """
+    path, name, mapped = image.path, header.name, image.map
+    start, end = int(header.offset), header.offset + header.size
+    if name.startswith(".zdebug_"):
+        if header.size < 12 or mapped[start : start + 4] != b"ZLIB":
+            raise DebugInfoError("FC0904", path, "no ZLIB header", name)
+        method, size = _ZLIB, int.from_bytes(mapped[start + 4 : start + 12], "big")
+        start += 12
+    else:
+        # type, (reserved,) size, alignment
+        layout = Struct(("<" if image.little else ">") + ("IIQQ" if image.bits64 else "III"))
+        if header.size < layout.size:
+            raise DebugInfoError("FC0904", path, "no compression header", name)
+        method, *_, size, _ = layout.unpack_from(mapped, start)
+        start += layout.size
+    if method == _ZLIB:
+        found = ZlibInflater(path, name, mapped, start, end, size)
+        return size, _kept(image, header, size, lambda: found)
+    if method == _ZSTD:
+        from fetchc.debuginfo.elf.zstd import ZstdInflater
+
+        return size, _kept(
+            image, header, size, lambda: ZstdInflater(path, name, mapped, start, end, size)
+        )
+    raise DebugInfoError("FC0905", path, f"compressed by an unknown method ({method})", name)
+
+
+def _kept(
+    image: Image, header: SectionHeader, size: int, made: Callable[[], StreamInflater]
+) -> Inflater:
+    if not image.cache_folder or size < _WORTH_KEEPING or image.status is None:
+        return made()
+    from fetchc.debuginfo.kept.sections import KeptSection
+
+    # A stream of zlib ends in the checksum of what it inflates to.
+    end = header.offset + header.size
+    which = f"{header.name} {image.identity()} {header.offset} {header.size} {size}"
+    key = f"{which} {image.map[end - 4 : end].hex()}"
+    return KeptSection(image.cache_folder, image.build_id(), key, made)
 
 
 class StreamInflater:

@@ -26,13 +26,19 @@ ARCHITECTURES = {
     258: ("loongarch64", ""),
 }
 RELOCATABLE = 1  # ET_REL
+_CORE = 4  # ET_CORE
 
 
 def architecture_of(elf: Elf) -> str:
     """The machine's key of ``targets/arch``; DebugInfoError FC0905 where none can be.
 
-    A file that is not linked is no program: its addresses are not final.
+    A file that is not linked is no program: its addresses are not final. Nor is a core dump.
     """
+    if elf.kind == _CORE:
+        help = "name the program that it was dumped from: `file` shows it"
+        raise DebugInfoError(
+            "FC0905", elf.path, "a core dump, which has no code to probe", help=help
+        )
     if elf.kind == RELOCATABLE:
         raise DebugInfoError(
             "FC0905",

@@ -76,16 +76,22 @@ class SymbolTable:
 
     def named(self, name: str) -> tuple[Symbol, ...]:
         """Defined symbols of exactly that name, in the order of the string table."""
+        return tuple([one for one in self._called(name) if one.section != _SHN_UNDEF])
+
+    def needs(self, name: str) -> bool:
+        """Whether there is an undefined symbol of exactly that name: another file has it."""
+        return any(one.section == _SHN_UNDEF for one in self._called(name))
+
+    def _called(self, name: str) -> list[Symbol]:
         try:
             key = name.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            return ()
+            return []
         if not key or b"\0" in key:
-            return ()
+            return []
         self._searches += 1
         if self._searches > _SEARCHES:
-            listed = [self._at(at, name) for at in self._named().get(key, ())]
-            return tuple([symbol for symbol in listed if symbol.section != _SHN_UNDEF])
+            return [self._at(at, name) for at in self._named().get(key, ())]
         places = list(self.names.find_all(key + b"\0"))
         if len(places) > _MANY:
             return self._named_in_one_pass(name, set(places))
@@ -95,7 +101,7 @@ class SymbolTable:
                 for at in self._symbols.find_all(self._packed(place, 4)):
                     if at % self._entry.size == 0:
                         found.append(self._at(at, name))
-        return tuple([symbol for symbol in found if symbol.section != _SHN_UNDEF])
+        return found
 
     def beginning(self, prefix: bytes) -> list[bytes]:
         """Strings that begin with ``prefix``, which a dot ends, and are short behind it.
@@ -142,14 +148,13 @@ class SymbolTable:
     def _packed(self, number: int, size: int) -> bytes:
         return number.to_bytes(size, "little" if self._little else "big")
 
-    def _named_in_one_pass(self, name: str, places: set[int]) -> tuple[Symbol, ...]:
+    def _named_in_one_pass(self, name: str, places: set[int]) -> list[Symbol]:
         size = self._entry.size
         field = Struct(("<" if self._little else ">") + f"I{size - 4}x")
         count = self._symbols.size // size
         data = self._symbols.bytes_between(0, count * size)
         hits = [i for i, (at,) in enumerate(field.iter_unpack(data)) if at in places]
-        found = [self._at(i * size, name) for i in hits]
-        return tuple([symbol for symbol in found if symbol.section != _SHN_UNDEF])
+        return [self._at(i * size, name) for i in hits]
 
     def _at(self, offset: int, name: str) -> Symbol:
         fields = self._entry.unpack(self._symbols.bytes_between(offset, offset + self._entry.size))

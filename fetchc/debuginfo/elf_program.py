@@ -1,0 +1,129 @@
+"""What an ELF file alone answers as a :class:`~fetchc.program.protocol.Program`.
+
+Its headers, symbols, notes and code; :mod:`.program` adds what debug information tells.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.machines import architecture_of
+from fetchc.debuginfo.elf.symbols import STT_GNU_IFUNC
+from fetchc.debuginfo.ordinary import Ordinary
+from fetchc.units import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.finding.search import Search
+    from fetchc.program.model import Function, StaticProbe
+    from fetchc.units import FileOffset
+
+__all__ = ["ElfProgram"]
+
+# What the kernel exports to modules: no program has it. Source: include/asm-generic/vmlinux.lds.h.
+KERNEL_SECTION = "__ksymtab"
+# Where NativeAOT puts methods: dotnet/runtime, src/coreclr/tools/aot/ILCompiler.Compiler.
+MANAGED_CODE = "__managedcode"
+
+
+class ElfProgram(Ordinary):
+    """A mapped file and its separate debug file; opening reads the headers."""
+
+    __slots__ = (
+        "_elf",
+        "architecture",
+        "build_id",
+        "in_kernel",
+        "little_endian",
+        "machine_flags",
+        "path",
+        "word_bytes",
+    )
+
+    def __init__(self, path: str, search: Search | None = None, online: bool = False) -> None:
+        self._elf = elf = Elf(path, search, online)
+        self.architecture: str = architecture_of(elf)
+        self.path: str = path
+        self.word_bytes: int = elf.word_bytes
+        self.little_endian: bool = elf.little_endian
+        self.machine_flags: int = elf.flags
+        self.build_id: str | None = elf.build_id()
+        self.in_kernel = elf.section_address(KERNEL_SECTION) is not None
+
+    @property
+    def has_debug_info(self) -> bool:
+        """Whether names and types can be asked for at all."""
+        return self._elf.open_section(".debug_info") is not None
+
+    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
+        """Where its debug file was looked for, and how one is had."""
+        if self.has_debug_info:
+            return (), "build that part of the program with -g"
+        notes, help = self._elf.finder.advice()
+        if self._elf.section_address(MANAGED_CODE) is not None:
+            notes += ("its code is C# that NativeAOT compiled, of which no names are left",)
+            help = "fetch registers at addresses (`%di --at 0x...`), or publish it with ReadyToRun"
+        return notes, help
+
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """The probes that the notes of ``<sys/sdt.h>`` tell about."""
+        from fetchc.debuginfo.elf.usdt import static_probes
+
+        return static_probes(self._elf)
+
+    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
+        """The addresses of the symbols of exactly that name, each once."""
+        found = self._elf.symbols_named(name)
+        return tuple(dict.fromkeys(symbol.address for symbol in found))
+
+    def function_names(self) -> Iterator[str]:
+        """Names of the symbol table that have code, each once."""
+        return self._elf.function_names()
+
+    def is_indirect(self, function: Function) -> bool:
+        """Whether the symbol is an IFUNC: its code chooses the function that is called."""
+        known = self._elf.symbols_named(function.symbol)
+        return any(s.kind == STT_GNU_IFUNC and s.address == function.address for s in known)
+
+    def local_entry(self, function: Function) -> int:
+        """Bytes of the function that callers of its own module pass over.
+
+        Source: 64-Bit ELF V2 ABI for Power, 3.4.1 Symbol Values, st_other.
+        """
+        known = self._elf.symbols_named(function.symbol)
+        others = {s.other >> 5 for s in known if s.address == function.address}
+        return max([(1 << other) >> 2 << 2 for other in others if other < 7], default=0)
+
+    def assemblies(self) -> tuple[str, ...]:
+        """Names of the images of .NET inside, where the file is a single-file program."""
+        from fetchc.debuginfo.dotnet.image.bundle import bundle_of
+
+        bundle = None if self.in_kernel else bundle_of(self.path)
+        return () if bundle is None else tuple(bundle.names())
+
+    def may_be_copied(self, name: str, address: Address) -> bool:
+        """Whether an executable may hold the live copy of this shared library's variable."""
+        from fetchc.debuginfo.elf.copies import may_be_copied
+
+        return may_be_copied(self._elf, name, address)
+
+    def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
+        """The libraries that it loads and the one that has the function, where it imports it."""
+        from fetchc.debuginfo.elf.imports import imported
+
+        return imported(self._elf, name)
+
+    def file_offset(self, address: Address) -> FileOffset:
+        """Where the byte at ``address`` is in the file, by the PT_LOAD that holds it."""
+        return self._elf.file_offset(address)
+
+    def image_offset(self, address: Address, probe: Address) -> int:
+        """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``."""
+        return address - self._elf.image_start(probe)
+
+    def code(self, address: Address, size: int) -> bytes:
+        """Machine code at ``address``, shorter where the segment ends, none outside of all."""
+        if self._elf.segment_of(address) is None:
+            return b""
+        return self._elf.read(address, size)
