@@ -184,7 +184,7 @@ def our_value(info: DebugInfo, die: Die, attribute: int, form: int) -> Value | N
     raw = die.raw(attribute)
     if form in LISTS:
         assert isinstance(raw, int)
-        listed = die.unit.list_offset(LISTS[form], raw)
+        listed = die.unit.tables.list_offset(LISTS[form], raw)
         if form == c.DW_FORM_loclistx:
             assert die.location(attribute) == LocationListRef(listed)
         return listed
@@ -199,7 +199,7 @@ def our_rows(info: DebugInfo, starts: frozenset[int] | None = None) -> Iterator[
     for unit in info.units():
         if starts is not None and unit.offset not in starts:
             continue
-        stack = [iter((info.top(unit),))]
+        stack = [iter((unit.top,))]
         while stack:
             die = next(stack[-1], None)
             if die is None:

@@ -14,7 +14,8 @@ from elftools.elf.elffile import ELFFile
 
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.entries.units import Unit
-from fetchc.debuginfo.dwarf.lines.line import LineRow, file_name, rows
+from fetchc.debuginfo.dwarf.lines.header import file_name
+from fetchc.debuginfo.dwarf.lines.rows import LineRow, rows
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.units import Address
 from tests.support.programs import described

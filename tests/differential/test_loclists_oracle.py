@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,10 @@ from elftools.elf.elffile import ELFFile
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.locations.loclists import Entry, entries, extents, place_at
+from fetchc.debuginfo.dwarf.entries.units import Unit
+from fetchc.debuginfo.dwarf.locations.extents import extents
+from fetchc.debuginfo.dwarf.locations.location import place_at
+from fetchc.debuginfo.dwarf.locations.loclists import Entry, entries
 from fetchc.debuginfo.dwarf.locations.operations import operation_name, operations
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.program.places import Absent, Place
@@ -62,7 +65,7 @@ UNFOLLOWED = (
     Absent("FC0406", "it is what a register held on entry and kept in no memory"),
 )
 
-Lists = Callable[[DebugInfo, Die, LocationListRef], tuple[Entry, ...]]
+Lists = Callable[[DebugInfo, Unit, LocationListRef], Iterable[Entry]]
 
 
 def compiled(tmp_path: Path, flavour: tuple[str, ...]) -> Path:
@@ -113,7 +116,7 @@ def differences(path: Path, lists: Lists) -> tuple[list[str], int]:
         die = info.die(DieOffset(offset))
         reference = die.location(attribute)
         assert isinstance(reference, LocationListRef)
-        said = [(e.start, e.end, e.expression) for e in lists(info, die, reference)]
+        said = [(e.start, e.end, e.expression) for e in lists(info, die.unit, reference)]
         if said != expected:
             wrong.append(f"{offset:#x} {attribute:#x}: {said} instead of {expected}")
     return wrong, count
@@ -139,7 +142,9 @@ def all_lists(path: Path) -> list[list[tuple[int, int, bytes]]]:
     for die, _ in variables(info):
         reference = die.location(LOCATION)
         if isinstance(reference, LocationListRef):
-            found.append([(e.start, e.end, e.expression) for e in entries(info, die, reference)])
+            found.append(
+                [(e.start, e.end, e.expression) for e in entries(info, die.unit, reference)]
+            )
     return found
 
 
@@ -155,13 +160,13 @@ def test_view_pairs_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_the_comparison_sees_a_wrong_answer(tmp_path: Path) -> None:
-    def late(info: DebugInfo, die: Die, reference: LocationListRef) -> tuple[Entry, ...]:
-        first, *others = entries(info, die, reference)
+    def late(info: DebugInfo, unit: Unit, reference: LocationListRef) -> tuple[Entry, ...]:
+        first, *others = entries(info, unit, reference)
         start = Address(first.start + 1)
         return (Entry(start, first.end, first.expression, first.offset), *others)
 
-    def short(info: DebugInfo, die: Die, reference: LocationListRef) -> tuple[Entry, ...]:
-        return entries(info, die, reference)[:-1]
+    def short(info: DebugInfo, unit: Unit, reference: LocationListRef) -> tuple[Entry, ...]:
+        return tuple(entries(info, unit, reference))[:-1]
 
     path = compiled(tmp_path, FLAVOURS[3])
     assert differences(path, late)[0] != []
@@ -206,7 +211,7 @@ def test_operations_have_the_same_names_and_lengths(
 def variables(info: DebugInfo) -> Iterator[tuple[Die, Die]]:
     """Each parameter and variable in a function with code, and the function."""
     for unit in info.units():
-        for function in _functions(info, info.top(unit)):
+        for function in _functions(info, unit.top):
             yield from ((die, function) for die in _within(info, function))
 
 

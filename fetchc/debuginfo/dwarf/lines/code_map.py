@@ -16,7 +16,8 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.entries.scopes import qualified_name
-from fetchc.debuginfo.dwarf.lines import line
+from fetchc.debuginfo.dwarf.lines.header import file_name, file_names
+from fetchc.debuginfo.dwarf.lines.rows import raw_rows, rows
 from fetchc.debuginfo.dwarf.locations.variables import called_at, locals_around, parameters
 from fetchc.debuginfo.dwarf.names import functions
 from fetchc.debuginfo.dwarf.names.inlined import inlined_calls
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-    from fetchc.debuginfo.dwarf.lines.line import RawRow
+    from fetchc.debuginfo.dwarf.lines.rows import RawRow
     from fetchc.debuginfo.elf.file import Elf
     from fetchc.program.model import Function, Variable
 
@@ -59,11 +60,11 @@ class CodeMap:
             seen.add(table)
             names = {
                 index: normpath(path)
-                for index, path in line.file_names(self._info, unit).items()
+                for index, path in file_names(self._info, unit).items()
                 if _words(path)[-len(wanted) :] == wanted
             }
             if names:
-                self._gather(line.raw_rows(self._info, unit), names, found)
+                self._gather(raw_rows(self._info, unit), names, found)
         return {path: _sorted(lines) for path, lines in found.items()}
 
     def lines_of(self, function: Function) -> tuple[str, Lines] | None:
@@ -78,22 +79,22 @@ class CodeMap:
         index = None if filed is None else filed.unsigned(DW_AT_decl_file)
         if filed is None or index is None:
             return None
-        path = line.file_name(self._info, filed.unit, index)
+        path = file_name(self._info, filed.unit, index)
         if path is None:
             return None
         names = {
             index: normpath(path)
-            for index, other in line.file_names(self._info, die.unit).items()
+            for index, other in file_names(self._info, die.unit).items()
             if normpath(other) == normpath(path)
         }
         ranges = self._info.ranges(die)
-        rows = (
+        own = (
             row
-            for row in line.raw_rows(self._info, die.unit)
+            for row in raw_rows(self._info, die.unit)
             if row[5] or any(start <= row[0] < end for start, end in ranges)
         )
         found: dict[str, dict[int, dict[Address, None]]] = {}
-        self._gather(rows, names, found)
+        self._gather(own, names, found)
         return normpath(path), _sorted(found.get(normpath(path), {}))
 
     def _gather(
@@ -127,7 +128,7 @@ class CodeMap:
         ranges = [(low, high) for low, high in self._info.ranges(die) if low <= address < high]
         behind = [
             row.address
-            for row in line.rows(self._info, die.unit)
+            for row in rows(self._info, die.unit)
             if row.is_stmt
             and not row.end_sequence
             and row.address > address
@@ -160,7 +161,7 @@ class CodeMap:
 
     def _call(self, die: Die) -> str | None:
         number, index = die.unsigned(DW_AT_call_line), die.unsigned(DW_AT_call_file)
-        path = None if index is None else line.file_name(self._info, die.unit, index)
+        path = None if index is None else file_name(self._info, die.unit, index)
         return None if not number or path is None else f"{path.rpartition('/')[2]}:{number}"
 
 

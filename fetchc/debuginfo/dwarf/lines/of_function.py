@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_decl_file, DW_AT_decl_line
-from fetchc.debuginfo.dwarf.lines.line import file_name, raw_rows
+from fetchc.debuginfo.dwarf.lines.header import file_name
+from fetchc.debuginfo.dwarf.lines.rows import raw_rows
 from fetchc.units import Address
 
 TYPE_CHECKING = False

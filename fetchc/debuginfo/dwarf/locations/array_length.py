@@ -14,8 +14,8 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_upper_bound,
     DW_TAG_subrange_type,
 )
-from fetchc.debuginfo.dwarf.locations import loclists
 from fetchc.debuginfo.dwarf.locations.expr import worth
+from fetchc.debuginfo.dwarf.locations.location import frame_base_at, place_at
 from fetchc.program.places import Absent
 
 TYPE_CHECKING = False
@@ -46,13 +46,13 @@ def array_length(
             return None
         expression = subrange.block(attribute)
         if expression is not None:
-            base = loclists.frame_base_at(info, function, address)
+            base = frame_base_at(info, function, address)
             found = worth(expression, subrange.unit, base)
         else:
             variable = info.follow(subrange, attribute)
             if variable is None or not _is_word(info, variable):
                 return None
-            found = loclists.place_at(info, variable, function, address)
+            found = place_at(info, variable, function, address)
         return None if isinstance(found, Absent) else (found, more)
     return None
 

@@ -14,7 +14,6 @@ Source: DWARF 5, sections 2.5.1.7 (DW_OP_entry_value) and 3.4; gdb has the same 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 
 from fetchc.debuginfo.dwarf.entries.constants import (
@@ -25,15 +24,14 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_noreturn,
     DW_TAG_subprogram,
 )
-from fetchc.debuginfo.dwarf.locations import loclists
 from fetchc.debuginfo.dwarf.locations.call_sites import call_sites, tells_of_tail_calls
 from fetchc.debuginfo.dwarf.locations.expr import worth
 from fetchc.debuginfo.dwarf.locations.frame import row
 from fetchc.debuginfo.dwarf.locations.frames_around import Frame, outer_frame, outermost
+from fetchc.debuginfo.dwarf.locations.location import frame_base_at
 from fetchc.debuginfo.dwarf.names import functions
 from fetchc.program.model import Caller, Callers
 from fetchc.program.places import Absent, is_on_entry
-from fetchc.target.load import call_rules
 from fetchc.units import Address
 
 TYPE_CHECKING = False
@@ -43,27 +41,28 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.locations.call_sites import CallSite
+    from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
     from fetchc.debuginfo.elf.file import Elf
     from fetchc.program.model import Function
-    from fetchc.target.model import CallRules
 
 __all__ = ["callers", "described_calls"]
 
 _MOST_CALLS = 256  # of one function that are looked at
 _DEEPEST = 3  # frames: what a caller passes on may be what it was passed
-_MOST_SOUGHT = 64  # functions whose callers are looked for, each through all of the code
+_MOST_SOUGHT = 64  # functions whose callers are looked for
 _MOST_FUNCTIONS = 64  # behind tail calls
-_PF_X = 1
 _DW_CC_normal = 1
 
 
 def callers(
-    elf: Elf, info: DebugInfo, function: Function, address: Address, machine: str
+    elf: Elf, info: DebugInfo, function: Function, address: Address, code: CodeUses | None
 ) -> Callers:
-    """The calls of ``function``, and what they pass, in terms of a probe at ``address`` in it."""
+    """The calls of ``function``, and what they pass, in terms of a probe at ``address`` in it.
+
+    ``code`` is None where what calls of the machine look like is not told.
+    """
     rules = row(elf, address, function.address)
-    calls = call_rules(machine)
-    if calls is None:
+    if code is None:
         return _none("what a call of this machine looks like is not known")
     if rules is None or rules.signal_frame:
         return _none("nothing says where its return address is")
@@ -71,7 +70,8 @@ def callers(
     ranges = () if die is None else info.ranges(die)
     # A probe in what is split off as cold is in the function that jumps there.
     entered = functions.holding(elf, info, die, ranges[0][0]) if die and ranges else None
-    return _Search(elf, info, calls).of(entered or function, outermost(rules, calls), 1)
+    frame = outermost(rules, code.rules)
+    return _Search(elf, info, code).of(entered or function, frame, 1)
 
 
 def _none(reason: str) -> Callers:
@@ -79,22 +79,22 @@ def _none(reason: str) -> Callers:
 
 
 def described_calls(
-    elf: Elf, info: DebugInfo, function: Function, calls: CallRules
+    elf: Elf, info: DebugInfo, function: Function, code: CodeUses
 ) -> Iterator[Address]:
     """Where those direct calls of ``function`` return to that the debug information has, too."""
-    search = _Search(elf, info, calls)
-    for address in search.direct(function.address):
+    search = _Search(elf, info, code)
+    for address in code.calls(function.address):
         found = search.site(function, address)
         if found is not None and not found[2].tail:
             yield address
 
 
 class _Search:
-    # One question: what is known of the machine's calls, and the entries that were read for it.
-    def __init__(self, elf: Elf, info: DebugInfo, calls: CallRules) -> None:
+    # One question, and the entries that were read for it.
+    def __init__(self, elf: Elf, info: DebugInfo, code: CodeUses) -> None:
         self._elf = elf
         self._info = info
-        self._calls = calls
+        self._uses = code
         self._known: dict[Address, tuple[str, tuple[Address, ...]]] = {}
         self._sites: dict[int, tuple[CallSite, ...]] = {}
         self._code: dict[int, list[tuple[Address, Address, Die]]] = {}
@@ -108,7 +108,7 @@ class _Search:
                     f"the callers of more than {_MOST_SOUGHT} functions are not looked for"
                 )
             refused = self.refused(function)
-            calls = () if refused else tuple(self.direct(function.address))
+            calls = () if refused else tuple(self._uses.calls(function.address))
             known = self._known[function.address] = refused, calls
         if known[0]:
             return _none(known[0])
@@ -122,19 +122,6 @@ class _Search:
         reason = "" if found else f"no direct call of `{function.name}` in the file is described"
         return Callers(frame.return_address(), tuple(found), reason)
 
-    def direct(self, target: Address) -> Iterator[Address]:
-        """Where direct calls of ``target`` return to, and bytes that only look like one."""
-        opcode, size = re.escape(self._calls.opcode), 4
-        for segment in self._elf.segments:
-            if not segment.flags & _PF_X or not segment.file_size:
-                continue
-            code = self._elf.read(segment.address, segment.file_size)
-            for one in re.finditer(opcode, code):
-                end = one.end() + size
-                distance = int.from_bytes(code[one.end() : end], "little", signed=True)
-                if segment.address + end + distance == target and end <= len(code):
-                    yield Address(segment.address + end)
-
     def caller(self, called: Function, frame: Frame, address: Address, depth: int) -> Caller | None:
         """The call that returns to ``address``; None where nothing is said of it."""
         found = self.site(called, address)
@@ -146,7 +133,7 @@ class _Search:
         if rules is None:
             return None
         around = outer_frame(frame, rules)
-        base = loclists.frame_base_at(self._info, die, at)
+        base = frame_base_at(self._info, die, at)
         values = []
         for register, expression in site.values:
             value = around.place(worth(expression, die.unit, base))

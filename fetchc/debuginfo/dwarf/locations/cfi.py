@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fetchc.debuginfo.dwarf.locations.evaluation import Machine
+    from fetchc.debuginfo.dwarf.locations.frame_entries import Cie, Fde
     from fetchc.program.places import Place
 
-__all__ = ["CfaRule", "Cie", "Fde", "Row", "row_at"]
+__all__ = ["CfaRule", "Row", "row_at"]
 
 CfaRule = InMemory | Indirect | Absent
 """Where the CFA points: register + offset, offset from a word in memory, or not to be had."""
@@ -37,32 +38,6 @@ _ADVANCES = {0x02: 1, 0x03: 2, 0x04: 4, 0x1D: 8}  # advance_loc1, 2, 4, MIPS_adv
 _NO_FRAME = Absent("FC0405", "the call-frame information gives no rule for the frame address")
 _UNDEFINED = Absent("FC0401", "the function does not keep the caller's value")
 _COMPUTED = Absent("FC0406", "the caller's value is computed and kept in no memory")
-
-
-class Cie(Record):
-    """What several FDEs share. ``encoding`` is the DW_EH_PE_* of their addresses.
-
-    ``instructions`` is the half-open range of the section that sets up the first row.
-    ``augmented`` FDEs have data of their own between their addresses and instructions.
-    """
-
-    code_alignment: int
-    data_alignment: int
-    return_register: DwarfRegister
-    address_size: int
-    encoding: int
-    augmented: bool
-    signal_frame: bool
-    instructions: tuple[int, int]
-
-
-class Fde(Record):
-    """The entry of the code in [start, end). ``instructions`` as in :class:`Cie`."""
-
-    cie: Cie
-    start: Address
-    end: Address
-    instructions: tuple[int, int]
 
 
 class Row(Record):

@@ -76,7 +76,7 @@ def _run(
         unit.address_size,
         reference_size,
         frame_base,
-        unit.address_at,
+        lambda index: unit.tables.address_at(index),
         pointee,
         unit.info.elf.is_discarded,
     )

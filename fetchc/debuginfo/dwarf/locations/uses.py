@@ -7,20 +7,17 @@ wherever gcc or clang optimise (clang from DWARF 4 on).
 
 from __future__ import annotations
 
-import re
-
 from fetchc.debuginfo.dwarf.locations.call_sites import tells_of_tail_calls
 from fetchc.debuginfo.dwarf.locations.callers import described_calls
 from fetchc.program.model import Uses
-from fetchc.target.load import call_rules
 from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
     from fetchc.debuginfo.elf.file import Elf
     from fetchc.program.model import Function
-    from fetchc.target.model import CallRules
 
 __all__ = ["uses"]
 
@@ -29,42 +26,37 @@ _PF_X = 1
 _MOST_CALLS = 64  # that are looked at
 
 
-def uses(elf: Elf, info: DebugInfo, function: Function, machine: str) -> Uses:
+def uses(elf: Elf, info: DebugInfo, function: Function, code: CodeUses | None) -> Uses:
     """How ``function`` is used; no uses where what calls of the machine look like is not told."""
     die = None if function.die is None else info.die(function.die)
     optimised = die is not None and (die.unit.version < 4 or tells_of_tail_calls(info, die))
-    rules = call_rules(machine)
-    if rules is None:
+    if code is None:
         return Uses((), False, optimised)
     calls: list[Address] = []
-    for address in described_calls(elf, info, function, rules):
+    for address in described_calls(elf, info, function, code):
         calls.append(address)
         if len(calls) == _MOST_CALLS:
             break
-    return Uses(tuple(calls), _is_stored(elf, function.address, rules), optimised)
+    return Uses(tuple(calls), _is_stored(elf, function.address, code), optimised)
 
 
-def _is_stored(elf: Elf, address: Address, rules: CallRules) -> bool:
+def _is_stored(elf: Elf, address: Address, code: CodeUses) -> bool:
     # An aligned word of the data, which the addend of a relocation is, too; an instruction that
     # computes it from a distance; where the file has one place in memory, four bytes of the code.
+    if code.takes_address(address):
+        return True
     word = int(address).to_bytes(elf.word_bytes, "little" if elf.little_endian else "big")
-    computed = b"|".join([re.escape(each) for each in rules.address_of])
     for segment in elf.segments:
         if not segment.file_size:
             continue
-        code = elf.read(segment.address, segment.file_size)
-        if not segment.flags & _PF_X:
-            at = code.find(word)
-            while at >= 0:
-                if (segment.address + at) % elf.word_bytes == 0:
-                    return True
-                at = code.find(word, at + 1)
-            continue
-        if elf.kind == _ET_EXEC and address < 1 << 31 and word[:4] in code:
-            return True
-        for one in re.finditer(computed, code):
-            end = one.end() + 4
-            distance = int.from_bytes(code[one.end() : end], "little", signed=True)
-            if segment.address + end + distance == address and end <= len(code):
+        data = elf.read(segment.address, segment.file_size)
+        if segment.flags & _PF_X:
+            if elf.kind == _ET_EXEC and address < 1 << 31 and word[:4] in data:
                 return True
+            continue
+        at = data.find(word)
+        while at >= 0:
+            if (segment.address + at) % elf.word_bytes == 0:
+                return True
+            at = data.find(word, at + 1)
     return False

@@ -1,0 +1,137 @@
+"""Every place of a variable, with the addresses where it is there.
+
+Source: DWARF 5, section 2.6.2 (location lists).
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.entries.constants import DW_AT_frame_base, DW_AT_location
+from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION
+from fetchc.debuginfo.dwarf.locations.location import described, description_of, without_location
+from fetchc.debuginfo.dwarf.locations.loclists import MAX_ENTRIES, entries, section_name
+from fetchc.diag.errors import DebugInfoError
+from fetchc.program.model import Extent
+from fetchc.program.places import Absent, Indirect, OnEntry, PointerTo, is_on_entry
+from fetchc.units import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dwarf.entries.die import Die
+    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.locations.loclists import Entry
+    from fetchc.program.places import Place
+
+    Range = tuple[Address, Address]
+    Part = tuple[Address, Address, Place | None]
+
+__all__ = ["extents"]
+
+
+def extents(info: DebugInfo, die: Die, function: Die | None) -> tuple[Extent, ...]:
+    """Every place of the variable ``die`` with its addresses, in the order of the list.
+
+    A location without a list holds in all of ``function``, without one everywhere.
+    Neighbours with the same place are one extent.
+    """
+    whole = ((Address(0), Address(1 << 8 * die.unit.address_size)),)
+    scope = whole if function is None else info.ranges(function)
+    located = info.inherited(die, DW_AT_location)
+    if located is None:
+        absent_or_constant = without_location(info, die)
+        return tuple([Extent(start, end, absent_or_constant) for start, end in scope])
+    bases = [] if function is None else _frame_bases(info, function)
+    found: list[Extent] = []
+    for start, end, expression in _ranges(info, located, DW_AT_location, scope):
+        for low, high, base in _split(start, end, bases):
+            at = _found(described(info, located, expression, base))
+            if found and found[-1].end == low and found[-1].place == at:
+                found[-1] = Extent(found[-1].start, high, at)
+            else:
+                if len(found) >= MAX_ENTRIES:
+                    what = f"more than {MAX_ENTRIES} places of one variable"
+                    section = section_name(located.unit)
+                    raise DebugInfoError("FC0904", located.unit.path, what, section)
+                found.append(Extent(low, high, at))
+    return tuple(found)
+
+
+def _found(at: Place) -> Place:
+    # What only a caller may know is nowhere in the function.
+    if isinstance(at, Indirect | OnEntry | PointerTo) and is_on_entry(at):
+        return Absent("FC0406", "it is what a register held on entry and kept in no memory")
+    return at
+
+
+def _frame_bases(info: DebugInfo, function: Die) -> list[Part]:
+    holder = info.inherited(function, DW_AT_frame_base)
+    if holder is None:
+        return []
+    scope = info.ranges(function)
+    return _disjoint(
+        [
+            (start, end, described(info, holder, expression, None))
+            for start, end, expression in _ranges(info, holder, DW_AT_frame_base, scope)
+        ]
+    )
+
+
+def _disjoint(parts: list[Part]) -> list[Part]:
+    # In the order of their addresses; where two overlap, the one that starts first holds.
+    result: list[Part] = []
+    reached = Address(0)
+    for low, high, at in sorted(parts, key=lambda part: part[:2]):
+        if high > reached:
+            result.append((max(low, reached), high, at))
+            reached = high
+    return result
+
+
+def _split(start: Address, end: Address, parts: list[Part]) -> Iterator[Part]:
+    # [start, end) cut at the borders of disjoint ``parts``; None where none of them is.
+    first, last = 0, len(parts)
+    while first < last:  # the first part that ends behind ``start``
+        middle = (first + last) // 2
+        if parts[middle][1] <= start:
+            first = middle + 1
+        else:
+            last = middle
+    at = start
+    for position in range(first, len(parts)):
+        low, high, base = parts[position]
+        if low >= end:
+            break
+        if at < low:
+            yield at, low, None
+            at = low
+        stop = min(high, end)
+        yield at, stop, base
+        at = stop
+    if at < end:
+        yield at, end, None
+
+
+def _ranges(
+    info: DebugInfo, die: Die, attribute: int, scope: tuple[Range, ...]
+) -> Iterator[tuple[Address, Address, bytes | Entry]]:
+    # Expressions of an attribute with their ranges; one without a list holds in ``scope``.
+    description = description_of(die, attribute)
+    if isinstance(description, bytes):
+        for start, end in scope:
+            yield start, end, description
+        return
+    taken: list[Part] = []
+    default: Entry | None = None
+    for entry in entries(info, die.unit, description):
+        if entry.default:
+            default = entry
+        else:
+            taken.append((entry.start, entry.end, NO_LOCATION))
+            yield entry.start, entry.end, entry
+    if default is not None:
+        others = _disjoint(taken)
+        for start, end in scope:
+            for low, high, other in _split(start, end, others):
+                if other is None:
+                    yield low, high, default
