@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["meant", "parameter_count", "parts", "shortened"]
+__all__ = ["counted", "meant", "parameter_count", "parts", "shortened"]
 
 _EXACT = 2  # as is_instance says it
 _NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # behind `operator`
@@ -40,8 +40,9 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
     """The symbols of ``known`` that ``wanted`` can stand for, of the best kind that there is.
 
     First those with that whole name, then those whose last parts it is; with parameters, those
-    that take them. Template arguments count where they are written; the last ones, which may
-    have defaults, can be left out. A clone is meant where there is nothing else, what was split
+    that take them, and of two that differ in the object's ``const`` or ``&`` the one written.
+    Template arguments count where they are written; the last ones, which may have defaults, can be
+    left out. A clone is meant where there is nothing else, what was split
     off as cold never. With a mark (``f [clone .cold]``), as listings show it, only that one is.
     """
     added, rest = _added(wanted)
@@ -51,7 +52,8 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
     last = plain[-1]
     if not last:
         return []
-    kinds: dict[tuple[bool, bool, bool], list[str]] = {}
+    object_is = _qualifiers(behind)
+    kinds: dict[tuple[bool, ...], list[str]] = {}
     key = _without_arguments(last).removeprefix("~")
     for symbol in known:
         # The words of a name are in its mangled form, but for operators.
@@ -70,7 +72,8 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
             continue
         if parameters is not None and _listed(parameters) != _listed(its_parameters or ""):
             continue
-        kind = "[clone " in shown, len(its_plain) != len(plain), alike < _EXACT
+        other = parameters is not None and _qualifiers(its_behind) != object_is
+        kind = "[clone " in shown, len(its_plain) != len(plain), alike < _EXACT, other
         kinds.setdefault(kind, []).append(symbol)
     return sorted(kinds[min(kinds)]) if kinds else []
 
@@ -84,13 +87,24 @@ def parameter_count(symbol: str) -> int | None:
     """How many parameters the symbol of a C++ function names; None where it says nothing."""
     shown = demangled(symbol)
     parameters = None if shown is None else parts(shown)[1]
-    return None if parameters is None else len(_listed(parameters))
+    return None if parameters is None else counted(parameters)
+
+
+def counted(parameters: str) -> int:
+    """How many there are in what stands between the parentheses."""
+    return len(_listed(parameters))
 
 
 def _mark(behind: str) -> str:
     # `.isra.0.cold` of ` const [clone .isra.0] [clone .cold]`; demanglers differ in the brackets.
     _, *clones = behind.split("[clone ")
     return "".join([clone.partition("]")[0] for clone in clones])
+
+
+def _qualifiers(behind: str) -> set[str]:
+    # `const` and `&` of ` const & [clone .isra.0]`.
+    marks = behind.partition("[clone")[0].replace("&&", " rvalue ").replace("&", " & ")
+    return set(marks.split()) - {"noexcept"}
 
 
 def parts(text: str) -> tuple[str, str | None, str]:

@@ -97,6 +97,7 @@ def _functions_meant(wanted: str, program: Program) -> list[str]:
         wanted,
         program.function_names(),
         lambda argument, package: shapes(argument, package, program, spell),
+        program.packages_called,
     )
 
 

@@ -7,32 +7,38 @@ leave out the path, the package, the receiver, its star, the type arguments or t
 from __future__ import annotations
 
 from fetchc.lang.go import package_of
+from fetchc.program.go_names import customary_package, without_tags, without_type_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     Shapes = Callable[[str, str], tuple[str, ...]]
+    Packages = Callable[[str], Iterable[str]]
 
-__all__ = ["meant", "without_type_arguments"]
+__all__ = ["meant"]
 
 _ABI0 = ".abi0"  # the twin that assembly calls
 _METHOD_VALUE = "-fm"
 _MADE = ("type:", "type..", "go:", "go.")  # by the compiler, for types
 
 
-def meant(wanted: str, known: Iterable[str], shapes: Shapes) -> list[str]:
+def meant(wanted: str, known: Iterable[str], shapes: Shapes, packages: Packages) -> list[str]:
     """The names of ``known`` that ``wanted`` can stand for, of the best kind that there is.
 
-    ``shapes`` are the names that the shape of a type argument can have, in a package.
+    ``shapes`` are the names that the shape of a type argument can have, in a package; ``packages``
+    the import paths of those that call themselves so: ``rand`` is ``math/rand/v2``, too.
 
-    First those that it is the end of an import path of, then those that it is all of behind the
-    package, then those that it is the last part of: a method without its receiver.
+    First those that it is the end of an import path of, or that are of a package it names, then
+    those that it is the end of behind the package: all of it, or a method without its receiver.
+    Whoever writes ``lookup`` may mean a function of one package or a method of another.
     """
     plain = _plain(wanted)
+    clause, dot, _ = plain.partition(".")
+    paths = frozenset(packages(clause) if dot and "/" not in clause else ())
     star = "(*" in wanted
     arguments = _type_arguments(wanted)
-    kinds: tuple[list[str], list[str], list[str]] = ([], [], [])
+    kinds: tuple[list[str], list[str]] = ([], [])
     last = plain.rpartition(".")[2]
     for name in known if last else ():
         if last not in name or name.startswith(_MADE):
@@ -40,7 +46,7 @@ def meant(wanted: str, known: Iterable[str], shapes: Shapes) -> list[str]:
         if name.endswith(_METHOD_VALUE) and not wanted.endswith(_METHOD_VALUE):
             continue
         bare = name.removesuffix(_ABI0)
-        kind = _kind(plain, bare)
+        kind = _kind(plain, bare, paths)
         if kind is None or (star and "(*" not in bare):
             continue
         if arguments is not None and not _same_arguments(arguments, bare, shapes):
@@ -49,15 +55,18 @@ def meant(wanted: str, known: Iterable[str], shapes: Shapes) -> list[str]:
     return _without_twins(next(filter(None, kinds), []), star)
 
 
-def _kind(plain: str, name: str) -> int | None:
+def _kind(plain: str, name: str, paths: frozenset[str]) -> int | None:
     whole = _plain(name)
     if whole == plain or whole.endswith("/" + plain):
         return 0
-    package = package_of(name).replace("%2e", ".")
+    path = package_of(name)
+    package = path.replace("%2e", ".")
     declared = whole[len(package) + 1 :]
-    if declared == plain:
+    if declared == plain or declared.endswith("." + plain):
         return 1
-    return 2 if declared.endswith("." + plain) else None
+    clause, _, inside = plain.partition(".")
+    named = path in paths or customary_package(package) == clause
+    return 0 if declared == inside and named else None
 
 
 def _without_twins(names: list[str], star: bool) -> list[str]:
@@ -87,22 +96,9 @@ def _plain(name: str) -> str:
     return bare.replace("(*", "").replace(")", "").replace("%2e", ".")
 
 
-def without_type_arguments(name: str) -> str:
-    """``main.(*Stack).Push`` of ``main.(*Stack[go.shape.int]).Push``."""
-    if "[" not in name:
-        return name
-    kept = []
-    depth = 0
-    for character in name:
-        depth += character == "["
-        if depth == 0:
-            kept.append(character)
-        depth -= character == "]" and depth > 0
-    return "".join(kept)
-
-
 def _type_arguments(name: str) -> str | None:
-    # "go.shape.int,go.shape.string" of main.find[go.shape.int,go.shape.string]
+    # "go.shape.int,go.shape.string" of main.find[go.shape.int,go.shape.string]; no fields' tags
+    name = without_tags(name)
     start = name.find("[")
     depth = 0
     for at in range(start, len(name)) if start >= 0 else ():
@@ -121,13 +117,18 @@ def _same_arguments(wanted: str, name: str, shapes: Shapes) -> bool:
     if wanted in ("...", "*", found):
         return True
     asked, given = _split(wanted), _split(found)
-    if len(asked) != len(given):
+    if len(asked) > len(given):  # the last ones can be left out, as in Go
         return False
     package = package_of(name)
     return all(
-        shape == one or shape.removesuffix(f"_{index}") in shapes(one, package)
-        for index, (one, shape) in enumerate(zip(asked, given, strict=True))
+        shape == one or _is_shaped(shape.removesuffix(f"_{index}"), shapes(one, package))
+        for index, (one, shape) in enumerate(zip(asked, given, strict=False))
     )
+
+
+def _is_shaped(shape: str, shapes: tuple[str, ...]) -> bool:
+    begun = tuple([one for one in shapes if one.endswith(("func(", "{ "))])
+    return shape in shapes or shape.startswith(begun)
 
 
 def _split(arguments: str) -> list[str]:

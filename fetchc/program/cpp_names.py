@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["CLOSING", "INLINE", "OPENING", "SHORT", "arguments", "canonical", "is_instance"]
+__all__ = [
+    "CLOSING",
+    "INLINE",
+    "OPENING",
+    "SHORT",
+    "arguments",
+    "canonical",
+    "is_instance",
+    "spelling_key",
+]
 
-# Arguments of the standard's templates that are seldom written, by the template they are made of.
+# Last arguments of the standard's templates that are seldom written, by what they are made of.
 _DEFAULTS = frozenset(
     f"std::{name}"
     for name in ("allocator", "char_traits", "default_delete", "equal_to", "hash", "less")
@@ -72,8 +81,7 @@ def canonical(text: str) -> str:
     if rest.startswith("<"):
         close = _closed(rest)
         inner = [canonical(one) for one in arguments(rest[1:close])]
-        kept = [one for one in inner if one.partition("<")[0] not in _DEFAULTS]
-        base = f"{base}<{','.join(kept)}>"
+        base = f"{base}<{','.join(_written(inner))}>"
         base = SHORT.get(base, base)
         rest = rest[close + 1 :].strip()
         if rest.startswith("::"):
@@ -83,6 +91,28 @@ def canonical(text: str) -> str:
         constant, rest = True, rest[5:].strip()
     rest = "".join(rest.split())
     return base + (" const" if constant else "") + rest
+
+
+def _written(inner: list[str]) -> list[str]:
+    # Without those at the end that the standard's containers have where nothing is written: of
+    # the first argument, or an allocator of a map's pairs. `Pool<std::allocator<char>>` is itself.
+    kept = list(inner)
+    while len(kept) > 1 and kept[-1].partition("<")[0] in _DEFAULTS:
+        of = kept[-1].partition("<")[2][:-1]
+        pair = f"std::pair<{canonical(kept[0] + ' const')},{kept[1]}>"
+        if of not in (kept[0], pair):
+            break
+        kept.pop()
+    return kept
+
+
+def spelling_key(text: str) -> object:
+    """Equal for what two compilers make of one type (`long`, `long int`), unlike for all others:
+    two libraries' types of one name, or `struct s` and a typedef `s`.
+    """
+    words = text.replace("<", " ").replace(",", " ").split()
+    hidden = tuple([one for one in INLINE if one in text])
+    return canonical(text), tuple(sorted(_KEYS.intersection(words))), hidden
 
 
 def _closed(text: str) -> int:

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from ctypes import CDLL
 
-__all__ = ["MANGLED", "demangled", "is_mangled"]
+__all__ = ["MANGLED", "demangled", "is_mangled", "readable"]
 
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
 # The second on machines whose C names have an underscore, the third of Rust.
 MANGLED = ("_Z", "__Z", "_R")
 _RUST_PATHS = "BCIMNXY"  # what is behind `_R` in a name of Rust: RFC 2603, `path`
+_DIGITS = 4  # of the length of a name
 _found: list[Callable[[str], str | None]] = []  # looked for once
 
 
@@ -47,6 +48,29 @@ def demangled(symbol: str) -> str | None:
     return _found[0](symbol)
 
 
+def readable(symbol: str) -> str:
+    """The name that :func:`demangled` finds in a symbol, else the symbol itself."""
+    return demangled(symbol) or symbol
+
+
+def _unconstrained(symbol: str) -> str:
+    """The symbol without the concepts of its parameters: ``ITk3Numi`` is ``Ii``, ``<int>``.
+
+    clang 18 and later write them, the runtime of gcc before 14 does not know them. A concept with
+    scopes or arguments would be counted among the substitutions: it stays, and the symbol too.
+    """
+    first, *others = symbol.split("Tk")
+    for other in others:
+        name = other.removeprefix("St")
+        digits = name[: len(name) - len(name.lstrip("0123456789"))]
+        if not 0 < len(digits) <= _DIGITS or len(name) <= (end := len(digits) + int(digits)):
+            return symbol
+        if name[end] == "I":
+            return symbol
+        first += name[end:]
+    return first
+
+
 def _runtime() -> Callable[[str], str | None]:
     from ctypes import CDLL
 
@@ -70,7 +94,8 @@ def _of_library(library: CDLL, libc: CDLL) -> Callable[[str], str | None]:
         status = c_int()
         made = demangle(symbol.encode("utf-8", "surrogateescape"), None, None, byref(status))
         if not made or status.value:
-            return None
+            plain = _unconstrained(symbol)
+            return None if plain == symbol else read(plain)
         text = string_at(made).decode("utf-8", "surrogateescape")
         free(made)
         return text

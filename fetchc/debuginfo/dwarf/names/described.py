@@ -58,7 +58,7 @@ def concrete(info: DebugInfo, name: str, linked: Linked) -> Iterator[Die]:
 
 def _given(info: DebugInfo, name: str) -> list[Die]:
     # Those with code that an index of the compiler's leads to.
-    if info.in_parts:
+    if info.files.in_parts:
         return []
     listed = map(info.die, info.name_index.with_code(last_part(name)))
     return [die for die in listed if answers_to(info, die, name) and info.ranges(die)]
@@ -126,7 +126,7 @@ def _answering(info: DebugInfo, name: str) -> Iterator[tuple[Die, bool | None]]:
 
 def _indexed(info: DebugInfo, name: str) -> list[tuple[DieOffset, int]] | None:
     # An index is of one file.
-    found = None if info.in_parts else info.name_index.functions(name)
+    found = None if info.files.in_parts else info.name_index.functions(name)
     return None if found is None or (not found and _may_be_within(info, name)) else found
 
 

@@ -1,18 +1,23 @@
-"""Functions that a linker folded into one: they begin at one address, and each has its own types.
+"""Functions that a linker or gcc folded into one: one address, and each has its own types.
 
 ``--icf=all`` keeps one of several functions with the same code. All their symbols have its address
 then. ld.gold gives it to their entries as well, of which the first may be another function's; lld
 and mold say of the others that they are nowhere (lld/ELF/InputSection.cpp, getTombstone).
+
+gcc does so within a unit from -O2 on (-fipa-icf; gcc/ipa-icf.cc, sem_function::merge): the other's
+symbol becomes an alias, its entry has no code.
 """
 
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_declaration,
+    DW_AT_inline,
     DW_AT_linkage_name,
     DW_AT_low_pc,
     DW_AT_MIPS_linkage_name,
     DW_AT_name,
+    DW_AT_ranges,
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.entries.scopes import declaration
@@ -24,8 +29,9 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.elf.file import Elf, Symbol
     from fetchc.units import Address
 
-__all__ = ["folded_with", "own_entry"]
+__all__ = ["folded_with", "own_entry", "put_in_place"]
 
+DECLARED_INLINE = 2  # DW_INL_declared_not_inlined, and DW_INL_declared_inlined
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
 
 
@@ -35,6 +41,28 @@ def folded_with(elf: Elf, info: DebugInfo, die: Die, address: Address) -> tuple[
         one for one in elf.symbols_at(address) if not _names(info, die, _of_any_kind(one.name))
     ]
     return tuple([one.name for one in others if own_entry(elf, info, one, die) is not die])
+
+
+def put_in_place(info: DebugInfo, die: Die, symbol: str) -> Die | None:
+    """The entry without code of the function ``symbol``, which gcc gave the code of ``die``."""
+    if not die.unit.producer.startswith("GNU "):
+        return None
+    wanted = _of_any_kind(symbol)
+    alike = []
+    for other in info.children(die.unit.top):
+        if other.tag != DW_TAG_subprogram or other.has(DW_AT_declaration):
+            continue
+        if other.has(DW_AT_low_pc) or other.has(DW_AT_ranges):
+            continue
+        if (other.unsigned(DW_AT_inline) or 0) >= DECLARED_INLINE:
+            continue  # a header's wrapper (glibc's fortified ones), which the symbol is not
+        if _names(info, other, wanted):
+            return other
+        # g++ leaves the linkage name out of a static function without code: _ZL5get_bP1B.
+        name = other.text(DW_AT_name) or ""
+        if name and wanted.startswith(f"_ZL{len(name)}{name}"):
+            alike.append(other)
+    return alike[0] if len(alike) == 1 else None
 
 
 def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die | None:
@@ -50,7 +78,9 @@ def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die | None
         there = other.tag == DW_TAG_subprogram and other.address(DW_AT_low_pc) == symbol.address
         if there and _names(info, other, wanted):
             return other
-    return None if elf.may_fold() and _is_described(info, symbol.name) else die
+    if elf.may_fold():
+        return None if _is_described(info, symbol.name) else die
+    return put_in_place(info, die, symbol.name) or die
 
 
 def _is_described(info: DebugInfo, symbol: str) -> bool:

@@ -13,10 +13,10 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_external,
     DW_AT_inline,
     DW_AT_name,
-    DW_AT_specification,
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.entries.scopes import declaration, qualified_name
+from fetchc.debuginfo.dwarf.names.function_symbols import symbols_named, with_clones
 from fetchc.program.model import Function
 from fetchc.units import Address, ByteSize
 
@@ -39,18 +39,12 @@ __all__ = [
 ]
 
 NOT_AS_TYPED = 3  # DW_CC_nocall: DWARF 5, section 3.3.1.1
-CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
 # DW_CC_normal and DW_CC_program; LLVM's System V, PreserveMost and PreserveAll, which pass
 # parameters as all do. Source: DWARF 5, section 3.3.1.1; LLVM, include/llvm/BinaryFormat/Dwarf.def.
 AS_ALL = frozenset({1, 2, 0xC2, 0xC9, 0xCA})
 LOCAL = 0  # STB_LOCAL
 VISIBILITY = 3  # of st_other; 0 is STV_DEFAULT
-# What optimisers append to a name when they copy or split a function: gcc's
-# clone_function_name calls and LLVM's ThinLTO promotion.
-CLONES = frozenset(b"isra constprop part cold lto_priv localalias clone llvm specialized".split())
 COLD = ".cold"
-ABI0 = ".abi0"  # the Go linker's mark of the stack-convention twin, in symbols only
-LONGEST_PATH = 4096  # bytes of an import path
 
 
 def functions_named(elf: Elf, info: DebugInfo, name: str) -> tuple[Function, ...]:
@@ -58,7 +52,7 @@ def functions_named(elf: Elf, info: DebugInfo, name: str) -> tuple[Function, ...
     if not name:
         return ()
     found: dict[Address, Function] = {}
-    for symbol in _symbols(elf, info, name):
+    for symbol in symbols_named(elf, name):
         if symbol.address not in found:
             part = _split_off(info, symbol, found.values()) if COLD in symbol.name else None
             found[symbol.address] = part or _of_symbol(elf, info, symbol)
@@ -126,70 +120,6 @@ def is_inlined(info: DebugInfo, die: Die) -> bool:
     return abstract is not None and abstract.unsigned(DW_AT_inline) in (1, 3)
 
 
-def _symbols(elf: Elf, info: DebugInfo, name: str) -> list[Symbol]:
-    # The exact name and its clones; a Go name also as the linker may have written it.
-    found = [*_code_symbols(elf, name), *_clones(elf, name)]
-    if not found and "@" in name:
-        found = _of_version(elf, name)
-    if found or "." not in name:
-        return found
-    from fetchc.debuginfo.dwarf.names.go_names import escaped
-
-    for spelling in escaped(name):
-        found = [*_code_symbols(elf, spelling), *_code_symbols(elf, spelling + ABI0)]
-        if found:
-            return found
-    return [
-        symbol
-        for candidate in dict.fromkeys(_ends(elf, b"/" + _encoded(name) + b"\0"))
-        for symbol in _code_symbols(elf, candidate)
-    ]
-
-
-def _of_version(elf: Elf, name: str) -> list[Symbol]:
-    # .symtab has `f@@V2`, .dynsym has it in two places. The default version answers to `f@V2`.
-    plain, _, version = name.partition("@")
-    wanted = version.lstrip("@")
-    return [
-        symbol
-        for symbol in _code_symbols(elf, plain)
-        if elf.version(plain, symbol.address).lstrip("@") == wanted
-    ]
-
-
-def _code_symbols(elf: Elf, name: str) -> list[Symbol]:
-    return [symbol for symbol in elf.symbols_named(name) if symbol.kind in CODE_SYMBOLS]
-
-
-def _clones(elf: Elf, name: str) -> list[Symbol]:
-    prefix = _encoded(name) + b"."
-    # A shorter string may be the tail of a longer one, so what stands in front tells nothing: the
-    # symbol table is asked whether there is such a symbol.
-    found = {whole for table in elf.symbol_lists() for whole in table.beginning(prefix)}
-    names = {
-        name + whole[len(prefix) - 1 :].decode("ascii")
-        for whole in found
-        if _is_clone(whole[len(prefix) - 1 :])
-    }
-    return [symbol for clone in sorted(names) for symbol in _code_symbols(elf, clone)]
-
-
-def _is_clone(suffix: bytes) -> bool:
-    # .isra.0, .constprop.0.isra.0, .llvm.1234: marks, each with any count of numbers behind it.
-    _, *parts = suffix.split(b".")
-    return parts[0] in CLONES and all(part in CLONES or part.isdigit() for part in parts)
-
-
-def _ends(elf: Elf, ending: bytes) -> Iterator[str]:
-    # Whole strings of the symbol table that end so: a Go name without its import path.
-    for table in elf.symbol_strings():
-        for at in table.find_all(ending):
-            before = table.bytes_between(max(0, at - LONGEST_PATH), at)
-            start = at - len(before) + before.rfind(b"\0") + 1
-            whole = table.bytes_between(start, at + len(ending) - 1)
-            yield whole.decode("utf-8", "surrogateescape")
-
-
 def _split_off(info: DebugInfo, symbol: Symbol, found: Iterable[Function]) -> Function | None:
     # A cold part is one of the ranges of what it was split off from, which is known already: to
     # find it by its own address takes a walk over the unit.
@@ -238,11 +168,16 @@ def _function(
         from fetchc.debuginfo.dwarf.names.go_names import unescaped
 
         name = unescaped(name)
+    spelled = "" if symbol is None else symbol.name
+    if "{impl#" in name.partition("<")[0]:
+        # A number of Rust's compiler, where the symbol has what the source says: <T as Trait>::f.
+        from fetchc.program.demangle import demangled
+
+        name = demangled(spelled) or name
     external = info.inherited(die, DW_AT_external)
     exported = external is not None and external.flag(DW_AT_external)
     stated = info.inherited(die, DW_AT_calling_convention)
     convention = None if stated is None else stated.unsigned(DW_AT_calling_convention)
-    spelled = "" if symbol is None else symbol.name
     return Function(
         name or spelled,
         spelled or name,
@@ -265,29 +200,17 @@ def _is_kept_in(symbol: Symbol) -> bool:
 
 
 def _linked(elf: Elf, info: DebugInfo, linkage: str) -> list[Die]:
-    symbols = [*_code_symbols(elf, linkage), *_clones(elf, linkage)]
-    found = [_entry(elf, info, symbol) for symbol in symbols]
+    found = [_entry(elf, info, symbol) for symbol in with_clones(elf, linkage)]
     return [die for die in found if die is not None]
 
 
 def comes_from(info: DebugInfo, die: Die, abstract: Die) -> bool:
     """Whether ``abstract`` is ``die`` itself or one of its origins and specifications."""
-    seen = set()
-    current: Die | None = die
-    while current is not None and current.offset not in seen:
-        if current.offset == abstract.offset:
-            return True
-        seen.add(current.offset)
-        current = info.follow(current, DW_AT_abstract_origin) or info.follow(
-            current, DW_AT_specification
-        )
-    return False
+    return die.offset == abstract.offset or any(
+        origin.offset == abstract.offset for origin in info.origins(die)
+    )
 
 
 def subprograms(info: DebugInfo, unit: Unit) -> Iterator[Die]:
     """Those at the top of a unit, where concrete instances stand."""
     return (die for die in info.children(unit.top) if die.tag == DW_TAG_subprogram)
-
-
-def _encoded(name: str) -> bytes:
-    return name.encode("utf-8", "surrogateescape")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.attributes import is_go
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_go_package_name
+from fetchc.program.go_names import ALIASES, MOVED, customary_package
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 
-__all__ = ["escaped", "package_of", "type_spellings", "unescaped", "with_import_path"]
-
-ALIASES = {
-    "byte": "uint8",
-    "rune": "int32",
-    "any": "interface {}",
-    "interface{}": "interface {}",
-}
+__all__ = [
+    "escaped",
+    "package_of",
+    "packages_called",
+    "type_spellings",
+    "unescaped",
+    "with_import_path",
+]
 
 
 def unescaped(name: str) -> str:
@@ -58,16 +59,23 @@ def package_of(name: str) -> str:
 def with_import_path(info: DebugInfo, name: str) -> Iterator[str]:
     """``dns.Msg`` as every package that is called ``dns`` would have it."""
     package, dot, rest = name.partition(".")
-    if not dot or not package.isidentifier():
+    if dot:
+        for path in packages_called(info, package):
+            yield f"{path}.{rest}"
+
+
+def packages_called(info: DebugInfo, package: str) -> Iterator[str]:
+    """Import paths of the packages that call themselves so, but for one that is that path."""
+    if not package.isidentifier():
         return
     for unit in info.units():
         path = unit.name
         if not is_go(unit) or path is None or path == package:
             continue
         stated = unit.top.text(DW_AT_go_package_name)
-        if package == (stated or _package_name(path)):
+        if package == (stated or customary_package(path)):
             head, slash, last = path.rpartition("/")
-            yield f"{head}{slash}{last.replace('.', '%2e')}.{rest}"
+            yield f"{head}{slash}{last.replace('.', '%2e')}"
 
 
 def type_spellings(info: DebugInfo, name: str, package: str) -> Iterator[str]:
@@ -84,6 +92,8 @@ def type_spellings(info: DebugInfo, name: str, package: str) -> Iterator[str]:
         yield f"{modifiers}{package}.{bare}"
     for spelling in with_import_path(info, bare):
         yield modifiers + spelling
+    if bare in MOVED:
+        yield modifiers + MOVED[bare]
 
 
 def _without_modifiers(name: str) -> str:
@@ -104,22 +114,7 @@ def _without_modifiers(name: str) -> str:
             return name[at:]
 
 
-def _is_version(element: str) -> bool:
-    # The last element of a module's path from its second version on: v2.
-    number = element[1:]
-    return element.startswith("v") and number.isascii() and number.isdecimal()
-
-
 def _last_element(name: str) -> int:
     # Type arguments may hold further paths: Sum[example.com/a.T].
     bracket = name.find("[")
     return name.rfind("/", 0, len(name) if bracket < 0 else bracket) + 1
-
-
-def _package_name(path: str) -> str:
-    # What the package clause says by custom, for units that do not tell: dns for
-    # github.com/miekg/dns and example.com/dns/v2, yaml for gopkg.in/yaml.v3.
-    elements = path.split("/")
-    if len(elements) > 1 and _is_version(elements[-1]):
-        elements.pop()
-    return elements[-1].partition(".")[0]

@@ -6,11 +6,12 @@ bytes of its units are searched for that reference, and few other entries are re
 
 from __future__ import annotations
 
+from itertools import chain
+
 from fetchc.debuginfo.dwarf.entries import walk
 from fetchc.debuginfo.dwarf.entries.by_reference import referring
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_abstract_origin,
-    DW_AT_specification,
     DW_TAG_inlined_subroutine,
 )
 from fetchc.debuginfo.dwarf.entries.die import Die
@@ -47,12 +48,12 @@ def inlined_calls(info: DebugInfo, name: str) -> Iterator[Die]:
 def _comes_from(info: DebugInfo, die: Die, named: dict[int, bool]) -> bool:
     # Whether it is one of those, or its origin or specification is.
     passed: list[int] = []
-    current: Die | None = die
-    while current is not None and current.offset not in named and current.offset not in passed:
-        passed.append(current.offset)
-        origin = info.follow(current, DW_AT_abstract_origin)
-        current = origin or info.follow(current, DW_AT_specification)
-    found = current is not None and named.get(current.offset, False)
+    found = False
+    for one in chain((die,), info.origins(die)):
+        if one.offset in named:
+            found = named[one.offset]
+            break
+        passed.append(one.offset)
     named.update(dict.fromkeys(passed, found))
     return found
 

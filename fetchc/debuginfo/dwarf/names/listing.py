@@ -10,7 +10,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_namespace,
 )
 from fetchc.debuginfo.dwarf.entries.scopes import UNNAMED_NAMESPACE, own_name, qualified_name
-from fetchc.debuginfo.dwarf.names.search import KEYWORDS, NAMED, NESTING
+from fetchc.debuginfo.dwarf.names.tags import KEYWORDS, NAMED, NESTING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

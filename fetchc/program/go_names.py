@@ -1,0 +1,62 @@
+"""Names of Go's functions, as its linker writes them."""
+
+from __future__ import annotations
+
+__all__ = ["ALIASES", "MOVED", "customary_package", "without_tags", "without_type_arguments"]
+
+ALIASES = {
+    "byte": "uint8",
+    "rune": "int32",
+    "any": "interface {}",
+    "interface{}": "interface {}",
+}
+"""What people call types, and the debug information's names."""
+
+MOVED = {
+    f"os.{name}": f"io/fs.{name}" for name in ("DirEntry", "FileInfo", "FileMode", "PathError")
+}
+"""Types that are of another package than people know them by, from Go 1.16 on (os/types.go)."""
+
+
+def without_type_arguments(name: str) -> str:
+    """``main.(*Stack).Push`` of ``main.(*Stack[go.shape.int]).Push``.
+
+    Type arguments have dots, slashes and brackets of their own: ``Map[go.shape.[]a/b.T]``.
+    """
+    if "[" not in name:
+        return name
+    kept = []
+    depth = 0
+    for character in without_tags(name):
+        depth += character == "["
+        if depth == 0:
+            kept.append(character)
+        depth -= character == "]" and depth > 0
+    return "".join(kept)
+
+
+def without_tags(name: str) -> str:
+    """The name without the tags of structures' fields, which hold any character."""
+    if '"' not in name:
+        return name
+    import re
+
+    return re.sub(r' "(?:[^"\\]|\\.)*"', "", name)
+
+
+def customary_package(path: str) -> str:
+    """What the package clause says by custom, for units that do not tell.
+
+    ``dns`` of ``github.com/miekg/dns`` and ``example.com/dns/v2``, ``yaml`` of
+    ``gopkg.in/yaml.v3``.
+    """
+    elements = path.split("/")
+    if len(elements) > 1 and _is_version(elements[-1]):
+        elements.pop()
+    return elements[-1].partition(".")[0]
+
+
+def _is_version(element: str) -> bool:
+    # The last element of a module's path from its second version on: v2.
+    number = element[1:]
+    return element.startswith("v") and number.isascii() and number.isdecimal()
