@@ -117,12 +117,12 @@ class AddressTable:
     def _begin(self) -> Iterator[Unit]:
         # The units that are still to be read; of a big file, others are known from earlier runs.
         self._last = DieOffset(-1)
-        if Image.cache_folder and self._info.section.size >= _BIG:
+        if Image.cache_folder and self._info.files.section.size >= _BIG:
             from fetchc.debuginfo.index.starts import known_ranges
 
             self._scanned, self._last = known_ranges(self._info, self.found)
         known = self._last
-        return (unit for unit in self._info.own.units() if unit.offset > known)
+        return (unit for unit in self._info.files.own.units() if unit.offset > known)
 
     def found(self) -> tuple[list[tuple[Address, Address, DieOffset]], DieOffset]:
         """Start, end and unit of what was read of the units' ranges, and the last one read."""

@@ -33,7 +33,7 @@ class Alternate:
             image = elf.finder.alternate(elf.debug_image)
             section = image.open_section(".debug_info")
             units = [] if section is None else [(section, False)]
-            self._sections = self._info.add(image.path, image.open_section, units)
+            self._sections = self._info.files.add(image.path, image.open_section, units)
         return self._sections
 
     def string(self, die: Die, offset: int) -> bytes:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.elf.file import Elf
 
 __all__ = [
+    "by_columns",
     "counts_from_zero",
     "has_namespaces",
     "is_c_family",
@@ -35,6 +36,14 @@ OBJECTIVE_C = frozenset({dw.DW_LANG_ObjC, dw.DW_LANG_ObjC_plus_plus})
 FROM_ZERO = C | CPP | OBJECTIVE_C | {dw.DW_LANG_Go, dw.DW_LANG_Rust}
 ASSEMBLY = frozenset({dw.DW_LANG_Mips_Assembler, dw.DW_LANG_Assembly})
 FROM_ZERO |= {0x12, 0x13, 0x15, 0x1E, 0x31, dw.DW_LANG_Mips_Assembler}
+FORTRAN = frozenset({0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D})
+# Languages that are told by name and not read by rules of their own (DWARF 5, table 7.17, and the
+# list of later numbers at dwarfstd.org/languages.html).
+OTHERS = dict.fromkeys(FORTRAN, "Fortran") | dict.fromkeys((0x03, 0x0D, 0x2E, 0x2F), "Ada")
+OTHERS |= dict.fromkeys(OBJECTIVE_C, "Objective C") | {0x05: "Cobol", 0x06: "Cobol", 0x09: "Pascal"}
+OTHERS |= {0x0A: "Modula-2", 0x0B: "Java", 0x0F: "PL/I", 0x12: "UPC", 0x13: "D", 0x14: "Python"}
+OTHERS |= {0x15: "OpenCL", 0x17: "Modula-3", 0x18: "Haskell", 0x1B: "OCaml", 0x1E: "Swift"}
+OTHERS |= {0x1F: "Julia", 0x26: "Kotlin", 0x27: "Zig", 0x28: "Crystal"}
 # Source: cmd/link of Go 1.15 to 1.27; an externally linked PIE lacks the last one.
 GO_SECTIONS = (".go.buildinfo", ".note.go.buildid", ".gopclntab")
 # Compilers of .NET that call their language C or C++, and neither types nor call by their rules:
@@ -59,7 +68,7 @@ def linked_by_go(elf: Elf) -> bool:
 
 
 def language_key(unit: Unit) -> str:
-    """``c``, ``c++``, ``go`` or ``rust``; of another language the number, empty for none.
+    """``c``, ``c++``, ``go`` or ``rust``; of another language its name or number, empty for none.
 
     Of compilers of .NET that name another language, their own.
     """
@@ -75,7 +84,7 @@ def language_key(unit: Unit) -> str:
         return "go"
     if language in ASSEMBLY:
         return "asm"
-    return "rust" if language == dw.DW_LANG_Rust else str(language)
+    return "rust" if language == dw.DW_LANG_Rust else OTHERS.get(language, str(language))
 
 
 def is_go(unit: Unit) -> bool:
@@ -101,6 +110,11 @@ def is_cpp(unit: Unit) -> bool:
 def has_namespaces(unit: Unit) -> bool:
     """Whether a name is only whole with the scopes around it. Go writes it whole, C has none."""
     return unit.language is not None and unit.language not in C and unit.language != dw.DW_LANG_Go
+
+
+def by_columns(unit: Unit) -> bool:
+    """Whether the first index of an array that does not say runs fastest (DWARF 5, 5.5)."""
+    return unit.language in FORTRAN
 
 
 def counts_from_zero(unit: Unit) -> bool:

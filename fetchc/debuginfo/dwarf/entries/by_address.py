@@ -159,7 +159,7 @@ def _address_indexes(unit: Unit, address: Address) -> set[int]:
     # Every index of the unit's part of .debug_addr that stands for the address.
     section = unit.info.required_section(".debug_addr", unit)
     size = unit.address_size
-    base = unit.addr_base
+    base = unit.tables.addr_base
     key = address.to_bytes(size, "little" if unit.little else "big")
     return {
         (at - base) // size

@@ -51,13 +51,15 @@ def find_named(
     wanted = _Wanted(tags, definitions)
     strings = _Strings(key)
     found = False
-    for sections in info.section_sets() if within is None else (within,):
+    for sections in info.files.all() if within is None else (within,):
         for die in _in_set(info, sections, strings, wanted):
             if sections.visible is None or die.unit.offset in sections.visible:
                 found = True
                 yield die
-    if not found and within is None and info.is_split and info.split.missing is not None:
-        raise info.split.missing
+    if not found and within is None and info.files.is_split:
+        missing = info.files.split.missing
+        if missing is not None:
+            raise missing
 
 
 class _Strings:
@@ -89,8 +91,8 @@ def _in_set(
         (c.DW_FORM_strp, sections.open_section(".debug_str")),
         (c.DW_FORM_line_strp, sections.open_section(".debug_line_str")),
     ]
-    if sections is info.own and info.shares:
-        shared = info.alternate.sections.open_section(".debug_str")
+    if sections is info.files.own and info.files.shares:
+        shared = info.files.alternate.sections.open_section(".debug_str")
         forms += [(c.DW_FORM_GNU_strp_alt, shared), (c.DW_FORM_strp_sup, shared)]
     for form, section in forms:
         offsets = strings.offsets(section)
@@ -237,7 +239,7 @@ def _by_indexes(sections: SectionSet, offsets: frozenset[int], wanted: _Wanted) 
                 raw = offset.to_bytes(size, "little" if order == "little" else "big")
                 found.extend(section.find_all(raw))
     for unit in sections.units():
-        base, size = unit.str_offsets_base, unit.offset_size
+        base, size = unit.tables.str_offsets_base, unit.offset_size
         indexes = frozenset(
             [(at - base) // size for at in places[size] if at >= base and (at - base) % size == 0]
         )

@@ -78,6 +78,7 @@ DW_TAG_GNU_call_site = 0x4109
 DW_AT_sibling = 0x01
 DW_AT_location = 0x02
 DW_AT_name = 0x03
+DW_AT_ordering = 0x09
 DW_AT_byte_size = 0x0B
 DW_AT_bit_offset = 0x0C
 DW_AT_bit_size = 0x0D
@@ -245,6 +246,9 @@ DW_ATE_ASCII = 0x12
 # Calling conventions of types
 DW_CC_pass_by_reference = 0x04
 DW_CC_pass_by_value = 0x05
+
+# Array ordering
+DW_ORD_col_major = 0x01
 
 # Languages
 DW_LANG_C89 = 0x01

@@ -183,13 +183,13 @@ class Die:
         if isinstance(value, bytes):
             return value if form == c.DW_FORM_string else None
         if form in ALTERNATE_STRING_FORMS:
-            return self.unit.info.alternate.string(self, value)
+            return self.unit.info.files.alternate.string(self, value)
         if form == c.DW_FORM_strp:
             section = ".debug_str"
         elif form == c.DW_FORM_line_strp:
             section = ".debug_line_str"
         elif form in STRING_INDEX_FORMS:
-            value = self.unit.string_offset(value)
+            value = self.unit.tables.string_offset(value)
             section = ".debug_str"
         else:
             return None
@@ -241,7 +241,7 @@ class Die:
             return None
         if form == c.DW_FORM_addr:
             return Address(value)
-        return self.unit.address_at(value) if form in ADDRESS_INDEX_FORMS else None
+        return self.unit.tables.address_at(value) if form in ADDRESS_INDEX_FORMS else None
 
     def block(self, attribute: int) -> bytes | None:
         """Bytes of a block or expression."""
@@ -265,7 +265,7 @@ class Die:
         if form == c.DW_FORM_sec_offset:
             return LocationListRef(value)
         if form == c.DW_FORM_loclistx:
-            return LocationListRef(self.unit.list_offset(".debug_loclists", value))
+            return LocationListRef(self.unit.tables.list_offset(".debug_loclists", value))
         if form in (c.DW_FORM_data4, c.DW_FORM_data8) and self.unit.version < 4:
             return LocationListRef(value)
         return None

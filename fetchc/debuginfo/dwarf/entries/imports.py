@@ -26,17 +26,17 @@ class Imports:
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
         self._importers: dict[int, Unit] = {}  # the first one of each imported unit
-        waiting = [*info.own.units()]
+        waiting = [*info.files.own.units()]
         for unit in waiting:  # grows
             for target in imported(info, unit):
                 if target.offset not in self._importers:
                     self._importers[target.offset] = unit
-                    if target.sections is not info.own:
+                    if target.sections is not info.files.own:
                         waiting.append(target)
 
     def shared(self) -> SectionSet:
         """The sections of the shared file, with the units that this program imports."""
-        sections = self._info.alternate.sections
+        sections = self._info.files.alternate.sections
         sections.visible = frozenset(self._importers)
         return sections
 
@@ -54,7 +54,8 @@ class Imports:
                 return one
             seen.add(importer.offset)
             importer = self._importers.get(importer.offset)
-        stated = {own.top.unsigned(c.DW_AT_language) for own in self._info.own.units()} - {None}
+        units = self._info.files.own.units()
+        stated = {own.top.unsigned(c.DW_AT_language) for own in units} - {None}
         return stated.pop() if len(stated) == 1 else None
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from fetchc.debuginfo.dwarf.entries import by_address, references, walk
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.abbrev import AbbrevTable, DeclarationCache
 from fetchc.debuginfo.dwarf.entries.addresses import AddressTable
+from fetchc.debuginfo.dwarf.entries.debug_files import DebugFiles
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.marks import Marks
 from fetchc.debuginfo.dwarf.entries.ranges import ranges
-from fetchc.debuginfo.dwarf.entries.stretches import SectionSet, Stretch, signatures
 from fetchc.debuginfo.dwarf.entries.units import Unit, read_unit
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, DieOffset
@@ -20,10 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.entries.alternate import Alternate
-    from fetchc.debuginfo.dwarf.entries.imports import Imports
-    from fetchc.debuginfo.dwarf.entries.split import SplitFiles
-    from fetchc.debuginfo.dwarf.entries.stretches import Opener
+    from fetchc.debuginfo.dwarf.entries.stretches import SectionSet, Stretch
     from fetchc.debuginfo.elf.file import Elf
     from fetchc.debuginfo.elf.sections import Section
     from fetchc.debuginfo.index.lookup import NameIndex
@@ -46,26 +41,20 @@ class DebugInfo:
 
     __slots__ = (
         "_addresses",
-        "_alternate",
-        "_bases",
         "_declarations",
-        "_imports",
-        "_is_split",
         "_kept",
         "_kept_size",
         "_name_index",
-        "_own",
         "_recent",
-        "_signatures",
-        "_split",
-        "_stretches",
         "_tables",
         "_units",
         "elf",
+        "files",
     )
 
     def __init__(self, elf: Elf) -> None:
         self.elf = elf
+        self.files = DebugFiles(self)
         self._addresses = AddressTable(self)
         self._declarations = DeclarationCache()
         self._tables: dict[tuple[int, int, tuple[int, int, int, bool]], AbbrevTable] = {}
@@ -73,16 +62,7 @@ class DebugInfo:
         self._recent: Unit | None = None
         self._kept: dict[int, Unit] = {}  # units with their bytes, oldest first
         self._kept_size = 0
-        self._signatures: dict[int, DieOffset] | None = None
         self._name_index: NameIndex | None = None
-        self._own: SectionSet | None = None
-        # Of all section sets, in the order of their bases.
-        self._stretches: list[Stretch] = []
-        self._bases: list[int] = []
-        self._split: SplitFiles | None = None
-        self._is_split: bool | None = None
-        self._alternate: Alternate | None = None
-        self._imports: Imports | None = None
 
     @property
     def name_index(self) -> NameIndex:
@@ -97,96 +77,6 @@ class DebugInfo:
     def present(self) -> bool:
         """Whether the file, or its separate debug file, has .debug_info at all."""
         return self.elf.open_section(".debug_info") is not None
-
-    @property
-    def own(self) -> SectionSet:
-        """The program's own sections; FC0903 where there is no .debug_info."""
-        if self._own is None:
-            info = self.elf.open_section(".debug_info")
-            if info is None:
-                notes, help = self.elf.finder.advice()
-                raise DebugInfoError(
-                    "FC0903", self.elf.path, "no debug information", help=help, notes=notes
-                )
-            types = self.elf.open_section(".debug_types")
-            units = [(info, False)] if types is None else [(info, False), (types, True)]
-            self._own = self._add(self.elf.path, self.elf.open_section, units, split=False)
-        return self._own
-
-    @property
-    def section(self) -> Section:
-        """The program's own .debug_info; FC0903 where there is none."""
-        return self.own.stretches[0].section
-
-    def sections(self) -> tuple[tuple[Section, int], ...]:
-        """The program's own sections of units, each with the DieOffset of its start."""
-        return tuple([(stretch.section, stretch.base) for stretch in self.own.stretches])
-
-    def add(
-        self, path: str, opener: Opener, units: list[tuple[Section, bool]], split: bool = False
-    ) -> SectionSet:
-        """Further sections, whose units get DieOffsets behind those of the program."""
-        assert self.own.stretches
-        return self._add(path, opener, units, split)
-
-    def _add(
-        self, path: str, opener: Opener, units: list[tuple[Section, bool]], split: bool
-    ) -> SectionSet:
-        base = self._stretches[-1].end if self._stretches else 0
-        added = SectionSet(self, path, opener, units, base, split)
-        self._stretches += added.stretches
-        self._bases += [stretch.base for stretch in added.stretches]
-        return added
-
-    @property
-    def split(self) -> SplitFiles:
-        """The .dwo files and the package that skeleton units lead to."""
-        if self._split is None:
-            from fetchc.debuginfo.dwarf.entries.split import SplitFiles
-
-            self._split = SplitFiles(self)
-        return self._split
-
-    @property
-    def alternate(self) -> Alternate:
-        """The file that dwz moved to what several programs share."""
-        if self._alternate is None:
-            from fetchc.debuginfo.dwarf.entries.alternate import Alternate
-
-            self._alternate = Alternate(self)
-        return self._alternate
-
-    @property
-    def imports(self) -> Imports:
-        """Which units import which partial ones."""
-        if self._imports is None:
-            from fetchc.debuginfo.dwarf.entries.imports import Imports
-
-            self._imports = Imports(self)
-        return self._imports
-
-    def section_sets(self) -> Iterator[SectionSet]:
-        """Every set of sections that has units of the program; opens all files that are there."""
-        yield self.own
-        if self.shares:
-            yield self.imports.shared()
-        if self.is_split:
-            yield from self.split.all()
-
-    @property
-    def shares(self) -> bool:
-        """Whether entries may refer to a file that dwz made for several programs."""
-        image = self.elf.debug_image
-        return any(image.header(name) is not None for name in (".gnu_debugaltlink", ".debug_sup"))
-
-    @property
-    def is_split(self) -> bool:
-        """Whether some units are elsewhere: addresses for them are here."""
-        if self._is_split is None:
-            self._is_split = self.own.open_section(".debug_addr") is not None and any(
-                unit.split_file is not None for unit in self.own.units()
-            )
-        return self._is_split
 
     def open_section(self, name: str, unit: Unit) -> Section | None:
         """The section that an entry of ``unit`` means by that name; None where it is missing."""
@@ -213,46 +103,30 @@ class DebugInfo:
         """The unit whose header is at ``offset``, which must come from a table that says so."""
         found = self._units.get(offset)
         if found is None:
-            return self.unit_at(self._stretch_of(offset), offset)
+            return self.unit_at(self.files.stretch_of(offset), offset)
         self._recent = found
         return found
-
-    def _stretch_of(self, offset: int) -> Stretch:
-        own = self.own
-        at = bisect_right(self._bases, offset) - 1
-        if at < 0:
-            raise own.stretches[0].section.error("no unit has an entry at this offset", offset)
-        return self._stretches[at]
 
     def units(self) -> Iterator[Unit]:
         """Every unit of the program in order, type units of .debug_types last.
 
         A split unit stands in the place of its skeleton, where its file is found.
         """
-        for unit in self.own.units():
-            yield unit if unit.split_file is None else self.split.unit_if_found(unit) or unit
+        for unit in self.files.own.units():
+            yield unit if unit.split_file is None else self.files.split.unit_if_found(unit) or unit
 
     def all_units(self) -> Iterator[Unit]:
         """The same, with shared partial units and the type units of split files and packages."""
-        for sections in self.section_sets():
+        for sections in self.files.all():
             for unit in sections.units():
                 if unit.split_file is None:
                     yield unit
-
-    @property
-    def in_parts(self) -> bool:
-        """Whether some of the debug information is in files of its own (.dwo, .dwp, dwz)."""
-        return self.shares or self.is_split
-
-    def skeleton_of(self, unit: Unit) -> Unit:
-        """The program's unit that has the addresses of a split unit."""
-        return self.split.skeleton_of(unit)
 
     def unit_containing(self, offset: DieOffset) -> Unit:
         """The unit that holds the entry at ``offset``; FC0904 where none does."""
         found = self.unit_containing_byte(offset)
         if found is None:
-            stretch = self._stretch_of(offset)
+            stretch = self.files.stretch_of(offset)
             where = offset - stretch.base
             raise stretch.section.error("no unit has an entry at this offset", where)
         return found
@@ -263,7 +137,7 @@ class DebugInfo:
         recent = self._recent
         if recent is not None and recent.die_offset <= offset < recent.end:
             return recent
-        stretch = self._stretch_of(offset)
+        stretch = self.files.stretch_of(offset)
         start = stretch.start_before(offset)
         if start is None:
             return None
@@ -275,7 +149,7 @@ class DebugInfo:
         found = self._addresses.unit_of(address)
         if found is None or found.split_file is None:
             return found
-        return self.split.unit(found)
+        return self.files.split.unit(found)
 
     def keep(self, unit: Unit) -> None:
         """Take note of a unit that has read its bytes, and let old ones go."""
@@ -288,7 +162,7 @@ class DebugInfo:
 
     def marks(self, unit: Unit) -> Marks:
         """Where entries of the unit are known to start: of a big one, what is kept of it."""
-        if unit.end - unit.offset < _BIG_UNIT or unit.sections is not self._own:
+        if unit.end - unit.offset < _BIG_UNIT or unit.sections is not self.files.own:
             return Marks(unit.die_offset - unit.offset)
         from fetchc.debuginfo.index.outline import marks
 
@@ -315,10 +189,6 @@ class DebugInfo:
         """
         unit = self.unit_containing(offset)
         return Die(unit, offset - unit.offset)
-
-    def top(self, unit: Unit) -> Die:
-        """The unit's own entry."""
-        return unit.top
 
     def children(self, die: Die) -> Iterator[Die]:
         """Direct children in order."""
@@ -388,24 +258,27 @@ class DebugInfo:
         """The entry that a reference attribute names; None where the attribute is absent."""
         return None if die.raw(attribute) is None else references.target(self, die, attribute)
 
-    def own_signature(self, signature: int) -> DieOffset | None:
-        """Where the program's own type unit of that signature starts; None where there is none."""
-        if self._signatures is None:
-            self._signatures = signatures(self.own)
-        return self._signatures.get(signature)
+    def origins(self, die: Die) -> Iterator[Die]:
+        """What the entry is a copy or a completion of, then what that is, to the end.
+
+        By DW_AT_abstract_origin and DW_AT_specification, also into other units; without the entry
+        itself, and each once where a hostile file has a circle.
+        """
+        seen = {die.offset}
+        while True:
+            origin = self.follow(die, c.DW_AT_abstract_origin)
+            further = origin or self.follow(die, c.DW_AT_specification)
+            if further is None or further.offset in seen:
+                return
+            seen.add(further.offset)
+            yield further
+            die = further
 
     def inherited(self, die: Die, attribute: int) -> Die | None:
         """The first entry that has the attribute: ``die``, else along its origins.
 
-        Origins are DW_AT_abstract_origin and DW_AT_specification, also into other units;
-        ask the entry found for the value. None where none has it.
+        Ask the entry found for the value. None where none has it.
         """
-        seen = set()
-        current: Die | None = die
-        while current is not None and current.offset not in seen:
-            if current.has(attribute):
-                return current
-            seen.add(current.offset)
-            origin = self.follow(current, c.DW_AT_abstract_origin)
-            current = origin or self.follow(current, c.DW_AT_specification)
-        return None
+        if die.has(attribute):
+            return die
+        return next((one for one in self.origins(die) if one.has(attribute)), None)

@@ -155,7 +155,7 @@ class Package:
 
         def opener(name: str) -> Section | None:
             if name in _IN_PROGRAM:
-                return self._info.own.open_section(name)
+                return self._info.files.own.open_section(name)
             if name not in opened:
                 whole = self._image.open_section(name + ".dwo")
                 part = parts.get(name)
@@ -169,7 +169,7 @@ class Package:
                 units.append((section, types))
         if not units:
             raise _malformed(self._image, "a row of the index without a unit")
-        return self._info.add(self._image.path, opener, units, split=True)
+        return self._info.files.add(self._image.path, opener, units, split=True)
 
 
 def _index(image: Image, name: str) -> PackageIndex | None:

@@ -46,7 +46,7 @@ def ranges(die: Die) -> tuple[Range, ...]:
         listed = _range_list(unit, unit.ranges_base + offset)
     else:
         if die.form(c.DW_AT_ranges) == c.DW_FORM_rnglistx:
-            offset = unit.list_offset(".debug_rnglists", offset)
+            offset = unit.tables.list_offset(".debug_rnglists", offset)
         listed = _rnglist(unit, offset)
     return tuple([one for one in listed if one[0] < one[1] and (one[0] or _has_zero(unit))])
 
@@ -82,13 +82,13 @@ def _rnglist(unit: Unit, offset: int) -> Iterator[Range]:
         if kind == c.DW_RLE_end_of_list:
             return
         if kind == c.DW_RLE_base_addressx:
-            base = unit.address_at(reader.uleb())
+            base = unit.tables.address_at(reader.uleb())
         elif kind == c.DW_RLE_base_address:
             base = Address(reader.address(size))
         elif kind == c.DW_RLE_startx_endx:
-            yield unit.address_at(reader.uleb()), unit.address_at(reader.uleb())
+            yield unit.tables.address_at(reader.uleb()), unit.tables.address_at(reader.uleb())
         elif kind == c.DW_RLE_startx_length:
-            start = unit.address_at(reader.uleb())
+            start = unit.tables.address_at(reader.uleb())
             yield start, Address(start + reader.uleb())
         elif kind == c.DW_RLE_offset_pair:
             # Go writes what lies in front of the base as a distance that wraps.

@@ -29,14 +29,14 @@ def target(info: DebugInfo, die: Die, attribute: int) -> Die:
         if form == c.DW_FORM_ref_sig8:
             return _signed_type(info, die, value)
         if form in ALTERNATE_REFERENCE_FORMS:
-            return info.die(DieOffset(info.alternate.sections.base + value))
+            return info.die(DieOffset(info.files.alternate.sections.base + value))
     raise unit.error(f"attribute {attribute:#x} is not a reference", die.position)
 
 
 def _signed_type(info: DebugInfo, die: Die, signature: int) -> Die:
-    offset = info.split.type_unit(die.unit, signature) if die.unit.is_split else None
+    offset = info.files.split.type_unit(die.unit, signature) if die.unit.is_split else None
     if offset is None:
-        offset = info.own_signature(signature)
+        offset = info.files.own_signature(signature)
     if offset is None:
         raise die.unit.error(f"no type unit has signature {signature:#018x}", die.position)
     unit = info.unit_starting(offset)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_cpp
 from fetchc.debuginfo.dwarf.entries.constants import (
-    DW_AT_abstract_origin,
     DW_AT_export_symbols,
     DW_AT_name,
     DW_AT_signature,
@@ -105,11 +104,20 @@ def answers_to(info: DebugInfo, die: Die, name: str) -> bool:
         return False
     left = wanted[:-1]
     for scope, transparent in reversed(_scopes(info, declared)):
-        if left and left[-1] == scope:
+        if left and _is_scope(scope, left[-1]):
             left.pop()
         elif not transparent:
             return False
     return not left
+
+
+def _is_scope(scope: str, wanted: str) -> bool:
+    # A template's arguments are spelled as people and other compilers spell them, too.
+    if scope == wanted or not (scope.endswith(">") and wanted.endswith(">")):
+        return scope == wanted
+    from fetchc.program.cpp_names import is_instance
+
+    return is_instance(scope, wanted) == 2
 
 
 def parts(name: str) -> list[str]:
@@ -136,13 +144,7 @@ def declaration(info: DebugInfo, die: Die) -> Die:
 
     A definition outside its scope refers to the declaration within, which has the name.
     """
-    seen = {die.offset}
-    while True:
-        further = info.follow(die, DW_AT_specification) or info.follow(die, DW_AT_abstract_origin)
-        if further is None or further.offset in seen:
-            return die
-        seen.add(further.offset)
-        die = further
+    return [die, *info.origins(die)][-1]
 
 
 def _scopes(info: DebugInfo, die: Die, instance: Instance | None = None) -> list[tuple[str, bool]]:

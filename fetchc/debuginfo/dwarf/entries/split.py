@@ -94,7 +94,7 @@ class SplitFiles:
         found = self._skeletons.get(unit.offset)
         if found is not None:
             return found
-        for own in self._info.own.units():
+        for own in self._info.files.own.units():
             if own.split_file is not None and own.dwo_id == unit.dwo_id:
                 return own
         raise unit.error("no unit of the program has its dwo_id", 0)
@@ -102,7 +102,7 @@ class SplitFiles:
     def all(self) -> Iterator[SectionSet]:
         """The sections of every split unit that is there, each set once, then those of types."""
         seen = set()
-        for own in self._info.own.units():
+        for own in self._info.files.own.units():
             unit = None if own.split_file is None else self.unit_if_found(own)
             if unit is not None and unit.sections.base not in seen:
                 seen.add(unit.sections.base)
@@ -157,10 +157,10 @@ class SplitFiles:
 
         def opener(name: str) -> Section | None:
             if name in _IN_PROGRAM:
-                return self._info.own.open_section(name)
+                return self._info.files.own.open_section(name)
             return image.open_section(name + ".dwo")
 
-        return self._info.add(image.path, opener, units, split=True)
+        return self._info.files.add(image.path, opener, units, split=True)
 
 
 def _with_id(sections: SectionSet, wanted: int) -> Unit | None:

@@ -69,7 +69,7 @@ class Stretch:
 
     def _look(self) -> None:
         self._looked = True
-        if Image.cache_folder and self.sections is self.sections.info.own:
+        if Image.cache_folder and self.sections is self.sections.info.files.own:
             from fetchc.debuginfo.index.starts import known_starts
 
             self._starts, self._next = known_starts(self)

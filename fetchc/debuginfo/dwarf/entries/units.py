@@ -15,10 +15,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.abbrev import AbbrevTable
     from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+    from fetchc.debuginfo.dwarf.entries.index_tables import IndexTables
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.marks import Marks
     from fetchc.debuginfo.dwarf.entries.stretches import Stretch
-    from fetchc.debuginfo.dwarf.lines.line import Header
+    from fetchc.debuginfo.dwarf.lines.header import Header
 
 __all__ = ["Unit", "read_unit"]
 
@@ -37,13 +38,13 @@ class Unit:
     """
 
     __slots__ = (
-        "_addr_base",
         "_data",
         "_low_pc",
         "_marks",
         "_skeleton",
         "_stated_id",
         "_table",
+        "_tables",
         "_top",
         "abbrev_offset",
         "address_size",
@@ -97,7 +98,7 @@ class Unit:
         self.abbrev_offset = abbrev_offset
         self.signature = signature
         self.type_offset = None if type_offset is None else DieOffset(base + start + type_offset)
-        self.line_header: tuple[Cursor, Header] | None = None  # of line.py
+        self.line_header: tuple[Cursor, Header] | None = None  # of lines/header.py
         self.searches = 0  # for functions
         self.functions: dict[int, int] | None = None  # by address; see by_address.py
         self.functions_whole = False  # with those inside of functions
@@ -105,7 +106,7 @@ class Unit:
         self._marks: Marks | None = None
         self._table: AbbrevTable | None = None
         self._top: Die | None = None
-        self._addr_base: int | None = None
+        self._tables: IndexTables | None = None
         self._low_pc: Address | None = None
         self._skeleton: Unit | None = None
         self._stated_id = stated_id
@@ -142,6 +143,15 @@ class Unit:
         if self._table is None:
             self._table = self.info.abbreviations(self)
         return self._table
+
+    @property
+    def tables(self) -> IndexTables:
+        """What its entries refer to by numbers: addresses, strings, lists."""
+        if self._tables is None:
+            from fetchc.debuginfo.dwarf.entries.index_tables import IndexTables
+
+            self._tables = IndexTables(self)
+        return self._tables
 
     def error(self, what: str, position: int, code: str = "FC0904") -> DebugInfoError:
         """A located error for ``raise``; ``position`` counts from the unit's start."""
@@ -191,7 +201,7 @@ class Unit:
         if not self.sections.split or self.kind in _TYPE_KINDS:
             return self
         if self._skeleton is None:
-            self._skeleton = self.info.skeleton_of(self)
+            self._skeleton = self.info.files.split.skeleton_of(self)
         return self._skeleton
 
     @property
@@ -200,40 +210,6 @@ class Unit:
         if self._low_pc is None:
             self._low_pc = self.skeleton.top.address(c.DW_AT_low_pc) or Address(0)
         return self._low_pc
-
-    def _list_base(self, attribute: int) -> int:
-        # Without the attribute: behind the header of the section's first contribution.
-        # Source: DWARF 5, section 7.3.5 defines that for split units; the same header sizes.
-        stated = self.top.raw(attribute)
-        if isinstance(stated, int):
-            return stated
-        return 12 if self.offset_size == 4 else 20
-
-    @property
-    def addr_base(self) -> int:
-        """Offset of the unit's addresses in .debug_addr."""
-        if self._addr_base is None:
-            top = self.skeleton.top
-            stated = top.raw(c.DW_AT_addr_base)
-            if stated is None:
-                stated = top.raw(c.DW_AT_GNU_addr_base)
-            if isinstance(stated, int):
-                self._addr_base = stated
-            elif self.version < 5:
-                self._addr_base = 0  # the GNU extension has no header in front
-            else:
-                self._addr_base = 8 if self.offset_size == 4 else 16
-        return self._addr_base
-
-    @property
-    def str_offsets_base(self) -> int:
-        """Offset of the unit's entries in .debug_str_offsets."""
-        stated = self.top.raw(c.DW_AT_str_offsets_base)
-        if isinstance(stated, int):
-            return stated
-        if self.version < 5:
-            return 0
-        return 8 if self.offset_size == 4 else 16
 
     @property
     def ranges_base(self) -> int:
@@ -248,21 +224,11 @@ class Unit:
         return stated if isinstance(stated, int) else 0
 
     @property
-    def rnglists_base(self) -> int:
-        """Offset of the unit's offset table in .debug_rnglists."""
-        return self._list_base(c.DW_AT_rnglists_base)
-
-    @property
-    def loclists_base(self) -> int:
-        """Offset of the unit's offset table in .debug_loclists."""
-        return self._list_base(c.DW_AT_loclists_base)
-
-    @property
     def language(self) -> int | None:
         """DW_LANG_*. dwz leaves it out of partial units: there, that of a unit that imports it."""
         stated = self.top.unsigned(c.DW_AT_language)
         if stated is None and self.top.tag == c.DW_TAG_partial_unit:
-            return self.info.imports.language(self)
+            return self.info.files.imports.language(self)
         return stated
 
     @property
@@ -279,33 +245,6 @@ class Unit:
     def name(self) -> str | None:
         """Name of the source file; of a Go unit, its package path."""
         return self.top.text(c.DW_AT_name)
-
-    def address_at(self, index: int) -> Address:
-        """Entry ``index`` of the unit's part of .debug_addr (DW_OP_addrx, DW_FORM_addrx)."""
-        section = self.info.required_section(".debug_addr", self)
-        size = self.address_size
-        start = self.addr_base + index * size
-        raw = section.bytes_between(start, start + size)
-        return Address(int.from_bytes(raw, "little" if self.little else "big"))
-
-    def string_offset(self, index: int) -> int:
-        """Entry ``index`` of the unit's part of .debug_str_offsets: an offset in .debug_str."""
-        section = self.info.required_section(".debug_str_offsets", self)
-        size = self.offset_size
-        start = self.str_offsets_base + index * size
-        raw = section.bytes_between(start, start + size)
-        return int.from_bytes(raw, "little" if self.little else "big")
-
-    def list_offset(self, name: str, index: int) -> int:
-        """Where list ``index`` of .debug_loclists or .debug_rnglists starts in that section.
-
-        Source: DWARF 5, section 7.28: the table holds distances from the table's own start.
-        """
-        section = self.info.required_section(name, self)
-        base = self.loclists_base if name == ".debug_loclists" else self.rnglists_base
-        start = base + index * self.offset_size
-        raw = section.bytes_between(start, start + self.offset_size)
-        return base + int.from_bytes(raw, "little" if self.little else "big")
 
 
 def read_unit(info: DebugInfo, stretch: Stretch, start: int) -> Unit:

@@ -5,7 +5,7 @@ Reference: DWARF 5, sections 5.5 (arrays), 5.13 (subranges), 7.13 (lower bounds)
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import counts_from_zero, malformed
+from fetchc.debuginfo.dwarf.entries.attributes import by_columns, counts_from_zero, malformed
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_bit_stride,
     DW_AT_byte_size,
@@ -14,8 +14,10 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_declaration,
     DW_AT_GNU_vector,
     DW_AT_lower_bound,
+    DW_AT_ordering,
     DW_AT_type,
     DW_AT_upper_bound,
+    DW_ORD_col_major,
     DW_TAG_array_type,
     DW_TAG_enumeration_type,
     DW_TAG_pointer_type,
@@ -23,9 +25,9 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_rvalue_reference_type,
     DW_TAG_subrange_type,
 )
-from fetchc.program.types import ArrayType, UnknownType
+from fetchc.program.types import ArrayType, CharType, IntType, UnknownType
 from fetchc.record import Record
-from fetchc.units import ByteSize
+from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ def array(types: TypeTable, die: Die) -> Type:
     if odd is not None:
         return UnknownType(name, None if stated is None else ByteSize(stated), odd)
     vector = die.flag(DW_AT_GNU_vector)
+    if vector:
+        element = _lane(types, die, element)
     element_size = types.size(types.target_die(die))
     made = ArrayType(name, element, None, None, vector)
     for position, dimension in reversed(list(enumerate(dimensions))):
@@ -72,6 +76,16 @@ def array(types: TypeTable, die: Die) -> Type:
             made = ArrayType(name, element, dimension.count, whole, vector)
         element_size = size
     return made
+
+
+def _lane(types: TypeTable, die: Die, element: TypeId) -> TypeId:
+    """The element of a vector: where it is a character a number, for a vector is no text."""
+    target = types.target_die(die)
+    plain = None if target is None else types.stripped(target)
+    kind = None if plain is None else types.type(TypeId(plain.offset))
+    if isinstance(kind, CharType):
+        return types.intern(IntType(kind.name, kind.size, kind.signed))
+    return element
 
 
 def size_of(types: TypeTable, die: Die) -> int | None:
@@ -140,6 +154,10 @@ def _oddity(types: TypeTable, die: Die, dimensions: list[Dimension]) -> str | No
     for dimension in dimensions:
         if dimension.odd is not None:
             return dimension.odd
+    ordering = die.unsigned(DW_AT_ordering)
+    columns = by_columns(die.unit) if ordering is None else ordering == DW_ORD_col_major
+    if columns and len(dimensions) > 1:
+        return "it lies column by column, its first index runs fastest"
     if die.has(DW_AT_bit_stride):
         return "its elements are packed by bits"
     stride = die.unsigned(DW_AT_byte_stride)

@@ -37,7 +37,6 @@ __all__ = ["library_type", "unsized_text"]
 
 _LENGTH = "len"
 _CAPACITY = "capacity"
-_SHARED = "value"
 
 
 def library_type(types: TypeTable, die: Die, made: StructType) -> Type | None:

@@ -117,20 +117,19 @@ def _enum(types: TypeTable, made: StructType, part: Die) -> Type:
         value = _discriminant(child, size, signed)
         one = Member(member.text(DW_AT_name) or "", types.target(member), offset_of(member))
         variants.append(Variant(one, value))
-    numbers = [variant.value for variant in variants if variant.value is not None]
-    widest = max([0, *numbers]).bit_length()
+    known = [(one.member.name, one.value) for one in variants if one.value is not None]
     shown: tuple[Member, ...] = ()
-    if told is not None and size is not None and widest <= 8 * _WIDEST:
+    if told is not None and size is not None:
+        tag = ByteSize(min(size, _WIDEST))
+        lowest, behind = (-(1 << 8 * tag - 1), 1 << 8 * tag - 1) if signed else (0, 1 << 8 * tag)
         # A tag of 16 bytes has no other values than those of the variants.
-        if size > _WIDEST and (None in [one.value for one in variants] or not _little(types)):
+        if size > _WIDEST and (len(known) < len(variants) or not _little(types)):
             return _with_variants(made, (), ())
-        others = [one.member.name for one in variants if one.value is None]
-        known = [(one.member.name, one.value) for one in variants if one.value is not None]
-        enum = EnumType(
-            made.name, ByteSize(min(size, _WIDEST)), False, tuple(known), False,
-            others[0] if len(others) == 1 else "",
-        )  # fmt: skip
-        shown = (Member(DISCRIMINANT, types.intern(enum), offset_of(told)),)
+        if all(lowest <= value < behind for _, value in known):
+            others = [one.member.name for one in variants if one.value is None]
+            otherwise = others[0] if len(others) == 1 else ""
+            enum = EnumType(made.name, tag, signed, tuple(known), False, otherwise)
+            shown = (Member(DISCRIMINANT, types.intern(enum), offset_of(told)),)
     return _with_variants(made, shown, tuple(variants))
 
 
@@ -139,15 +138,18 @@ def _little(types: TypeTable) -> bool:
 
 
 def _discriminant(variant: Die, size: int | None, signed: bool) -> int | None:
-    # As the number without a sign that the tag is. LLVM takes the shortest form that holds the
-    # value: -5 of an i64 is the byte 0xfb (DIEInteger::BestForm).
+    # LLVM takes the shortest form that holds the value: -5 of an i64 is the byte 0xfb
+    # (DIEInteger::BestForm).
     if size is None:
         return None
     read = variant.signed if signed else variant.constant
     value = read(DW_AT_discr_value)
     if value is None and (block := variant.block(DW_AT_discr_value)) is not None:
         value = int.from_bytes(block, "little")  # as wide as a tag of u128
-    return None if value is None else value & ((1 << 8 * size) - 1)
+    if value is None:
+        return None
+    below = 1 << 8 * size - 1 if signed else 0
+    return (value + below) % (1 << 8 * size) - below
 
 
 def _is_uninhabited(types: TypeTable, variant: Die) -> bool:

@@ -13,6 +13,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_name,
     DW_ATE_boolean,
     DW_ATE_complex_float,
+    DW_ATE_decimal_float,
     DW_ATE_float,
     DW_ATE_signed,
     DW_ATE_signed_char,
@@ -44,6 +45,9 @@ __all__ = ["base", "enumeration", "is_signed"]
 SIGNED = frozenset({DW_ATE_signed, DW_ATE_signed_char})
 UNSIGNED = frozenset({DW_ATE_unsigned, DW_ATE_unsigned_char, DW_ATE_boolean, DW_ATE_UTF})
 CHARACTERS = frozenset({DW_ATE_signed_char, DW_ATE_unsigned_char})
+# All that clang says of _BitInt(13), or of its older name: what stands in the padding is not told
+# (14 puts -3 as 0x1ffd into its two bytes, and three bytes of _BitInt(24) into four).
+WITHOUT_WIDTH = frozenset({"_BitInt", "_ExtInt"})
 ENDIANITY_BIG, ENDIANITY_LITTLE = 1, 2  # DW_END_*: DWARF 5, table 7.16
 
 
@@ -56,18 +60,23 @@ def base(types: TypeTable, die: Die) -> Type:
     size = ByteSize(stated)
     foreign = ENDIANITY_BIG if _little_endian(types) else ENDIANITY_LITTLE
     if die.unsigned(DW_AT_endianity) == foreign:
-        return UnknownType(name, size, "its byte order is not the machine's")
+        why = "its byte order is not the machine's"
+        return UnknownType(name, size, why, foreign_order=True)
     encoding = die.unsigned(DW_AT_encoding)
     bits = die.unsigned(DW_AT_bit_size)
     if encoding in (DW_ATE_signed, DW_ATE_unsigned) and bits is not None and bits != 8 * stated:
         # _BitInt(13): what stands in the padding bits is the compiler's affair.
         return UnknownType(name, size, f"only {bits} of its bits are defined")
+    if bits is None and name.removeprefix("unsigned ") in WITHOUT_WIDTH:
+        return UnknownType(name, size, "how many bits it has is not described")
     if encoding == DW_ATE_boolean:
         return BoolType(name, size)
     if encoding == DW_ATE_float:
         return FloatType(name, size)
     if encoding == DW_ATE_complex_float:
         return ComplexType(name, size)
+    if encoding == DW_ATE_decimal_float:
+        return UnknownType(name, size, "it is a decimal floating-point number")
     if encoding == DW_ATE_UTF:  # char16_t and its kin, and char of Rust
         return CharType(name, size, False)
     if encoding in CHARACTERS and stated == 1 and is_c_family(die.unit):

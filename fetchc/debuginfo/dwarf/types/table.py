@@ -76,11 +76,13 @@ TRANSPARENT = frozenset({DW_TAG_typedef, DW_TAG_template_alias, *QUALIFIERS})
 class TypeTable:
     """The types of one program. It grows by what is asked for and by nothing else."""
 
-    __slots__ = ("_ids", "_made", "_types", "info", "word_bytes")
+    __slots__ = ("_ids", "_made", "_types", "go_names", "info", "word_bytes")
 
     def __init__(self, info: DebugInfo, word_bytes: int) -> None:
         self.info = info
         self.word_bytes = word_bytes
+        self.go_names: dict[tuple[str, str], tuple[TypeId, ...]] = {}
+        """Go types by what was asked for and the package it was asked from."""
         self._types: dict[int, Type] = {}
         self._made: list[Type] = [VoidType()]
         self._ids: dict[Type, TypeId] = {self._made[0]: VOID}

@@ -21,16 +21,14 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_CC_pass_by_reference,
     DW_CC_pass_by_value,
     DW_TAG_array_type,
-    DW_TAG_class_type,
     DW_TAG_formal_parameter,
     DW_TAG_inheritance,
     DW_TAG_member,
     DW_TAG_reference_type,
     DW_TAG_rvalue_reference_type,
-    DW_TAG_structure_type,
     DW_TAG_subprogram,
-    DW_TAG_union_type,
 )
+from fetchc.debuginfo.dwarf.entries.scopes import CLASSES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["by_reference"]
 
-CLASSES = frozenset({DW_TAG_structure_type, DW_TAG_class_type, DW_TAG_union_type})
 REFERENCES = frozenset({DW_TAG_reference_type, DW_TAG_rvalue_reference_type})
 IN_CLASS = 1  # DW_DEFAULTED_in_class: DWARF 5, table 7.25
 _FIRST_DEFAULTED = 7  # the major version of gcc that writes DW_AT_defaulted and DW_AT_deleted
