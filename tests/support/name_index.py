@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fetchc.debuginfo.dwarf.names.search import NAMED
+from fetchc.debuginfo.dwarf.names.tags import NAMED
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.units import DieOffset
 

@@ -1,1 +1,1 @@
-"""An index of types by name, made in one pass and kept."""
+"""An index of names (types, variables, functions), made in one pass and kept."""

@@ -134,7 +134,7 @@ def _read(unit: Unit, start: int) -> Name | None:
     die = Die(unit, start)
     if die.form(c.DW_AT_name) in STRING_INDEX_FORMS:
         index = die.raw(c.DW_AT_name)
-        return unit.string_offset(index) if isinstance(index, int) else None
+        return unit.tables.string_offset(index) if isinstance(index, int) else None
     return first_declaration(unit.info, die).text_bytes(c.DW_AT_name)
 
 

@@ -12,10 +12,11 @@ import sys
 from itertools import islice
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_subprogram
+from fetchc.debuginfo.dwarf.names.tags import VARIABLES
 from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.index.columns import InMemory
 from fetchc.debuginfo.index.functions import KNOWN_ALL, KNOWN_NONE
-from fetchc.debuginfo.index.table import VARIABLES, IndexTable, encoded
+from fetchc.debuginfo.index.table import IndexTable, encoded
 from fetchc.debuginfo.kept.files import KeptFile
 
 TYPE_CHECKING = False
@@ -117,7 +118,7 @@ class NameIndex:
             return question(self._made())
 
     def _is_worth_it(self, name: bytes) -> bool:
-        if self._info.section.size < _BIG:
+        if self._info.files.section.size < _BIG:
             return False
         # One question may ask for its name several times.
         self._asked.add(name)
@@ -155,9 +156,9 @@ class NameIndex:
             return self._table
         self._looked = True
         folder = Image.cache_folder
-        if folder and self._info.section.size >= _WORTH_KEEPING:
+        if folder and self._info.files.section.size >= _WORTH_KEEPING:
             image = self._info.elf.debug_image
-            key = f"names 3 {sys.byteorder} {image.identity()}"
+            key = f"names 4 {sys.byteorder} {image.identity()}"
             self._file = file = KeptFile(folder, image.build_id(), key, _SUFFIX)
             try:
                 self._table = IndexTable(_Kept(file)) if file.have else None
@@ -173,11 +174,15 @@ class NameIndex:
         return self._file.again
 
     def _made(self) -> IndexTable:
-        from fetchc.debuginfo.index.scan import scan
-
         info = self._info
-        found = scan(info, Image.progress)
+        if Image.processes:
+            from fetchc.debuginfo.index.processes import spread
 
+            found = spread(info, Image.progress)
+        else:
+            from fetchc.debuginfo.index.scan import scan
+
+            found = scan(info, Image.progress)
         data = encoded(found, _strings(info))
         if self._file is not None:
             self._file.write(data)

@@ -66,7 +66,7 @@ def name_reader(declaration: Declaration) -> ReadName:
     if form in (c.DW_FORM_strp, c.DW_FORM_string):
         return lambda unit, data, start, at: getter(data, at)
     if form in STRING_INDEX_FORMS:
-        return lambda unit, data, start, at: unit.string_offset(int(getter(data, at)))
+        return lambda unit, data, start, at: unit.tables.string_offset(int(getter(data, at)))
     return lambda unit, data, start, at: Die(unit, start).text_bytes(c.DW_AT_name)
 
 
@@ -138,7 +138,7 @@ def _with_offset(
 
     def read(unit: Unit, data: bytes, start: int, at: int) -> tuple[int, Name | None, int]:
         found = unpack(data, at) + others
-        named = unit.string_offset(found[name]) if indexed else found[name]
+        named = unit.tables.string_offset(found[name]) if indexed else found[name]
         return at + length, named, found[size] << 32 | found[line]
 
     return read

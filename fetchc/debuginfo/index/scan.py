@@ -2,10 +2,10 @@
 
 In a kernel, 15 million entries describe 35,000 types, each again and again: every C file that
 includes a header has its own. So the pass steps over what is inside functions, and takes of equal
-definitions the first. Equal are those of one name, scope, tag, size and line whose first members
-have one name: what :mod:`fetchc.debuginfo.dwarf.names.search` takes for the same. Of variables
-all definitions have rows, by their declaration where that stands apart, and of those that are
-merely declared the first of each scope, with linkage and without. Of functions see
+definitions the first. Equal are those of one name, scope, tag, size and line whose first two
+members have the same names: one is too few, as Redis 8 shows, and to read all takes long. Of
+variables all definitions have rows, by their declaration where that stands apart, and of those that
+are merely declared the first of each scope, with linkage and without. Of functions see
 :mod:`fetchc.debuginfo.index.functions`. Entries are read by functions generated for each
 declaration, as in :mod:`fetchc.debuginfo.dwarf.entries.skip`.
 """
@@ -23,66 +23,31 @@ from fetchc.debuginfo.dwarf.entries.scopes import (
     own_name,
     scope_names,
 )
-from fetchc.debuginfo.dwarf.names.search import NAMED, NESTING
-from fetchc.debuginfo.dwarf.types.aggregates import AGGREGATES
-from fetchc.debuginfo.index.functions import KNOWN_ALL, Functions, is_defined, known
+from fetchc.debuginfo.dwarf.names.tags import NAMED, NESTING, TAGGED, VARIABLES
+from fetchc.debuginfo.index.found import NOWHERE, Scan
+from fetchc.debuginfo.index.functions import is_defined, known
 from fetchc.debuginfo.index.reading import hopper, name_reader, named, reader
-from fetchc.debuginfo.index.table import VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from fetchc.debuginfo.dwarf.entries.abbrev import Declaration
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
+    from fetchc.debuginfo.index.found import First, Key, Plan
     from fetchc.debuginfo.index.functions import Entry
-    from fetchc.debuginfo.index.reading import Hop, Name, Read, ReadName
+    from fetchc.debuginfo.index.reading import Name
     from fetchc.diag.errors import DebugInfoError
 
-    # Tag, how to read it if that is of interest, whether it is the definition of a type or of a
-    # function, where the next sibling is said to be.
-    Plan = tuple[int, Read | None, bool, Hop | None, Declaration]
-    First = tuple[ReadName, int]  # how the name of a first child is read, its tag
+__all__ = ["read_units", "scan"]
 
-__all__ = ["NOWHERE", "Scan", "scan"]
-
-NOWHERE = -1  # scope of what stands in none
 _RELEASE = 8 << 20  # bytes read until their pages are given back, and progress is told
 _PLACED = frozenset({c.DW_AT_location, c.DW_AT_const_value})
 _STATIC = (c.DW_AT_external, c.DW_AT_declaration, c.DW_AT_const_value)
 # Scopes of other languages, which the pass steps over.
 _STRANGE = frozenset({c.DW_TAG_module, c.DW_TAG_common_block, c.DW_TAG_interface_type})
-_FIRST_MATTERS = frozenset({*AGGREGATES, c.DW_TAG_enumeration_type})
-
-
-class Scan:
-    """What a pass found: rows of (name, DieOffset, tag, scope, of C), and scopes.
-
-    A name is its bytes, or an offset in .debug_str. A scope is (the scope around it, its name) by
-    its place in ``scopes``; ``of C`` says that `struct s` and `s` are two names there. ``whole``:
-    no variables are in scopes that were stepped over. ``functions`` are places and kinds of their
-    entries by name, of which units the index has ``functions_known``.
-    """
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[Name, int, int, int, bool]] = []
-        self.scopes: dict[tuple[int, Name], int] = {}
-        self.plans: dict[tuple[Declaration, bool], Plan] = {}
-        self.firsts: dict[Declaration, First] = {}
-        self.seen: set[object] = set()
-        self.whole = True
-        self.gathered = Functions()
-        self.functions_known = KNOWN_ALL
-
-    @property
-    def functions(self) -> dict[Name, list[int]]:
-        """Rows of functions by name."""
-        return self.gathered.rows
-
-    def scope(self, around: int, name: Name) -> int:
-        """The number of the scope of that name."""
-        return self.scopes.setdefault((around, name), len(self.scopes))
+_FIRST_MATTERS = TAGGED
 
 
 def scan(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
@@ -91,23 +56,30 @@ def scan(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
     Raises DebugInfoError FC0904 where an entry cannot be read.
     """
     found = Scan()
-    total = sum(section.size for section, _ in info.sections())
+    total = sum(section.size for section, _ in info.files.sections())
+    tell = progress or (lambda done, total: None)
+    read_units(info.units(), found, lambda done: tell(done, total))
+    tell(total, total)
+    return found
+
+
+def read_units(units: Iterable[Unit], found: Scan, tell: Callable[[int], None]) -> None:
+    """Add what those units have to ``found``; ``tell`` is told the DieOffset that is reached.
+
+    Raises DebugInfoError FC0904 where an entry cannot be read.
+    """
     released = 0
-    for unit in info.units():
+    for unit in units:
         _unit(unit, found)
         if unit.end - released > _RELEASE:
             unit.section.release()
             released = unit.end
-            if progress is not None:
-                progress(unit.end, total)
-    if progress is not None:
-        progress(total, total)
-    return found
+            tell(unit.end)
 
 
 def _unit(unit: Unit, found: Scan) -> None:
     # The one loop over entries: in a kernel it turns four million times, so it calls little.
-    data, rows, seen = unit.data, found.rows, found.seen
+    data, seen = unit.data, found.seen
     length = len(data)
     plans: dict[int, Plan] = {}
     firsts: dict[int, First] = {}
@@ -164,19 +136,30 @@ def _unit(unit: Unit, found: Scan) -> None:
             if defines and name is not None:
                 if c.DW_AT_specification in declaration.index:
                     within = _declared(unit, found, start)
-                first: Name | None = None
+                first = second = None
                 if declaration.has_children and tag in _FIRST_MATTERS and data[behind]:
                     code, at_first = data[behind], behind + 1
                     if code > 127:
                         code, at_first = read_uleb(data, behind)
-                    name_of, kind = firsts.get(code) or _first(unit, found, firsts, code, behind)
+                    known_first = firsts.get(code) or _first(unit, found, firsts, code, behind)
+                    name_of, kind, leaf = known_first
                     first = name_of(unit, data, behind, at_first)
+                    if leaf is not None:
+                        fixed = leaf.fixed
+                        next_at = at_first + fixed if fixed >= 0 else leaf.skip(data, at_first)
+                        code, at_first = data[next_at], next_at + 1
+                        if code > 127:
+                            code, at_first = read_uleb(data, next_at)
+                        if code:
+                            known_first = firsts.get(code) or _first(
+                                unit, found, firsts, code, next_at
+                            )
+                            second = known_first[0](unit, data, next_at, at_first)
                     if kind in PARAMETERS and not whole:
                         name = _with_arguments(unit, start) or name
-                key = (name, detail, tag, within, first, of_c)
+                key = (within, name, detail, tag, first, second, of_c)
                 if key not in seen:
-                    seen.add(key)
-                    rows.append((name, unit.offset + start, tag, within, of_c))
+                    seen[key] = name, unit.offset + start, tag, within, of_c
             if not declaration.has_children:
                 at = behind
             elif nested and tag in NESTING and name is not None:
@@ -199,7 +182,7 @@ def _variable(
     unit: Unit, found: Scan, start: int, name: Name | None, scope: int, declaration: Declaration
 ) -> None:
     offset, has = unit.offset + start, declaration.index
-    key: object
+    key: Key
     if c.DW_AT_specification in has:
         declared = unit.info.follow(Die(unit, start), c.DW_AT_specification)
         if declared is None:
@@ -207,12 +190,11 @@ def _variable(
         name, offset, key = declared.text_bytes(c.DW_AT_name), declared.offset, declared.offset
     elif c.DW_AT_declaration in has and not _PLACED & has.keys():
         # Only what is external can be linked to something.
-        key = name, scope, c.DW_AT_external in has
+        key = scope, name, c.DW_AT_external in has
     else:
         key = offset
     if name is not None and key not in found.seen:
-        found.seen.add(key)
-        found.rows.append((name, offset, declaration.tag, scope, False))
+        found.seen[key] = name, offset, declaration.tag, scope, False
 
 
 def _declared(unit: Unit, found: Scan, start: int) -> int:
@@ -269,6 +251,7 @@ def _first(unit: Unit, found: Scan, firsts: dict[int, First], code: int, start: 
     declaration = walk.declared(unit, code, start)
     first = found.firsts.get(declaration)
     if first is None:
-        first = found.firsts[declaration] = name_reader(declaration), declaration.tag
+        leaf = None if declaration.has_children else declaration
+        first = found.firsts[declaration] = name_reader(declaration), declaration.tag, leaf
     firsts[code] = first
     return first

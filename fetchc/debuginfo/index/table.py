@@ -11,8 +11,7 @@ from __future__ import annotations
 from itertools import accumulate
 from struct import Struct
 
-from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_member, DW_TAG_variable
-from fetchc.debuginfo.dwarf.names.search import KEYWORDS
+from fetchc.debuginfo.dwarf.names.tags import KEYWORDS, VARIABLES
 from fetchc.debuginfo.index.columns import Column, Texts, column, texts
 from fetchc.units import DieOffset
 
@@ -21,13 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fetchc.debuginfo.index.columns import Source
+    from fetchc.debuginfo.index.found import Scan
     from fetchc.debuginfo.index.reading import Name
-    from fetchc.debuginfo.index.scan import Scan
 
-__all__ = ["KIND_BITS", "VARIABLES", "IndexTable", "encoded"]
+__all__ = ["KIND_BITS", "IndexTable", "encoded"]
 
-# A static member of a class is a DW_TAG_member up to DWARF 4.
-VARIABLES = frozenset({DW_TAG_variable, DW_TAG_member})
 KIND_BITS = 3  # of a function's row, below its DieOffset
 # Names of types and variables, their rows, scopes, whether all variables are there; names of
 # functions, their rows, what is known of functions that are missing.
@@ -40,7 +37,7 @@ class IndexTable:
     """Types, variables and functions by name.
 
     ``has_variables``: all of them outside functions; ``functions_known`` is of
-    :class:`~fetchc.debuginfo.index.scan.Scan`.
+    :class:`~fetchc.debuginfo.index.found.Scan`.
     """
 
     def __init__(self, source: Source) -> None:

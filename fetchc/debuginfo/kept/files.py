@@ -20,13 +20,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["KeptFile", "entries", "made", "notes", "own_folder", "save", "save_later"]
+__all__ = ["KeptFile", "entries", "made", "notes", "own_folder", "removed", "save", "save_later"]
 
 MOST = 1 << 29  # bytes of all files; those that were not used for longest go first
 SUFFIXES = (".section", ".names", ".outline", ".units", ".ranges", ".btf")
-BLOCK = 1 << 16  # bytes under one checksum
+# Bytes under one checksum. A string has its whole block looked at: with 64 kB, the strings of one
+# question about ceph-mds took a fifth of all checksums. Smaller blocks take longer to go through.
+BLOCK = 1 << 13
+_SUM = Struct("<I")
 _HEADER = Struct("<8sIIQI")  # magic, checksum of what follows, bytes of it, of data, of the key
-_MAGIC = b"fetchc\x00\x03"
+_MAGIC = b"fetchc\x00\x04"
 _FRONT = 12  # bytes in front of what the header's checksum is of
 
 # Told with -v: what is not used, and why. Of the whole process, as the folder is.
@@ -55,7 +58,7 @@ class KeptFile:
     """
 
     __slots__ = (
-        "_checked", "_data", "_folder", "_good", "_key", "_name", "_sums", "again", "have",
+        "_checked", "_data", "_folder", "_good", "_key", "_name", "_sums", "_view", "again", "have",
     )  # fmt: skip
 
     def __init__(self, folder: str, build_id: str | None, key: str, suffix: str) -> None:
@@ -64,7 +67,8 @@ class KeptFile:
         # Readable for `cache show`; what it must agree with is in the header.
         self._name = f"{build_id or 'file'}-{crc32(self._key):08x}{suffix}"
         self._data: mmap | None = None
-        self._sums: tuple[int, ...] = ()
+        self._view = memoryview(b"")  # of the same bytes
+        self._sums = memoryview(b"")  # of the blocks, as _SUM has them
         self._good = 0  # so many first bytes are right
         self._checked: set[int] = set()  # blocks that are
         self.again = False
@@ -73,43 +77,42 @@ class KeptFile:
 
     def upto(self, size: int) -> memoryview | None:
         """At least the first ``size`` bytes; None where so many are not kept, or not whole."""
-        data = self._data
-        if data is None or size > self.have:
+        if size > self.have:
             return None
-        while self._good < size:
-            if not self._right(self._good // BLOCK):
+        if self._good < size:
+            behind = -(-size // BLOCK)
+            if not self._right(self._good // BLOCK, behind):
                 return None
-            self._good = min(self._good + BLOCK, self.have)
-        return memoryview(data)[: self._good]
+            self._good = min(behind * BLOCK, self.have)
+        return self._view[: self._good]
 
     def part(self, start: int, end: int) -> memoryview | None:
         """The bytes from ``start`` to ``end``, no others looked at; None as of :meth:`upto`."""
-        data = self._data
-        if data is None or end > self.have:
+        if end > self.have or not self._right(start // BLOCK, -(-end // BLOCK)):
             return None
-        if not all(map(self._right, range(start // BLOCK, -(-end // BLOCK)))):
-            return None
-        return memoryview(data)[start:end]
+        return self._view[start:end]
 
     def reaching(self, start: int, end: int) -> memoryview | None:
         """At least the first ``end`` bytes, those from ``start`` on looked at; None as of upto."""
         behind = min(-(-end // BLOCK) * BLOCK, self.have)
         if end > self.have or self.part(start, behind) is None:
             return None
-        assert self._data is not None
-        return memoryview(self._data)[:behind]
+        return self._view[:behind]
 
-    def _right(self, block: int) -> bool:
-        # Each block is looked at once.
-        if self._data is None or block in self._checked:
-            return self._data is not None
-        start = block * BLOCK
-        with memoryview(self._data) as view:
-            if crc32(view[start : min(start + BLOCK, self.have)]) != self._sums[block]:
+    def _right(self, first: int, behind: int) -> bool:
+        # Whether the blocks from ``first`` on are. Each is looked at once.
+        if self._data is None:
+            return False
+        view, sums, checked = self._view, self._sums, self._checked
+        for block in range(first, behind):
+            if block in checked:
+                continue
+            start = block * BLOCK
+            if crc32(view[start : start + BLOCK]) != _SUM.unpack_from(sums, 4 * block)[0]:
                 self._unused("damaged")
                 self.have = min(self.have, start)  # what was handed out before is right
                 return False
-        self._checked.add(block)
+            checked.add(block)
         return True
 
     def find(self, needle: bytes, start: int, end: int) -> int:
@@ -164,13 +167,14 @@ class KeptFile:
         if not have or status.st_size != _aligned(size) + have:
             return "damaged"
         head += os.read(handle, max(0, size - len(head)))
-        behind, sums = _HEADER.size + key_size, Struct(f"<{-(-have // BLOCK)}I")
-        if crc32(head[_FRONT:size]) != checksum or size != behind + sums.size:
+        behind = _HEADER.size + key_size
+        sums = memoryview(head)[behind:size]
+        if crc32(head[_FRONT:size]) != checksum or len(sums) != _SUM.size * -(-have // BLOCK):
             return "damaged"
         if head[_HEADER.size : behind] != self._key:
             return "of another file"
         self._data = mmap(handle, have, offset=_aligned(size), access=ACCESS_READ)
-        self._sums = sums.unpack_from(head, behind)
+        self._view, self._sums = memoryview(self._data), sums
         self.have = have
         return ""
 
@@ -227,9 +231,10 @@ def made(folder: str) -> bool:
 
 
 def _write(path: str, parts: Sequence[bytes | memoryview]) -> None:
-    # Under a name of this process, so that nobody sees a part of it. A folder that is read-only
-    # or full keeps nothing.
-    partial = f"{path}.{os.getpid()}"
+    # Under a name of its own, so that nobody sees a part of it. The process's number alone is not:
+    # in containers all have the same, and one that was killed leaves its file. A folder that is
+    # read-only or full keeps nothing.
+    partial = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
     try:
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as refused:
@@ -242,10 +247,18 @@ def _write(path: str, parts: Sequence[bytes | memoryview]) -> None:
                     raise OSError(0, "no room for all of it")
         os.rename(partial, path)
     except BaseException as stopped:
-        os.unlink(partial)
+        removed(partial)
         if not isinstance(stopped, OSError):
             raise
         notes.append(f"{path} is not written: {stopped.strerror}")
+
+
+def removed(path: str) -> None:
+    """Remove a file; another process may have been faster (`cache clear`, a full folder)."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
 
 
 def entries(folder: str) -> list[tuple[float, int, str]]:
@@ -254,9 +267,13 @@ def entries(folder: str) -> list[tuple[float, int, str]]:
     with os.scandir(folder) as names:
         for entry in names:
             ours = any(suffix in entry.name for suffix in SUFFIXES)
-            if ours and entry.is_file(follow_symlinks=False):
+            if not ours or not entry.is_file(follow_symlinks=False):
+                continue
+            try:
                 status = entry.stat(follow_symlinks=False)
-                found.append((status.st_mtime, status.st_size, entry.name))
+            except FileNotFoundError:
+                continue  # another process has removed it
+            found.append((status.st_mtime, status.st_size, entry.name))
     return sorted(found)
 
 
@@ -267,10 +284,10 @@ def _evict(folder: str) -> None:
         for _, size, name in listed:
             if total <= MOST:
                 return
-            os.unlink(os.path.join(folder, name))
+            removed(os.path.join(folder, name))
             total -= size
     except OSError:
-        pass  # another process does the same, or the folder is read-only
+        pass  # the folder is read-only, or gone
 
 
 def _aligned(size: int) -> int:

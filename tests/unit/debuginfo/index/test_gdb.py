@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.names.search import NAMED
+from fetchc.debuginfo.dwarf.names.tags import NAMED
 from fetchc.debuginfo.index import gdb
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError

@@ -11,9 +11,10 @@ import pytest
 from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_c_family
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
 from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.names import search as names
+from fetchc.debuginfo.dwarf.names import tags
 from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.index import lookup, scan
+from fetchc.debuginfo.index.found import Scan
 from fetchc.debuginfo.kept import files
 from fetchc.debuginfo.program import DwarfProgram
 from tests.support.cases import CORPUS
@@ -46,14 +47,12 @@ def within(program: DwarfProgram, parent: Die, scope: str, keywords: bool) -> It
     for die in program._info.children(parent):
         namespace = die.tag == DW_TAG_namespace
         name = die.text(DW_AT_name) or ("(anonymous namespace)" if namespace else "")
-        if not name or not (namespace or die.tag in names.NAMED):
+        if not name or not (namespace or die.tag in tags.NAMED):
             continue
-        if has_namespaces(die.unit) and die.tag in names.NESTING:
+        if has_namespaces(die.unit) and die.tag in tags.NESTING:
             yield from within(program, die, f"{scope}{name}::", keywords)
         if not namespace and not die.flag(DW_AT_declaration):
-            keyword = (
-                f"{names.KEYWORDS[die.tag]} " if keywords and die.tag in names.KEYWORDS else ""
-            )
+            keyword = f"{tags.KEYWORDS[die.tag]} " if keywords and die.tag in tags.KEYWORDS else ""
             yield keyword + scope + name
 
 
@@ -84,7 +83,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     made: list[object] = []
     plain = scan.scan
 
-    def counted(*arguments: object) -> scan.Scan:
+    def counted(*arguments: object) -> Scan:
         made.append(arguments)
         return plain(*arguments)  # type: ignore[arg-type]  # as they come
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_subprogram
-from fetchc.debuginfo.dwarf.names.search import NAMED
+from fetchc.debuginfo.dwarf.names.tags import NAMED
 from fetchc.debuginfo.index import standard
 from fetchc.debuginfo.index.standard import standard_names
 from fetchc.debuginfo.program import DwarfProgram

@@ -10,7 +10,8 @@ import pytest
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_name, DW_TAG_base_type
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.walk import entries
-from fetchc.debuginfo.dwarf.locations import variables
+from fetchc.debuginfo.dwarf.locations import global_variables
+from fetchc.debuginfo.dwarf.names.tags import VARIABLES
 from fetchc.debuginfo.index import lookup, scan, table
 from fetchc.debuginfo.program import DwarfProgram
 from tests.support.cases import CORPUS
@@ -38,7 +39,7 @@ def names(program: DwarfProgram) -> list[str]:
         Die(unit, start).text(DW_AT_name)
         for unit in program._info.units()
         for start, declaration, _ in entries(unit)
-        if declaration.tag in variables.GLOBAL_TAGS
+        if declaration.tag in VARIABLES
     }
     return sorted(name for name in found if name)
 
@@ -52,7 +53,7 @@ def answers(program: DwarfProgram, asked: list[str]) -> dict[str, list[str]]:
 
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are as big ones, and every name is worth an index."""
-    monkeypatch.setattr(variables, "_INDEXED", 0)
+    monkeypatch.setattr(global_variables, "_INDEXED", 0)
     monkeypatch.setattr(lookup, "_BIG", 0)
     monkeypatch.setattr(lookup.NameIndex, "_is_dear", lambda *_: True)
 
@@ -156,7 +157,7 @@ def test_variables_are_no_types(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_that_ends_many_others_is_worth_an_index(
     places: int, indexed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(variables, "_INDEXED", 0)
+    monkeypatch.setattr(global_variables, "_INDEXED", 0)
     monkeypatch.setattr(lookup, "_BIG", 0)
     monkeypatch.setattr(lookup, "_FEW_PLACES", places)
     program = opened(C)

@@ -1,0 +1,279 @@
+"""The index by several processes: bit for bit what one pass makes, whatever happens to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.index import found, lookup, processes, scan
+from fetchc.debuginfo.index.table import encoded
+from fetchc.debuginfo.program import DwarfProgram
+from fetchc.diag.errors import DebugInfoError
+from tests.support.cases import CORPUS
+
+CPP = "cpp/addressbook/bin/g++-O2"
+GO = "go/dnsforward/bin/go1.27"
+FILES = (CPP, "cpp/addressbook/bin/clang++-O0", GO, "c/layouts/bin/gcc-O2-dwarf5")
+CHECKOUT = Path(__file__).parents[4]
+
+
+@pytest.fixture(autouse=True)
+def spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are as big ones, and the machine has three processors."""
+    monkeypatch.setattr(processes, "_SHARE", 1)
+    monkeypatch.setattr(processes, "_allowed", lambda: 3)
+    monkeypatch.setattr(scan, "_RELEASE", -1)
+
+
+@pytest.fixture
+def forks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes that were started."""
+    pids: list[int] = []
+    plain = os.fork
+
+    def fork() -> int:
+        pids.append(plain())
+        return pids[-1]
+
+    monkeypatch.setattr(os, "fork", fork)
+    return pids
+
+
+def info(path: str | Path) -> DebugInfo:
+    return DebugInfo(Elf(str(CORPUS / path)))
+
+
+def index(path: str | Path) -> bytes:
+    """What would be kept."""
+    read = info(path)
+    return encoded(processes.spread(read, None), lookup._strings(read))
+
+
+def one_pass(path: str | Path) -> bytes:
+    read = info(path)
+    return encoded(scan.scan(read, None), lookup._strings(read))
+
+
+def gone(pid: int) -> bool:
+    # Other tests' children, such as a pool's, are their own.
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize("file", FILES)
+def test_it_is_what_one_pass_makes(
+    file: str, count: int, forks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_allowed", lambda: count)
+    assert index(file) == one_pass(file)
+    assert len(forks) == count
+    assert all(map(gone, forks))
+
+
+def _pass(*names: tuple[tuple[str, ...], str], whole: bool = True) -> found.Scan:
+    # A pass that met types of those names in those scopes, one behind the other.
+    made = found.Scan()
+    made.whole = whole
+    for at, (scopes, name) in enumerate(names):
+        scope = found.NOWHERE
+        for each in scopes:
+            scope = made.scope(scope, each.encode())
+        key = (scope, name.encode(), 0, 1, None, False)
+        made.seen.setdefault(key, (name.encode(), at, 1, scope, False))
+        made.gathered.rows.setdefault(name.encode(), []).append(at)
+    return made
+
+
+def test_what_passes_found_is_put_together_by_scopes() -> None:
+    first = (("a",), "x"), (("b",), "x"), ((), "y")
+    behind = (("c",), "x"), (("b",), "x"), (("a", "b"), "x"), (("a", "b"), "y"), ((), "y")
+    together, whole = found.Scan(), _pass(*first, *behind)
+    together.add(_pass(*first).found())
+    shifted = _pass(*behind)
+    for rows in shifted.gathered.rows.values():
+        rows[:] = [at + len(first) for at in rows]
+    for key, row in shifted.seen.items():
+        shifted.seen[key] = (row[0], row[1] + len(first), *row[2:])
+    together.add(shifted.found())
+    assert list(together.seen.items()) == list(whole.seen.items())
+    assert list(together.scopes) == list(whole.scopes)
+    assert together.functions == whole.functions
+
+
+@pytest.mark.parametrize("wholes", [(True, False), (False, True)])
+def test_what_one_pass_knows_too_little_of_is_not_whole(wholes: tuple[bool, bool]) -> None:
+    together = found.Scan()
+    for each in wholes:
+        together.add(_pass(whole=each).found())
+    assert not together.whole
+
+
+def _refused() -> int:
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+
+
+def test_a_process_that_cannot_be_started_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = one_pass(CPP)
+    monkeypatch.setattr(os, "fork", _refused)
+    assert index(CPP) == whole
+
+
+def test_a_share_that_is_not_handed_back_is_read_here(
+    forks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, here = one_pass(CPP), os.getpid()
+
+    def dumps(value: object) -> bytes:
+        assert os.getpid() != here
+        os.kill(os.getpid(), signal.SIGKILL)
+        return b""
+
+    monkeypatch.setattr(processes, "dumps", dumps)
+    assert index(CPP) == whole
+    assert len(forks) == 3
+    assert all(map(gone, forks))
+
+
+def test_what_is_cut_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = one_pass(CPP)
+    plain = os.read
+
+    def read(pipe: int, size: int) -> bytes:
+        return plain(pipe, size)[:-1] if size == processes._PIECE else plain(pipe, size)
+
+    monkeypatch.setattr(os, "read", read)
+    assert index(CPP) == whole
+
+
+def test_a_damaged_entry_is_told_as_one_pass_tells_it(forks: list[int], tmp_path: Path) -> None:
+    read = info(FILES[-1])
+    units = list(read.units())
+    header = read.elf.debug_image.header(".debug_info")
+    assert header is not None
+    data = bytearray((CORPUS / FILES[-1]).read_bytes())
+    at = header.offset + units[-1].top.stop + units[-1].offset
+    data[at : at + 64] = b"\xff" * 64
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(data)
+    with pytest.raises(DebugInfoError) as one:
+        one_pass(damaged)
+    with pytest.raises(DebugInfoError) as many:
+        index(damaged)
+    assert many.value.diagnostic == one.value.diagnostic
+    assert len(forks) == 3
+    assert all(map(gone, forks))
+
+
+def test_progress_counts_what_all_have_read() -> None:
+    told: list[tuple[int, int]] = []
+    processes.spread(info(GO), lambda done, total: told.append((done, total)))
+    total = info(GO).files.section.size
+    assert {each for _, each in told} == {total}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (total, total)
+
+
+def test_an_interrupted_one_leaves_no_process_and_no_file(
+    forks: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scan, "_unit", lambda *_: time.sleep(20))
+    begin = time.monotonic()
+    monkeypatch.setattr(lookup, "_WORTH_KEEPING", 0)
+    monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
+    monkeypatch.setattr(Image, "processes", True)
+    monkeypatch.setattr(Image, "progress", staticmethod(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        DwarfProgram(str(CORPUS / CPP)).type_names()
+    assert len(forks) == 3
+    assert all(map(gone, forks))
+    assert time.monotonic() - begin < 10
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_library_starts_none(forks: list[int]) -> None:
+    assert "struct record" in DwarfProgram(str(CORPUS / FILES[-1])).type_names()
+    assert forks == []
+
+
+def test_beside_another_thread_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    assert processes._allowed() == 1
+    end.set()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("free", "processors", "count"),
+    [(1 << 40, 2, 2), (1 << 40, 200, 8), (3 << 28, 8, 3), (1 << 20, 8, 0)],
+)
+def test_memory_and_processors_set_how_many(
+    free: int, processors: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(processes, "_free_memory", lambda: free)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(processors))
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    assert processes._allowed() == count
+    monkeypatch.undo()
+    assert 1 << 20 < processes._free_memory() < 1 << 50
+
+
+ORPHANS = f"""
+import os, sys, time
+sys.path.insert(0, {str(CHECKOUT)!r})
+from fetchc.debuginfo.index import processes, scan
+from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.elf.file import Elf
+processes._SHARE, scan._RELEASE, processes._allowed = 1, -1, lambda: 3
+plain, fork = scan._unit, os.fork
+def slow(unit, found):
+    time.sleep(1)
+    plain(unit, found)
+scan._unit = slow
+def told():
+    pid = fork()
+    if pid:
+        print(pid, flush=True)
+    return pid
+os.fork = told
+processes.spread(DebugInfo(Elf({str(CORPUS / GO)!r})), None)
+"""
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_processes_end_when_whoever_started_them_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pids = [int(parent.stdout.readline()) for _ in range(3)]
+        assert all(map(_runs, pids))
+        parent.kill()
+    until = time.monotonic() + 10
+    while any(map(_runs, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(map(_runs, pids))
