@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.methods.methods import _plain
+from fetchc.debuginfo.dotnet.metadata.written_names import without_arguments
 from fetchc.debuginfo.dotnet.program import DotnetProgram
 from tests.support.dotnet import NET9, NETCORE31, framework, missing
 
@@ -63,4 +63,4 @@ def test_names_as_people_write_them(folder: Path, library: str, written: str, fo
     ],
 )
 def test_names_without_type_arguments(name: str, plain: str) -> None:
-    assert _plain(name) == plain
+    assert without_arguments(name) == plain

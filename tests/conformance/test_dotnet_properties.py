@@ -10,7 +10,10 @@ from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.target.dotnet import runtime
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, missing
 
-LIBRARIES = ("System.Private.CoreLib", "System.Collections", "System.Private.Uri")
+LIBRARIES = (
+    *("System.Private.CoreLib", "System.Collections", "System.Collections.NonGeneric"),
+    *("System.Private.Uri", "System.Runtime.Numerics", "System.Runtime.Extensions"),
+)
 VERSIONS = {NETCORE21: (2, 1), NETCORE31: (3, 1), NET9: (9, 0)}
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from fetchc.abi import convention_for, entry_places
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.program import CONTEXT, DotnetProgram
+from fetchc.debuginfo.dotnet.methods.parameters import CONTEXT
+from fetchc.debuginfo.dotnet.program import DotnetProgram
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces, Place
 from fetchc.target.load import architecture
 from tests.support.dotnet import NET9, NETCORE31, framework, missing
@@ -79,6 +80,17 @@ def test_parameters_are_where_the_code_says(folder: Path) -> None:
     assert different == []
     assert counts["register"] > 8000
     assert counts["two registers"] > 300
+
+
+def test_structures_with_fixed_buffers_are_where_the_code_says() -> None:
+    # Its identifiers of 12 bytes are passed by value.
+    if reason := missing(NET9):
+        pytest.skip(reason)
+    counts, different = compare(
+        framework(NET9, "Microsoft.Azure.Cosmos.Serialization.HybridRow"), 1
+    )
+    assert different == []
+    assert counts["two registers"] > 200
 
 
 def test_another_register_is_noticed() -> None:

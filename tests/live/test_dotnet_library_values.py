@@ -29,6 +29,7 @@ METHODS = {
     "Guid.Equals": "Guid.Equals(object)",
     "Array.Reverse": "Array.Reverse(Array)",
     "MemoryStream.WriteAsync": "MemoryStream.WriteAsync(ReadOnlyMemory<byte>, CancellationToken)",
+    "StreamWriter.WriteAsync": "StreamWriter.WriteAsync(ReadOnlyMemory<char>, CancellationToken)",
     "Dictionary.Remove": "Dictionary<__Canon, __Canon>.Remove(__Canon)",
 }
 NEWER = {

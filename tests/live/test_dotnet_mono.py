@@ -32,6 +32,12 @@ METHODS = {
         ["some", "some[1]", "words", "waiting", "waiting[1]", "named", "named.Count"],
     ),
     "Plain": ("Server.Plain", ["first", "big.C", "last"]),
+    # Code that all classes share; a register of its own tells it their types.
+    "Hold": (
+        "Holder<__Canon>.Hold", ["(string)next", "count", "(string)this.Held", "this.Tail"],
+    ),
+    "Join": ("Holder.Pair.Join", ["(string)first", "between", "(string)last"]),
+    "Choose": ("Holder.Choose", ["(string)key", "of.Count", "at"]),
 }  # fmt: skip
 
 
@@ -77,6 +83,15 @@ def test_a_result_whose_address_is_lost_is_refused(
     where = ["-x", str(program), "-f", f"Server.{method}", "--return", "--unsafe-return"]
     assert main(["compile", "$retval.C", *where]) == 1
     assert "no register keeps its address" in capfd.readouterr().err
+
+
+def test_methods_of_one_symbol_are_not_taken_for_each_other(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from fetchc.cli import main
+
+    assert main(["compile", "value", "-x", str(program), "-f", "Server.Same(int)"]) == 3
+    assert "Mono's symbols do not tell it from another method" in capfd.readouterr().err
 
 
 def test_the_compiled_file_itself_is_refused_by_its_debug_information(

@@ -30,6 +30,22 @@ public class EchoProvider {
     public string calculateEchoValue(string echo) { return echo; }
 }
 
+public class Holder<T> {
+    public T Held;
+    public int Tail;
+
+    public class Pair<U> {
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        public static int Join(T first, int between, U last) { return between; }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public int Hold(T next, int count) { return Tail + count; }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static V Choose<V>(T key, List<V> of, int at) { return of[at]; }
+}
+
 public class Server {
     [MethodImpl(MethodImplOptions.NoInlining)]
     public int Handle(Request request, Point at, Colour colour, short small) {
@@ -54,6 +70,10 @@ public class Server {
                             Queue<string> named) {
         return some.Count + words.Count + waiting.Count + named.Count;
     }
+
+    // One symbol for two methods.
+    public static int Same(int value) { return value; }
+    public static int Same_int() { return 1; }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static Point Corner(int x) { return new Point { X = x, Y = -x }; }
@@ -110,6 +130,13 @@ public class Program {
                 + ", [" + first + ", " + last + "], 2");
             Server.Parts(new ArraySegment<int>(new[] { 0, 1, 2, 3, 4, 5 }, i + 1, 2),
                 new ArraySegment<string>(new[] { "a", "b", null, "d" }, 1, 2), waiting, named);
+            var holder = new Holder<string> { Held = "h" + i, Tail = 50 + i };
+            Told("Hold", "\"next\", " + i + ", \"h" + i + "\", " + (50 + i));
+            holder.Hold("next", i);
+            Told("Join", "\"first\", " + i + ", \"last" + i + "\"");
+            Holder<string>.Pair<string>.Join("first", i, "last" + i);
+            Told("Choose", "\"key" + i + "\", 2, " + i % 2);
+            Holder<string>.Choose("key" + i, new List<string> { "a", "b" }, i % 2);
             Told("Corner", "{\"X\": " + i + ", \"Y\": " + -i + "}");
             Server.Corner(i);
             Told("Halved", "{\"D\": " + i + ".5}");

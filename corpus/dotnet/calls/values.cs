@@ -136,12 +136,30 @@ public class Values {
         }
     }
 
+    // A part of a text, or of an array of its units.
+    static void PartsOfTexts() {
+        Func<ReadOnlyMemory<char>, CancellationToken, Task> write = new StreamWriter(new MemoryStream()).WriteAsync;
+        char[] units = "0123456789abcdef".ToCharArray();
+        string text = "h\u00e9llo \ud83d\ude00 w\u00f6rld";
+        var parts = new[] {
+            text.AsMemory(), text.AsMemory(9, 5), text.AsMemory(3, 0), default(ReadOnlyMemory<char>), new ReadOnlyMemory<char>(units),
+            new ReadOnlyMemory<char>(units, 3, 4), "".AsMemory(), (new string('x', 60) + "yz").AsMemory(58, 4),
+        };
+        foreach (ReadOnlyMemory<char> part in parts) {
+            string copy = part.ToString();
+            Told("StreamWriter.WriteAsync", "buffer", T(copy), "buffer.Length", part.Length.ToString(),
+                "buffer[1]", copy.Length > 1 ? T(copy.Substring(1, 1)) : "null");
+            write(part, default(CancellationToken));
+        }
+    }
+
     static int Main(string[] args) {
         Numbers();
         Boxes();
         Arrays();
         Collections();
         Parts();
+        PartsOfTexts();
         if (args.Length > 0)
             Newer();
         return 0;

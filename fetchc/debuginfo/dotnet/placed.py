@@ -7,6 +7,7 @@ it the image's own debug information says where variables are.
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.image.ready_to_run import ReadyToRun
+from fetchc.debuginfo.dotnet.methods.parameters import CONTEXT
 from fetchc.debuginfo.dotnet.types.statics import static_fields, static_place
 from fetchc.debuginfo.plain import Plain
 from fetchc.program.model import Variable
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from fetchc.program.protocol import CodeMap
     from fetchc.units import Address
 
-__all__ = ["CONTEXT", "Placed"]
+__all__ = ["Placed"]
 
-CONTEXT = "<type arguments>"  # the name of the hidden parameter of shared generic code
 STATIC = 1 << 96  # in the number of a variable: it is a static field, by its row
 
 

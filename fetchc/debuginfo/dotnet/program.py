@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import os
 
-from fetchc.debuginfo.dotnet.metadata.assembly import PARAMETER, Assembly
+from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.metadata.framework import folders_of, version_of
 from fetchc.debuginfo.dotnet.metadata.references import References
 from fetchc.debuginfo.dotnet.metadata.spelling import class_spelled
-from fetchc.debuginfo.dotnet.methods.methods import Methods, takes_context
+from fetchc.debuginfo.dotnet.methods.methods import Methods
 from fetchc.debuginfo.dotnet.methods.mono import MonoCode
+from fetchc.debuginfo.dotnet.methods.parameters import parameters
 from fetchc.debuginfo.dotnet.methods.state_machines import continued_in
-from fetchc.debuginfo.dotnet.methods.uncompiled import is_inlined, why_no_code
-from fetchc.debuginfo.dotnet.placed import CONTEXT, Placed
-from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
+from fetchc.debuginfo.dotnet.methods.uncompiled import (
+    is_inlined,
+    must_have_code,
+    not_compiled,
+    why_no_code,
+)
+from fetchc.debuginfo.dotnet.placed import Placed
+from fetchc.debuginfo.dotnet.types.closed import ClosedTypes
 from fetchc.debuginfo.dotnet.types.sanity import must_fit, must_have_texts_at
 from fetchc.debuginfo.dotnet.types.types import DotnetTypes
 from fetchc.debuginfo.dotnet.types.written import WrittenTypes
 from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import Function, Variable
-from fetchc.program.types import IntType, PointerType, VoidType
+from fetchc.program.model import Function
+from fetchc.program.types import VoidType
 from fetchc.target.dotnet import runtime
 from fetchc.units import Address, ByteSize, DieOffset, FileOffset, TypeId
 
@@ -34,27 +40,15 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.image.bundle import Bundle
     from fetchc.debuginfo.dotnet.image.pe import Pe
     from fetchc.debuginfo.dotnet.methods.methods import Method
+    from fetchc.program.model import Variable
     from fetchc.program.protocol import ObjectTypes, Program
     from fetchc.program.types import Type
 
-__all__ = ["CONTEXT", "DotnetProgram"]
+__all__ = ["DotnetProgram"]
 
 LANGUAGE = "dotnet"
 WIDE = ("x86_64", "aarch64")  # whose layouts are those of targets/runtime/dotnet
 PRODUCERS = {"coreclr": ".NET", "mono": "Mono"}
-CURES = {
-    "IL": "compile it ahead of time: `dotnet publish -r linux-x64 -p:PublishReadyToRun=true`",
-    "fragile": "have crossgen write its map (`/CreatePerfMap`), and name the folder of it: "
-    "`--reference DIR`",
-    "unknown": "compile it for ReadyToRun: `dotnet publish -p:PublishReadyToRun=true`",
-}
-REASONS = {
-    "IL": "it has intermediate language only: the runtime compiles it to memory that no probe "
-    "can be set on",
-    "fragile": "its code is of the fragile format of .NET Core 2, which tells nobody but one build "
-    "of the runtime where methods are, and there is no map of it",
-    "unknown": "its native code is of an unknown format",
-}
 
 
 class DotnetProgram(Placed):
@@ -133,45 +127,18 @@ class DotnetProgram(Placed):
         if found is not None:
             self._assembly.native = FragileCode(self._assembly, found)
 
-    def _must_have_code(self) -> None:
-        kind = self._assembly.kind
-        if kind == "Mono" or (kind == "fragile" and self._assembly.native is not None):
-            return
-        if kind != "ReadyToRun":
-            raise DebugInfoError(
-                "FC0906", self.path, f"it cannot be probed: {REASONS[kind]}", help=CURES[kind]
-            )
-        if self._assembly.image.system != "linux":
-            what = f"its native code is for {self._assembly.image.system or 'another system'}"
-            raise DebugInfoError(
-                "FC0906", self.path, f"it cannot be probed: {what}", help=CURES["IL"]
-            )
-
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """The precompiled methods that a name, as people write it, can mean."""
-        self._must_have_code()
+        must_have_code(self._assembly)
         found = self._methods.named(name)
-        if not found and self._methods.called(name):
-            if self._methods.named(name.partition("(")[0]):
+        called = [] if found else self._methods.called(name)
+        if called:
+            meant = self._methods.overloads(name)
+            if not meant and self._methods.named(name.partition("(")[0]):
                 return ()  # no overload of these parameters
-            raise self._not_compiled(name)
+            raise not_compiled(self._assembly, self.path, (meant or called)[0])
         exact = [one for one in found if one.symbol == name]
         return tuple([self._function(one) for one in exact or found])
-
-    def _not_compiled(self, name: str) -> DebugInfoError:
-        row = self._methods.called(name)[0]
-        assembly = self._assembly
-        holder = class_spelled(assembly.type_name(assembly.owner(row)), ())
-        body = continued_in(assembly, row)
-        return DebugInfoError(
-            "FC0906",
-            self.path,
-            f"`{holder}.{assembly.method_name(row)}` has no precompiled code: "
-            f"{why_no_code(assembly, row)}",
-            help=f"its body is in `{body}`"
-            if body
-            else "list what has: `fetchc functions -x IMAGE`",
-        )
 
     def without_code(self) -> Iterator[tuple[str, str]]:
         """Names of the methods that have none, each with the reason."""
@@ -225,7 +192,7 @@ class DotnetProgram(Placed):
 
     def precompiled(self) -> Iterator[tuple[Method, Address, Address]]:
         """All methods with code, each with the address of its first byte and behind its last."""
-        self._must_have_code()
+        must_have_code(self._assembly)
         native = self._assembly.native
         assert native is not None
         for one in self._methods.every():
@@ -253,37 +220,9 @@ class DotnetProgram(Placed):
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """``this``, the hidden type arguments of shared generic code, declared parameters."""
         method = self._method(function)
-        assembly, types = self._assembly, self._types
-        of_type, of_method = self._arguments(method)
-        signature = assembly.method_signature(method.row)
-        names = assembly.parameter_names(method.row)
-        owner = types.closed.number(Instance(assembly, method.owner, of_type))
-        kind = types.closed.kind(owner)
-        found: list[tuple[str, TypeId, bool]] = []
-        if signature.receives:
-            this = types.variable(owner)
-            if kind in ("value", "enum"):
-                this = self.intern(PointerType("", ByteSize(8), this, reference=True))
-            found.append(("this", this, True))
-        value = kind in ("value", "enum", "interface")  # a default method of an interface
-        if takes_context(signature.receives, value, signature.generic > 0, method):
-            found.append((CONTEXT, self.intern(IntType("nint", ByteSize(8), True)), True))
-        for position, one in enumerate(signature.parameters, 1):
-            closed = types.closed.close(assembly, one, of_type, of_method)
-            name = names.get(position) or f"arg{position}"
-            kind_of = types.variable(closed)
-            if types.is_tuple(closed) and (row := assembly.parameter_row(method.row, position)):
-                kind_of = types.named(kind_of, assembly.tuple_names(row, PARAMETER))
-            found.append((name, kind_of, False))
         assert function.die is not None
-        return tuple(
-            [
-                Variable(
-                    name, kind_id, "parameter", DieOffset(function.die << 16 | at), 0, artificial
-                )
-                for at, (name, kind_id, artificial) in enumerate(found)
-            ]
-        )
+        given = self._arguments(method)
+        return parameters(self._types, self._assembly, method, given, function.die)
 
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void."""
@@ -304,7 +243,7 @@ class DotnetProgram(Placed):
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
         """Types of that name: ``Ns.Type``, ``Type``, ``List<int>``, ``int[]``."""
-        return WrittenTypes(self._types, self._assembly).named(name)
+        return WrittenTypes(self._types, self._assembly, self._references).named(name)
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that the image defines, but for generic ones."""

@@ -9,6 +9,8 @@ from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fetchc.debuginfo.dotnet.image.bundle import Bundle
     from fetchc.debuginfo.dotnet.metadata.tables import Token
 
@@ -17,6 +19,8 @@ __all__ = ["CORE_LIBRARIES", "References"]
 # Where the types live that signatures have codes of their own for: CoreCLR's, Mono's.
 CORE_LIBRARIES = ("System.Private.CoreLib", "mscorlib")
 MOST_FORWARDS = 16
+MOST_FILES = 4096  # of a folder that is gone through
+ENDINGS = (".dll", ".exe")
 MOST_NESTED = 64
 
 
@@ -62,13 +66,36 @@ class References:
                 found = self._known[name] = Assembly(self.path, self._bundle.image(entry))
                 return found
             for folder in self.folders:
-                for ending in (".dll", ".exe"):
+                for ending in ENDINGS:
                     path = os.path.join(folder, name + ending)
                     # The name comes out of the file: it must not lead out of the folder.
                     if os.sep not in name and os.path.isfile(path):
                         found = self._known[name] = Assembly(path)
                         return found
         return found
+
+    def referred(self, assembly: Assembly) -> Iterator[Assembly]:
+        """The assemblies that one refers to, of those that are in one of the folders."""
+        for row in range(1, assembly.metadata.count("AssemblyRef") + 1):
+            found = self._find(assembly.reference(row))
+            if found is not None:
+                yield found
+
+    def within(self, folders: tuple[str, ...]) -> Iterator[Assembly]:
+        """All assemblies in folders, by their names; what is none is passed over."""
+        for folder in folders:
+            try:
+                listed = sorted(os.listdir(folder))[:MOST_FILES]
+            except OSError:
+                continue
+            for file in listed:
+                name, ending = os.path.splitext(file)
+                try:
+                    found = self._find(name) if ending in ENDINGS else None
+                except (DebugInfoError, OSError):
+                    continue  # a library of native code, or a broken one that nobody asked for
+                if found is not None:
+                    yield found
 
     def core(self) -> Assembly:
         """The library of the run time's own types."""

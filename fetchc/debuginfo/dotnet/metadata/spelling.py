@@ -21,19 +21,24 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.metadata.signatures import Signature
 
-__all__ = ["SUFFIXES", "class_spelled", "open_spelled"]
+__all__ = ["SUFFIXES", "class_spelled", "holder_spelled", "open_spelled"]
 
 SUFFIXES = {"pointer": "*", "byref": "&", "array": "[]"}
 KEYWORDS = {"System.String": "string", "System.Object": "object"}
 
 
 def class_spelled(name: str, arguments: Sequence[str]) -> str:
+    """A class by its keyword in C#, where it has one, else as :func:`holder_spelled`."""
+    return KEYWORDS.get(name) or holder_spelled(name, arguments)
+
+
+def holder_spelled(name: str, arguments: Sequence[str]) -> str:
     """``System.Collections.Generic.List<int>.Enumerator`` of metadata's spelling.
 
     Arguments go to the types that take them; those that are left over are left out.
     """
     if not arguments and "`" not in name:
-        return KEYWORDS.get(name, name.replace("+", "."))
+        return name.replace("+", ".")
     parts, given = [], list(arguments)
     for part in name.split("+"):
         plain, mark, digits = part.rpartition("`")

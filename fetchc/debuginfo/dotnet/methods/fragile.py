@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 
 from fetchc.debuginfo.dotnet.image.pe import map_file
+from fetchc.debuginfo.dotnet.metadata.written_names import parameters_fit, written
 from fetchc.debuginfo.dotnet.methods.by_address import CodeByAddress
-from fetchc.debuginfo.dotnet.methods.methods import Methods, parameters_fit, written
+from fetchc.debuginfo.dotnet.methods.methods import Methods
 from fetchc.debuginfo.perfmap import parse_lines
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address

@@ -1,38 +1,31 @@
-"""Methods of an assembly by the names that people write, and which of them have code.
-
-Written names: ``Ns.Type.Method``, ``Type.Method``, ``Type::Method(string)``, with type arguments
-in ``<>`` for one instantiation, as C#, perf maps and stack traces show them.
-"""
+"""Methods of an assembly by the names that people write, and which of them have code."""
 
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.metadata.signatures import Defined, Generic, Primitive
-from fetchc.debuginfo.dotnet.metadata.spelling import class_spelled, open_spelled
+from fetchc.debuginfo.dotnet.metadata.spelling import holder_spelled, open_spelled
+from fetchc.debuginfo.dotnet.metadata.written_names import (
+    Written,
+    arguments_fit,
+    parameters_fit,
+    without_arguments,
+    written,
+)
 from fetchc.debuginfo.dotnet.methods.instances import generic_code
+from fetchc.debuginfo.dotnet.methods.mono import MonoCode
 from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.metadata.signatures import Signature
 
-__all__ = [
-    "Method", "Methods", "Written", "parameters_fit", "split_outside", "takes_context", "written",
-]  # fmt: skip
+__all__ = ["Method", "Methods"]
 
-SPECIAL = (".ctor", ".cctor")
+CANON = Primitive("__Canon")  # all classes, which share code
 ACCESSORS = ("get_", "set_", "add_", "remove_")  # of properties and events
-KNOWN_AS = {  # what people write for names of the runtime
-    "String": "string", "Object": "object", "Boolean": "bool", "Char": "char", "SByte": "sbyte",
-    "Byte": "byte", "Int16": "short", "UInt16": "ushort", "Int32": "int", "UInt32": "uint",
-    "Int64": "long", "UInt64": "ulong", "Single": "float", "Double": "double",
-    "IntPtr": "nint", "UIntPtr": "nuint", "Decimal": "decimal",
-    "int8": "sbyte", "uint8": "byte", "int16": "short", "uint16": "ushort", "int32": "int",
-    "uint32": "uint", "int64": "long", "uint64": "ulong", "float32": "float", "float64": "double",
-    "native int": "nint", "native uint": "nuint",
-}  # fmt: skip
 
 
 class Method(Record):
@@ -52,59 +45,6 @@ class Method(Record):
     of_method: tuple[Signature, ...] = ()
 
 
-class Written(Record):
-    """A name taken apart: types from the outside in, the method, and what is in the brackets.
-
-    ``parameters`` is None where none are written. Type arguments stay with their names.
-    """
-
-    types: tuple[str, ...]
-    method: str
-    parameters: tuple[str, ...] | None
-
-
-def written(name: str) -> Written:
-    """What a written name says."""
-    # A line of a perf map: `instance void [assembly] Ns.Type::Method(args)[Tier]`.
-    if "::" in name and "] " in name.partition("(")[0]:
-        name = name.partition("] ")[2]
-    name = name.strip()
-    parameters = None
-    opened = _opening(name)
-    if opened < len(name):
-        inside = name[opened + 1 :].rpartition(")")[0]
-        parameters = tuple(split_outside(inside, ",")) if inside.strip() else ()
-        name = name[:opened]
-    name = name.replace("::", ".").replace("+", ".")
-    special = next((one for one in SPECIAL if name.endswith("." + one)), "")
-    parts = split_outside(name.removesuffix("." + special) if special else name, ".")
-    if special:
-        parts.append(special)
-    return Written(tuple(parts[:-1]), parts[-1], parameters)
-
-
-def _opening(name: str) -> int:
-    # Where the parameters begin, or the end: a tuple among type arguments has parentheses too.
-    depth = 0
-    for at, letter in enumerate(name):
-        depth += (letter in "<[") - (letter in ">]")
-        if letter == "(" and depth <= 0:
-            return at
-    return len(name)
-
-
-def split_outside(text: str, mark: str) -> list[str]:
-    """``text`` cut at each ``mark`` that is not inside of brackets."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "<[({") - (letter in ">])}")
-        if letter == mark and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
-
-
 class Methods:
     """The methods of one assembly."""
 
@@ -119,23 +59,17 @@ class Methods:
         """Rows of the types that a written name, or the end of a whole one, can mean."""
         if not parts:
             return []
-        plain = [_plain(part).partition("`")[0] for part in parts]
+        plain = [without_arguments(part).partition("`")[0] for part in parts]
         wanted = ".".join(plain)
-        found = []
-        for row in self._assembly.types_called(plain[-1], b"\0`"):
-            name = class_spelled(self._assembly.type_name(row), ())
-            if name in KEYWORD_CLASSES:
-                name = KEYWORD_CLASSES[name]
-            name = _bare(name)
-            if name == wanted or name.endswith("." + wanted):
-                found.append(row)
-        exact = [row for row in found if _bare_name(self._assembly, row) == wanted]
-        return exact or found
+        called = self._assembly.types_called(plain[-1], b"\0`")
+        names = {row: holder_spelled(self._assembly.type_name(row), ()) for row in called}
+        exact = [row for row, name in names.items() if name == wanted]
+        return exact or [row for row, name in names.items() if name.endswith("." + wanted)]
 
     def called(self, name: str) -> list[int]:
         """Rows of all methods, with code or without, that a written name can mean."""
         asked = written(name)
-        plain = _plain(asked.method)
+        plain = without_arguments(asked.method)
         if not asked.types:
             offsets = self._assembly.metadata.names_at(plain)
             rows = self._assembly.metadata.rows("MethodDef")
@@ -177,10 +111,26 @@ class Methods:
                 found += self._plain(row)
         if generic:
             found += self.instantiated(generic)
-            found = [one for one in found if _arguments_fit(one, asked)]
-        if asked.parameters is not None:
-            return [one for one in found if parameters_fit(one.symbol, asked.parameters)]
-        return found
+            found = [one for one in found if arguments_fit(one.symbol, asked)]
+        if asked.parameters is None:
+            return found
+        # `M(int)` and `M(ref int)` are two methods; which of them has code does not matter.
+        exact = {row for row in rows if parameters_fit(self.symbol(row), asked.parameters)}
+        exact |= {one.row for one in found if parameters_fit(one.symbol, asked.parameters)}
+        if exact:
+            return [one for one in found if one.row in exact]
+        return [
+            one for one in found if parameters_fit(one.symbol.replace("&", ""), asked.parameters)
+        ]
+
+    def overloads(self, name: str) -> list[int]:
+        """Of the rows that ``called`` tells, those with the parameters that are written."""
+        wanted = written(name).parameters
+        return [
+            row
+            for row in self.called(name)
+            if wanted is None or parameters_fit(self.symbol(row), wanted)
+        ]
 
     def _is_generic(self, row: int) -> bool:
         assembly = self._assembly
@@ -239,6 +189,20 @@ class Methods:
                 continue
             owner = owners[one.method] if owners else self._assembly.owner(one.method)
             yield self._made(one.method, owner, one.function, of_type, one.arguments)
+        yield from self._shared(rows or range(1, count + 1))
+
+    def _shared(self, rows: Iterable[int]) -> Iterator[Method]:
+        # Mono's instantiations for all classes: the symbols say of no other one what it is.
+        native, names = self._assembly.native, self._assembly.type_parameters_of
+        if not isinstance(native, MonoCode):
+            return
+        for row in rows:
+            function = native.shared(row)
+            if function is not None:
+                owner = self._assembly.owner(row)
+                of_type = (CANON,) * len(names("TypeDef", owner))
+                of_method = (CANON,) * len(names("MethodDef", row))
+                yield self._made(row, owner, function, of_type, of_method)
 
     def symbol(self, row: int) -> str:
         """The name of a method with its parameters, whether it has code or not."""
@@ -259,8 +223,7 @@ class Methods:
         short = assembly.metadata.text(columns[3])
         if methods:
             short += f"<{', '.join(methods)}>"
-        holder = class_spelled(assembly.type_name(owner), types)
-        holder = KEYWORD_CLASSES.get(holder, holder)
+        holder = holder_spelled(assembly.type_name(owner), types)
         name = f"{holder}.{short}"
         key = (columns[4], types, methods)  # methods that take the same share a signature
         inside = self._spelled.get(key)
@@ -270,86 +233,3 @@ class Methods:
             inside = self._spelled[key] = ", ".join(words)
         symbol, in_map = f"{name}({inside})", f"{holder}::{short}({inside})"
         return Method(row, owner, name, symbol, in_map, function, of_type, of_method)
-
-
-KEYWORD_CLASSES = {"string": "System.String", "object": "System.Object"}
-
-
-def _plain(name: str) -> str:
-    # Without type arguments. `<Main>$` is a name, which a compiler made.
-    behind = depth = 0
-    if name.startswith("<"):
-        for at, letter in enumerate(name, 1):
-            depth += (letter == "<") - (letter == ">")
-            if not depth or at == len(name):
-                behind = at
-                break
-    return name[:behind] + name[behind:].partition("<")[0]
-
-
-def _bare(name: str) -> str:
-    # Without arities of generic types.
-    return ".".join(part.partition("`")[0] for part in name.split("."))
-
-
-def _bare_name(assembly: Assembly, row: int) -> str:
-    return _bare(assembly.type_name(row).replace("+", "."))
-
-
-def _canonical(text: str) -> str:
-    # A parameter's type as it can be compared: short names, no blanks.
-    words = text
-    for keyword in ("class ", "valuetype ", "ref ", "out ", "in "):
-        words = words.removeprefix(keyword)
-    made = ""
-    part = ""
-    for letter in words.replace("+", ".") + "\0":
-        if letter.isalnum() or letter in "_." or ord(letter) > 127:
-            part += letter
-            continue
-        short = part.rpartition(".")[2]
-        made += KNOWN_AS.get(short, short)
-        part = ""
-        if letter not in " \0":
-            made += letter
-    return made
-
-
-def parameters_fit(symbol: str, wanted: tuple[str, ...]) -> bool:
-    """Whether a symbol has these parameters, however their types are spelled."""
-    # The bracket of the parameters: names of types before it have none.
-    inside = symbol[_opening(symbol) + 1 : -1]
-    own = split_outside(inside, ",") if inside else []
-    return len(own) == len(wanted) and all(
-        _canonical(mine).rstrip("&") == _canonical(theirs).rstrip("&")
-        for mine, theirs in zip(own, wanted, strict=True)
-    )
-
-
-def _arguments_fit(method: Method, asked: Written) -> bool:
-    # Where type arguments are written, they are those of the instantiation.
-    name = method.symbol[: _opening(method.symbol)]
-    whole = written(name)
-    mine = [*whole.types, whole.method]
-    theirs = [*asked.types, asked.method]
-    for own, wanted in zip(reversed(mine), reversed(theirs), strict=False):
-        if _plain(wanted) != wanted and _canonical(own) != _canonical(wanted):
-            return False
-    return True
-
-
-def takes_context(receives: bool, value: bool, signature_generic: bool, method: Method) -> bool:
-    """Whether shared code gets its type arguments as a hidden parameter.
-
-    Code that is shared by all classes knows them from ``this``, unless it has none, it is a
-    structure's, or the method has type arguments of its own. Source: dotnet/runtime,
-    docs/design/coreclr/botr/clr-abi.md, "Generics".
-    """
-    shared = any(_is_shared(one) for one in (*method.of_type, *method.of_method))
-    return shared and (not receives or value or signature_generic)
-
-
-def _is_shared(signature: Signature) -> bool:
-    if isinstance(signature, Generic):
-        return any(_is_shared(one) for one in signature.arguments)
-    return signature == Primitive("__Canon")

@@ -7,13 +7,24 @@ Source: mono/mono, mono/mini/aot-compiler.c (get_debug_sym), mono/metadata/debug
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dotnet.metadata.signatures import Array, Defined, Generic, Pointer, Primitive
+from collections import Counter
+
+from fetchc.debuginfo.dotnet.metadata.signatures import (
+    Array,
+    Defined,
+    Generic,
+    Parameter,
+    Pointer,
+    Primitive,
+)
 from fetchc.debuginfo.dotnet.methods.by_address import CodeByAddress
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.metadata.signatures import Signature
 
@@ -24,16 +35,20 @@ WORDS = {
     "ushort": "uint16", "short": "int16", "float": "single", "nint": "intptr", "nuint": "uintptr",
 }  # fmt: skip
 MARKS = {"pointer": "*", "byref": "&", "array": "[]"}
+# Behind a type parameter's name, in code that all classes share. Source: mono/mini/
+# mini-generic-sharing.c (get_shared_gparam_name).
+SHARED = "_REF"
 
 
 class MonoCode(CodeByAddress):
     """The code of an assembly's methods; a method's piece of code goes by its address."""
 
-    __slots__ = ("_rows", "elf")
+    __slots__ = ("_ends", "_symbols", "elf")
 
     def __init__(self, assembly: Assembly, path: str) -> None:
         super().__init__(assembly)
-        self._rows: dict[str, list[int]] | None = None
+        self._symbols: Counter[str] | None = None
+        self._ends: dict[int, Address] = {}
         self.elf = DwarfProgram(path)
 
     def entry(self, method: int) -> int | None:
@@ -41,46 +56,77 @@ class MonoCode(CodeByAddress):
         symbol = self._symbol(method)
         if symbol is None:
             return None
-        if self._rows is None:
-            self._rows = {}
-            for row in range(1, self._assembly.metadata.count("MethodDef") + 1):
-                self._rows.setdefault(self._symbol(row) or "", []).append(row)
         # Methods whose names come out alike are numbered in an order that nothing tells.
-        if len(self._rows[symbol]) > 1:
+        if self._known().get(symbol) != 1:
             return None
         found = [one for one in self.elf.functions_named(symbol) if one.symbol == symbol]
-        return int(found[0].address) if len(found) == 1 and found[0].size else None
+        if len(found) != 1 or not found[0].size:
+            return None
+        address = int(found[0].address)
+        self._ends[address] = Address(address + found[0].size)
+        return address
+
+    def is_ambiguous(self, method: int) -> bool:
+        """Whether another method's symbol comes out alike, so that nothing tells which is which."""
+        symbol = self._symbol(method)
+        return symbol is not None and self._known()[symbol] > 1
+
+    def _known(self) -> Counter[str]:
+        # How many methods have each symbol.
+        if self._symbols is None:
+            rows = range(1, self._assembly.metadata.count("MethodDef") + 1)
+            self._symbols = Counter([one for row in rows if (one := self._symbol(row))])
+        return self._symbols
+
+    def entries(self) -> Iterator[tuple[int, int]]:
+        """The rows of methods that are not generic, each with its address."""
+        return (one for one in super().entries() if not self._parameters(one[0]))
+
+    def shared(self, method: int) -> int | None:
+        """Where the code begins that all classes share for a generic method; None of others."""
+        return self.entry(method) if self._parameters(method) else None
+
+    def _parameters(self, method: int) -> tuple[list[str], list[str]] | None:
+        # Names of the type parameters of a generic method's type, and its own.
+        names = self._assembly.type_parameters_of
+        of_type = names("TypeDef", self._assembly.owner(method))
+        of_method = names("MethodDef", method)
+        return (of_type, of_method) if of_type or of_method else None
 
     def end(self, address: int) -> Address:
-        """The address behind the code of a method."""
-        found = self.elf.function_at(Address(address))
-        return Address(address + (found.size or 0 if found is not None else 0))
+        """The address behind the code of a method, of which ``entry`` told that it begins there."""
+        return self._ends[address]
 
     def _symbol(self, method: int) -> str | None:
         assembly = self._assembly
         signature = assembly.method_signature(method)
-        words = [self._word(one) for one in signature.parameters]
-        owner = assembly.type_name(assembly.owner(method)).replace("+", "/")
-        if signature.generic or "`" in owner or None in words:
+        of_type, of_method = self._parameters(method) or ([], [])
+        words = [self._word(one, of_type, of_method) for one in signature.parameters]
+        if None in words:
             return None
-        whole = f"{owner}:{assembly.method_name(method)} ({','.join(map(str, words))})"
-        return _sanitized(whole)
+        owner = assembly.type_name(assembly.owner(method)).replace("+", "/") + _shared(of_type)
+        name = assembly.method_name(method) + _shared(of_method)
+        return _sanitized(f"{owner}:{name} ({','.join(map(str, words))})")
 
-    def _word(self, signature: Signature) -> str | None:
+    def _word(self, signature: Signature, *given: list[str]) -> str | None:
+        # ``given``: names of the type parameters of the type, and of the method.
         match signature:
+            case Parameter(index, of_method):
+                names = given[of_method]
+                return names[index] + SHARED if index < len(names) else None
             case Primitive(name):
                 return WORDS.get(name, name)
             case Defined(token):
                 return self._named(token.table, token.number)
             case Pointer(kind, target):
-                inner = self._word(target)
+                inner = self._word(target, *given)
                 return None if inner is None else inner + MARKS[kind]
             case Array(element, rank):
-                inner = self._word(element)
+                inner = self._word(element, *given)
                 return None if inner is None else f"{inner}[{',' * (rank - 1)}]"
             case Generic(Defined(token), arguments):
                 generic = self._named(token.table, token.number)
-                words = [self._word(one) for one in arguments]
+                words = [self._word(one, *given) for one in arguments]
                 if generic is None or None in words:
                     return None
                 return f"{generic}<{', '.join(map(str, words))}>"
@@ -96,6 +142,10 @@ class MonoCode(CodeByAddress):
         return f"{space}.{short}" if space else None  # of a nested one the outer type is not here
 
 
+def _shared(names: list[str]) -> str:
+    return f"<{', '.join(name + SHARED for name in names)}>" if names else ""
+
+
 def _sanitized(name: str) -> str:
     made, at = "_" if name[:1].isdigit() else "", 0
     while at < len(name):
@@ -108,6 +158,6 @@ def _sanitized(name: str) -> str:
             made += "_"
             at += 1
         elif letter not in "()>":
-            made += "_" * len(letter.encode())
+            made += "_" * len(letter.encode("utf-8", "surrogateescape"))
         at += 1
     return made

@@ -1,7 +1,7 @@
 """Where the fields of an object are, as the runtime places them when it loads the class.
 
-Offsets count from the first field: the start of a structure, and behind the header of an object.
-Source: dotnet/runtime, src/coreclr/vm/methodtablebuilder.cpp and classlayoutinfo.cpp; mono/mono,
+What of a type decides which of the ways of :mod:`.arrangement` is its own. Source: dotnet/runtime,
+src/coreclr/vm/methodtablebuilder.cpp and classlayoutinfo.cpp; mono/mono,
 mono/metadata/class-init.c; held against the offsets of running runtimes (targets/runtime/dotnet
 says which).
 """
@@ -9,64 +9,36 @@ says which).
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.metadata.references import CORE_LIBRARIES
+from fetchc.debuginfo.dotnet.types.arrangement import (
+    WORD,
+    Field,
+    Layout,
+    Open,
+    by_size,
+    explicit,
+    references_first,
+    sequential,
+    up,
+)
 from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items, Link
+from fetchc.debuginfo.dotnet.types.numbers import NUMBERS
 from fetchc.diag.errors import DebugInfoError
-from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.types.closed import ClosedTypes
     from fetchc.target.dotnet import LayoutRules
 
-__all__ = ["NUMBERS", "Field", "Layout", "Layouts"]
+__all__ = ["Layouts"]
 
-NUMBERS = {
-    "bool": 1, "sbyte": 1, "byte": 1, "char": 2, "short": 2, "ushort": 2, "int": 4, "uint": 4,
-    "long": 8, "ulong": 8, "float": 4, "double": 8, "nint": 8, "nuint": 8,
-}  # fmt: skip
 AUTO, SEQUENTIAL, EXPLICIT = 0, 8, 0x10  # TypeAttributes.LayoutMask
-WORD = 8
 DEEPEST = 64
 BIGGEST = 1 << 24  # bytes; no type gets near
 # A structure around one reference into an object, which garbage collectors treat as such.
 BY_REFERENCE = "System.ByReference`1"
 HARDWARE_VECTOR = "System.Numerics.Vector`1"
+FIXED_BUFFER = "System.Runtime.CompilerServices.UnsafeValueTypeAttribute"
 INLINE_ARRAY = "System.Runtime.CompilerServices.InlineArrayAttribute"
-
-
-class Field(Record):
-    """A field that a type declares: its row, name, closed type and offset."""
-
-    row: int
-    name: str
-    type: int
-    offset: int
-
-
-class Layout(Record):
-    """The fields of a type itself, the bytes of these and of all bases, and their alignment.
-
-    ``repeated`` is how often an inline array has its one field; 1 of all others.
-    """
-
-    fields: tuple[Field, ...]
-    size: int
-    alignment: int
-    repeated: int = 1
-
-
-class _Open(Record):
-    # A field without its place. kind: number, reference, byref, structure.
-    row: int
-    name: str
-    type: int
-    kind: str
-    size: int
-    alignment: int
-    references: bool
-
-    def at(self, offset: int) -> Field:
-        return Field(self.row, self.name, self.type, offset)
 
 
 class Layouts:
@@ -130,45 +102,52 @@ class Layouts:
         flags = made.assembly.metadata.row("TypeDef", made.row)[0] & 0x18
         pack, stated = made.assembly.class_layout(made.row)
         if flags == EXPLICIT:
-            found = self._explicit(made, listed, start, pack, stated, value)
+            offsets = [made.assembly.field_offset(one.row) for one in listed]
+            rounds = value and (
+                self._rules.explicit_size_rounds or bool(stated) or not self._is_converted(listed)
+            )
+            most = pack or self._rules.greatest_alignment
+            found = explicit(listed, offsets, start, most, stated, value, rounds)
         elif self._is_sequential(number, listed):
-            found = self._sequential(listed, start, pack, stated, value)
+            found = sequential(listed, start, pack, stated, value, self._rules)
         elif self._rules.algorithm == "mono":
-            found = self._kept(listed, start, self.of(above).alignment if above >= 0 else 1)
+            aligned = self.of(above).alignment if above >= 0 else 1
+            found = references_first(listed, start, aligned)
         else:
-            found = self._sorted(made, listed, start, above, value)
+            begin = up(start, WORD) if self._rounds_behind(made, above) else start
+            found = by_size(listed, begin, value, self._rules)
+        if value and stated and flags == SEQUENTIAL and len(listed) == 1:
+            found = self._filled(made, found, listed[0])
         if value and self._rules.inline_arrays:
             found = self._repeated(made, found)
         if found.size > BIGGEST:
             raise made.assembly.broken(f"`{name}` has {found.size} bytes")
         return found
 
-    def _open(self, row: int, name: str, type_number: int) -> _Open:
+    def _open(self, row: int, name: str, type_number: int) -> Open:
         plain = self._types.plain(type_number)
         made = self._types.types[plain]
         match made:
             case Code("typedref"):
-                return _Open(row, name, type_number, "structure", 2 * WORD, WORD, True)
+                return Open(row, name, type_number, "structure", 2 * WORD, WORD, True)
             case Code():
                 if made.name not in NUMBERS:
                     raise DebugInfoError("FC0904", self._path(), f"a field of type {made.name}")
                 size = NUMBERS[made.name]
-                return _Open(row, name, type_number, "number", size, size, False)
+                return Open(row, name, type_number, "number", size, size, False)
             case Items():
-                return _Open(row, name, type_number, "reference", WORD, WORD, True)
+                return Open(row, name, type_number, "reference", WORD, WORD, True)
             case Link(kind):
                 what = "byref" if kind == "byref" else "number"
-                return _Open(row, name, type_number, what, WORD, WORD, False)
+                return Open(row, name, type_number, what, WORD, WORD, False)
             case Instance():
                 if self._types.kind(plain) != "value":
-                    return _Open(row, name, type_number, "reference", WORD, WORD, True)
+                    return Open(row, name, type_number, "reference", WORD, WORD, True)
                 if self._types.name(plain) == BY_REFERENCE:
-                    return _Open(row, name, type_number, "byref", WORD, WORD, False)
+                    return Open(row, name, type_number, "byref", WORD, WORD, False)
                 inner = self.of(plain)
                 holds = self.holds_references(plain)
-                return _Open(
-                    row, name, type_number, "structure", inner.size, inner.alignment, holds
-                )
+                return Open(row, name, type_number, "structure", inner.size, inner.alignment, holds)
 
     def _path(self) -> str:
         return self._types.references.path
@@ -186,7 +165,7 @@ class Layouts:
             self._holding[number] = found
         return found
 
-    def _is_sequential(self, number: int, listed: list[_Open]) -> bool:
+    def _is_sequential(self, number: int, listed: list[Open]) -> bool:
         """Whether sequential layout is stated and heeded."""
         made = self._types.instance(number)
         value = self._types.kind(number) == "value"
@@ -237,22 +216,7 @@ class Layouts:
         alignment = size if self._rules.vectors_aligned else WORD
         return Layout(tuple(fields), size, alignment)
 
-    def _explicit(
-        self, made: Instance, listed: list[_Open], start: int, pack: int, stated: int, value: bool
-    ) -> Layout:
-        fields, end, alignment = [], start, 1
-        for one in listed:
-            offset = start + made.assembly.field_offset(one.row)
-            fields.append(one.at(offset))
-            end = max(end, offset + one.size)
-            alignment = max(alignment, self._limited(one.alignment, pack))
-        if stated:
-            end = max(end, start + stated)
-        elif value and (self._rules.explicit_size_rounds or not self._is_converted(listed)):
-            end = _up(end, alignment)
-        return Layout(tuple(fields), end or value, alignment)
-
-    def _is_converted(self, listed: list[_Open]) -> bool:
+    def _is_converted(self, listed: list[Open]) -> bool:
         # Whether native code has another form of it: that is so of truth values and characters.
         for one in listed:
             plain = self._types.plain(one.type)
@@ -265,106 +229,15 @@ class Layouts:
                 return True
         return False
 
-    def _limited(self, alignment: int, pack: int) -> int:
-        return min(alignment, pack or self._rules.greatest_alignment)
-
-    def _sequential(
-        self, listed: list[_Open], start: int, pack: int, stated: int, value: bool
-    ) -> Layout:
-        fields, position, alignment = [], start, 1
-        for one in listed:
-            own = self._limited(one.alignment, pack)
-            if one.references and self._rules.algorithm == "mono":
-                own = max(own, WORD)  # whatever packing is stated
-            alignment = max(alignment, own)
-            position = _up(position, own)
-            fields.append(one.at(position))
-            position += one.size
-        if stated:
-            position = max(position, start + stated)
-        elif value or self._rules.algorithm == "mono":
-            position = _up(position, alignment)
-        least = self._rules.least_structure if value else self._rules.least_class
-        return Layout(tuple(fields), position or least, alignment)
-
-    def _kept(self, listed: list[_Open], start: int, alignment: int) -> Layout:
-        # Mono's classes: what holds references first, all else in the order of the source. A
-        # class is aligned as its base is.
-        fields, position = {}, start
-        for one in sorted(listed, key=lambda one: not one.references):
-            alignment = max(alignment, one.alignment)
-            position = _up(position, one.alignment)
-            fields[one.row] = one.at(position)
-            position += one.size
-        return Layout(
-            tuple([fields[one.row] for one in listed]), _up(position, alignment), alignment
-        )
-
-    def _sorted(
-        self, made: Instance, listed: list[_Open], start: int, above: int, value: bool
-    ) -> Layout:
-        rules = self._rules
-        position = start
-        if (
-            rules.base_rounds_across_modules
+    def _rounds_behind(self, made: Instance, above: int) -> bool:
+        # Whether fields begin at a word behind those of the base, whatever these are.
+        return (
+            self._rules.base_rounds_across_modules
             and above >= 0
             and made.assembly.kind != "IL"
             and self._types.name(above) != "System.Object"
             and len(self._depends_on(above) | {made.assembly.name}) > 1
-        ):
-            position = _up(position, WORD)
-        fields: dict[int, Field] = {}
-
-        def put(one: _Open) -> None:
-            nonlocal position
-            fields[one.row] = one.at(position)
-            position += one.size
-
-        groups: dict[int, list[_Open]] = {1: [], 2: [], 4: [], 8: []}
-        for one in listed:
-            if one.kind in ("number", "byref"):
-                groups[one.size].append(one)
-        references = [one for one in listed if one.kind == "reference"]
-        structures = [one for one in listed if one.kind == "structure"]
-        waiting = {**groups, WORD: references + groups[WORD]}
-        # A hole behind the base's fields takes small ones, if one that fits it not is waiting.
-        size = 1
-        while size < WORD:
-            if position % (2 * size) == 0:
-                size *= 2
-                continue
-            if not any(waiting[bigger] for bigger in (2, 4, 8) if bigger > size):
-                break
-            fitting = next((small for small in (4, 2, 1) if small <= size and waiting[small]), 0)
-            if not fitting:
-                break
-            position = _up(position, fitting)
-            put(waiting[fitting].pop(0))
-            size = 2 * fitting
-        for size in (8, 4, 2, 1):
-            if waiting[size]:
-                position = _up(position, size)
-            for one in waiting[size]:
-                put(one)
-        alignment = 1
-        for one in structures:
-            own = max(rules.structure_alignment, one.alignment if rules.vectors_aligned else 1)
-            if one.references:
-                own = max(own, WORD)
-            position = _up(position, own)
-            put(one)
-            position = _up_from(position, one.size, rules.structure_size_multiple)
-            alignment = max(alignment, own)
-        if value:
-            position = position or 1
-            if position <= WORD:
-                alignment = 1 << (position - 1).bit_length()
-            elif len(structures) < len(listed) or rules.structure_alignment == WORD:
-                alignment = max(alignment, WORD)
-            position = _up(position, alignment)
-        else:
-            alignment = WORD
-        return Layout(tuple([fields[one.row] for one in listed]), position, alignment)
+        )
 
     def _depends_on(self, number: int) -> frozenset[str]:
         # The assemblies whose metadata the layout of a type follows from.
@@ -383,18 +256,20 @@ class Layouts:
             found = self._modules[number] = frozenset(names)
         return found
 
+    def _filled(self, made: Instance, found: Layout, only: Open) -> Layout:
+        # A fixed buffer states its size, and has a field for its first element alone. By that
+        # runtimes tell it, and pass others that look like it in the same way. Source:
+        # dotnet/runtime, src/coreclr/vm/methodtable.cpp (HasImpliedRepeatedFields).
+        times = found.size // only.size if only.size else 0
+        if times < 2 or found.size % only.size or only.kind == "reference":
+            return found
+        if made.assembly.attribute(made.row, FIXED_BUFFER) is None:
+            return Layout(found.fields, found.size, found.alignment, passed=times)
+        return Layout(found.fields, found.size, found.alignment, times)
+
     def _repeated(self, made: Instance, found: Layout) -> Layout:
         value = made.assembly.attribute(made.row, INLINE_ARRAY)
         if value is None:
             return found
         times = int.from_bytes(value[2:6], "little")
         return Layout(found.fields, found.size * times, found.alignment, times)
-
-
-def _up(position: int, alignment: int) -> int:
-    return (position + alignment - 1) // alignment * alignment
-
-
-def _up_from(position: int, size: int, multiple: int) -> int:
-    # A structure of ``size`` bytes that ends here takes a multiple of bytes.
-    return position + -size % multiple

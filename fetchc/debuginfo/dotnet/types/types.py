@@ -7,64 +7,55 @@ Source of layouts: :mod:`fetchc.debuginfo.dotnet.types.layout` and targets/runti
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items, Link
-from fetchc.debuginfo.dotnet.types.layout import NUMBERS, Layouts
+from fetchc.debuginfo.dotnet.types.layout import Layouts
+from fetchc.debuginfo.dotnet.types.numbers import NUMBERS, SIGNED, number_type
+from fetchc.debuginfo.dotnet.types.sequences import array, string, window
+from fetchc.debuginfo.dotnet.types.tuples import further_items, with_names
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.types import (
     ArrayType,
-    BitField,
-    BoolType,
-    CharType,
     DifferenceType,
     EnumType,
-    FloatType,
     FunctionType,
-    IntType,
     Member,
     PointerType,
     SequenceType,
     StructType,
     UnknownType,
-    VoidType,
-    Window,
 )
 from fetchc.record import assert_never
-from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
+from fetchc.units import ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+    from fetchc.debuginfo.dotnet.types.arrangement import Field, Layout
     from fetchc.debuginfo.dotnet.types.closed import ClosedTypes
-    from fetchc.debuginfo.dotnet.types.layout import Field
     from fetchc.program.types import Type
     from fetchc.target.dotnet import Runtime
 
 __all__ = ["DotnetTypes"]
 
 WORD = ByteSize(8)
-SIGNED = ("sbyte", "short", "int", "long", "nint")
-MOST_DIMENSIONS = 32
-INDEX_BITS = 31  # of that of a Memory; the highest bit says that the array is pinned
-TUPLE = "System.ValueTuple`"
-OWN_ITEMS = 7  # elements of a tuple; further ones are in another tuple
+TUPLE, LONG_TUPLE = "System.ValueTuple`", "System.ValueTuple`8"
 ROOTS = ("System.Object", "System.ValueType", "System.Enum")
 BY_REFERENCE = "System.ByReference`1"
 FLAGS = "System.FlagsAttribute"
+BUFFER = "__FixedBuffer"  # in the names of the types of fixed buffers
 BACKING = (">k__BackingField", "<")  # Roslyn's name of the field of an automatic property
+MADE = ("<", "$", "CS$<")  # how other names begin that a compiler made
 
 
 class DotnetTypes:
     """Answers for the types of one program. Ids are even for objects, odd for references."""
 
-    __slots__ = ("_ids", "_known", "_made", "_runtime", "closed", "header", "layouts")
+    __slots__ = ("_ids", "_known", "_made", "closed", "header", "layouts", "runtime")
 
     def __init__(self, closed: ClosedTypes, runtime: Runtime) -> None:
         self.closed = closed
         self.layouts = Layouts(closed, runtime.layout)
         self.header = runtime.header
-        self._runtime = runtime
+        self.runtime = runtime
         self._known: dict[TypeId, Type] = {}
         self._made: list[Type] = []
         self._ids: dict[Type, TypeId] = {}
@@ -114,14 +105,14 @@ class DotnetTypes:
         made = self.closed.types[number]
         match made:
             case Code():
-                return _number(made.name)
+                return number_type(made.name)
             case Link("function"):
                 return PointerType("", WORD, self.intern(FunctionType("delegate*")))
             case Link(kind, target):
                 pointed = self.variable(target)
                 return PointerType("", WORD, pointed, reference=kind == "byref")
             case Items():
-                return self._array(number, made)
+                return array(self, number, made)
             case Instance():
                 return self._instance(number)
             case _:
@@ -134,13 +125,13 @@ class DotnetTypes:
         if isinstance(plain, Code):
             if kind == "enum":
                 return self._enum(number, shown, plain.name)
-            return _number(plain.name)
+            return number_type(plain.name)
         if name == BY_REFERENCE:
             (argument,) = self.closed.instance(number).arguments
             return PointerType("", WORD, self.variable(argument), reference=True)
         if name == "System.String":
-            return self._string()
-        if name in self._runtime.layout.vectors:
+            return string(self)
+        if name in self.runtime.layout.vectors:
             return UnknownType(shown, None, "it is a vector of the processor")
         try:
             return self._structure(number, shown, name, kind)
@@ -152,15 +143,23 @@ class DotnetTypes:
     def _structure(self, number: int, shown: str, name: str, kind: str) -> Type:
         layout = self.layouts.of(number)
         value = kind == "value"
-        header = 0 if value else self._runtime.fields
+        header = 0 if value else self.runtime.fields
         own = self.closed.instance(number).assembly
         members = [self._member(one, header, layout.repeated, name, own) for one in layout.fields]
+        if any(one.name.startswith(MADE) or one.name[-1:] == "@" for one in members):
+            from fetchc.debuginfo.dotnet.types.generated import as_in_source
+
+            as_in_source(self, layout.fields, members)
+        if layout.passed > 1:
+            members.append(self._passed_along(layout, members[0]))
         reckoned = self._reckoned(name, members)
+        if name == LONG_TUPLE:
+            reckoned = further_items(self, members)
         above = -1 if value else self.closed.base(number)
         if above >= 0 and self.closed.name(above) not in ROOTS:
             members.insert(0, Member("", self.object(above), ByteOffset(0), None, True))
         size = ByteSize(header + layout.size)
-        known = self._runtime.sequences.get(name)
+        known = self.runtime.sequences.get(name)
         if known is not None:
             by_field = dict(zip(layout.fields, members[-len(layout.fields) :], strict=True))
             named = {field.name: member for field, member in by_field.items()}
@@ -171,45 +170,19 @@ class DotnetTypes:
                 text = value and self.closed.types[element] == Code("char")
                 return SequenceType(shown, size, tuple(members), count, items, text, value)
         members.sort(key=lambda member: member.offset)  # the runtime sorts fields by their size
-        said = self._runtime.windows.get(name)
-        if said is not None and (window := self._window(number, shown, members, size, said)):
-            return window
-        notation = self._runtime.notations.get(name, "")
+        said = self.runtime.windows.get(name)
+        if said is not None and (part := window(self, number, shown, members, size, said)):
+            return part
+        notation = self.runtime.notations.get(name, "")
         kind = "struct" if value else "class"
         return StructType(shown, kind, size, tuple(members), notation=notation, reckoned=reckoned)
-
-    def _window(
-        self,
-        number: int,
-        shown: str,
-        members: list[Member],
-        size: ByteSize,
-        said: Mapping[str, Any],
-    ) -> SequenceType | None:
-        # A part of an array; None where a version has other fields, or nothing tells the array.
-        named = {member.name: member for member in members}
-        if not all(said[one] in named for one in ("count", "items", "start")):
-            return None
-        count, items, start = (named[said[one]] for one in ("count", "items", "start"))
-        value = self.closed.kind(number) == "value"
-        of_any = bool(said.get("of_any"))
-        if of_any:
-            (element,) = self.closed.instance(number).arguments
-            if self.header is None or not self.closed.is_plain(element):
-                return None
-            array = self.variable(self.closed.number(Items(element, 0)))
-            items = Member(items.name, array, items.offset)
-            bits = BitField(BitOffset(8 * start.offset), BitSize(INDEX_BITS))
-            start = Member(start.name, start.type, start.offset, bits)
-        window = Window(start, bool(said.get("around")), of_any)
-        return SequenceType(shown, size, tuple(members), count, items, value=value, window=window)
 
     def _reckoned(self, name: str, members: list[Member]) -> tuple[Member, ...]:
         # Properties that take one field from another. A version that lacks the second counts in
         # the first what is there.
         named = {member.name: at for at, member in enumerate(members)}
         found = []
-        for asked, (first, second) in self._runtime.differences.get(name, {}).items():
+        for asked, (first, second) in self.runtime.differences.get(name, {}).items():
             if first in named and second in named:
                 both = members[named[first]], members[named[second]]
                 made = DifferenceType("int", ByteSize(NUMBERS["int"]), *both)
@@ -225,17 +198,7 @@ class DotnetTypes:
 
     def named(self, tuple_id: TypeId, names: tuple[str, ...]) -> TypeId:
         """A tuple whose elements have names of the source besides their own."""
-        made = self.type(tuple_id)
-        if not isinstance(made, StructType) or not any(names):
-            return tuple_id
-        called = {f"Item{number}": name for number, name in enumerate(names[:OWN_ITEMS], 1)}
-        members = tuple(
-            [
-                Member(one.name, one.type, one.offset, also=called.get(one.name, ""))
-                for one in made.members
-            ]
-        )
-        return self.intern(StructType(made.name, made.kind, made.size, members))
+        return with_names(self, tuple_id, names)
 
     def _member(
         self, field: Field, header: int, repeated: int, holder: str, assembly: Assembly
@@ -243,9 +206,9 @@ class DotnetTypes:
         name = field.name
         if name.startswith(BACKING[1]) and name.endswith(BACKING[0]):
             name = name[1 : -len(BACKING[0])]
-        properties = self._runtime.properties.get(holder, {})
+        properties = self.runtime.properties.get(holder, {})
         also = next((one for one, behind in properties.items() if behind == field.name), "")
-        kind = self.variable(field.type)
+        kind = self._buffer(field.type) or self.variable(field.type)
         if self.is_tuple(field.type):
             kind = self.named(kind, assembly.tuple_names(field.row))
         if repeated > 1:
@@ -253,43 +216,22 @@ class DotnetTypes:
             kind = self.intern(ArrayType("", kind, repeated, ByteSize(each * repeated)))
         return Member(name, kind, ByteOffset(header + field.offset), None, False, also)
 
-    def _string(self) -> Type:
-        places = self._runtime.string
-        length = Member("Length", self.intern(_number("int")), ByteOffset(places.length))
-        units = self.intern(ArrayType("", self.intern(_number("char")), None, None))
-        text = Member("Chars", units, ByteOffset(places.text))
-        return SequenceType("string", None, (length, text), length, text, text=True)
+    def _passed_along(self, layout: Layout, first: Member) -> Member:
+        # What is passed like several members, where there is one: the others, without a name.
+        each, more = self.layouts.of(layout.fields[0].type).size, layout.passed - 1
+        rest = self.intern(ArrayType("", first.type, more, ByteSize(each * more)))
+        return Member("", rest, ByteOffset(each))
 
-    def _array(self, number: int, made: Items) -> Type:
-        places = self._runtime.array
-        shown = self.closed.spelled(number)
-        integer = self.intern(_number("int"))
-        length = Member("Length", integer, ByteOffset(places.length))
-        if made.rank == 0:
-            items = self.intern(ArrayType("", self.variable(made.element), None, None))
-            elements = Member("Elements", items, ByteOffset(places.elements))
-            return SequenceType(shown, None, (length, elements), length, elements)
-        bounds = self._bounds(min(made.rank, MOST_DIMENSIONS), integer)
-        start = places.elements + made.rank * places.elements_per_dimension
-        items = self.intern(ArrayType("", self.variable(made.element), None, None))
-        elements = Member("Elements", items, ByteOffset(start))
-        ways: tuple[tuple[Member, ...], ...] = tuple([(one,) for one in bounds])
-        if places.bounds is not None:
-            behind = StructType("bounds", "struct", ByteSize(8 * len(bounds)), tuple(bounds))
-            pointer = self.intern(PointerType("", WORD, self.intern(behind)))
-            step = Member("", pointer, ByteOffset(places.bounds), None, True)
-            ways, bounds = tuple([(step, one) for one in bounds]), [step]
-        members = (length, *bounds, elements)
-        return SequenceType(shown, None, members, length, elements, dimensions=ways)
-
-    def _bounds(self, rank: int, integer: TypeId) -> list[Member]:
-        # The lengths of the dimensions: in the array, or alternating with lower bounds elsewhere.
-        places = self._runtime.array
-        first, each = (places.lengths, 4) if places.bounds is None else (0, 8)
-        return [
-            Member(f"Length{dimension}", integer, ByteOffset(first + each * dimension))
-            for dimension in range(rank)
-        ]
+    def _buffer(self, number: int) -> TypeId | None:
+        # A fixed buffer as the array that the source has; None of all else.
+        made = self.closed.types[number]
+        if not isinstance(made, Instance) or BUFFER not in self.closed.name(number):
+            return None
+        layout = self.layouts.of(number)
+        if layout.repeated < 2:
+            return None
+        element = self.variable(layout.fields[0].type)
+        return self.intern(ArrayType("", element, layout.repeated, ByteSize(layout.size)))
 
     def _enum(self, number: int, shown: str, under: str) -> Type:
         made = self.closed.instance(number)
@@ -299,18 +241,3 @@ class DotnetTypes:
             listed.append((name, int.from_bytes(value, "little", signed=signed)))
         flags = made.assembly.attribute(made.row, FLAGS) is not None
         return EnumType(shown, ByteSize(NUMBERS[under]), signed, tuple(listed), flags)
-
-
-def _number(name: str) -> Type:
-    if name == "void":
-        return VoidType()
-    if name == "typedref":
-        return UnknownType(name, ByteSize(16), "what it refers to is known to the runtime only")
-    size = ByteSize(NUMBERS[name])
-    if name == "bool":
-        return BoolType(name, size)
-    if name == "char":
-        return CharType(name, size, False)
-    if name in ("float", "double"):
-        return FloatType(name, size)
-    return IntType(name, size, name in SIGNED)

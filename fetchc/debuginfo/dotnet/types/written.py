@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dotnet.methods.methods import Methods, split_outside
+from fetchc.debuginfo.dotnet.metadata.written_names import made_name, split_outside
+from fetchc.debuginfo.dotnet.methods.methods import Methods
 from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items, Link
-from fetchc.debuginfo.dotnet.types.layout import NUMBERS
+from fetchc.debuginfo.dotnet.types.numbers import NUMBERS
 from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.types.types import DotnetTypes
     from fetchc.units import TypeId
@@ -19,10 +22,13 @@ DEEPEST = 16
 
 
 class WrittenTypes(Record):
-    """Looks names up in an assembly first, then in the runtime's core library."""
+    """Looks names up in an assembly first, then in the runtime's core library, in the assemblies
+    that it refers to, and in all those of ``folders``: what a library is given is of its caller.
+    """
 
     types: DotnetTypes
     assembly: Assembly
+    folders: tuple[str, ...] = ()
 
     def named(self, name: str) -> tuple[TypeId, ...]:
         """The objects of that type, more than one where the name is not whole."""
@@ -55,19 +61,38 @@ class WrittenTypes(Record):
         arguments: list[int] = []
         parts = split_outside(name.replace("+", "."), ".")
         for part in parts:
-            _, opened, inside = part.partition("<")
+            _, opened, inside = part[len(made_name(part)) :].partition("<")
             if opened:
                 for one in split_outside(inside.rpartition(">")[0], ","):
                     found = self._named(one, depth + 1)
                     if len(found) != 1:
                         return []
                     arguments += found
-        for assembly in (self.assembly, closed.references.core()):
-            rows = [
-                row
-                for row in Methods(assembly).types(parts)
-                if assembly.type_parameters(row) == len(arguments)
-            ]
-            if rows:
-                return [closed.number(Instance(assembly, row, tuple(arguments))) for row in rows]
-        return []
+        given = tuple(arguments)
+        for assembly, rows in self._defining(parts, len(given)):
+            return [closed.number(Instance(assembly, row, given)) for row in rows]
+        return [
+            closed.number(Instance(assembly, row, given))
+            for assembly in dict.fromkeys(closed.references.within(self.folders))
+            for row in _rows(assembly, parts, len(given))
+        ]
+
+    def _defining(self, parts: list[str], arity: int) -> Iterator[tuple[Assembly, list[int]]]:
+        references = self.types.closed.references
+        for assembly in (self.assembly, references.core()):
+            if rows := _rows(assembly, parts, arity):
+                yield assembly, rows
+        for assembly in references.referred(self.assembly):
+            if rows := _rows(assembly, parts, arity):
+                yield assembly, rows
+            # What it only stands for, as System.Runtime does, is elsewhere.
+            whole = ".".join(parts)
+            if moved := assembly.forwarded(whole):
+                defining, row = references.type_named(moved, whole)
+                yield defining, [row]
+
+
+def _rows(assembly: Assembly, parts: list[str], arity: int) -> list[int]:
+    # Of the types that a written name, or the end of a whole one, can mean.
+    found = Methods(assembly).types(parts)
+    return [row for row in found if assembly.type_parameters(row) == arity]

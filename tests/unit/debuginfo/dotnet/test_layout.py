@@ -8,8 +8,9 @@ import pytest
 
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.metadata.references import References
+from fetchc.debuginfo.dotnet.types.arrangement import Layout
 from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
-from fetchc.debuginfo.dotnet.types.layout import Layout, Layouts
+from fetchc.debuginfo.dotnet.types.layout import Layouts
 from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.target.dotnet import runtime
 from tests.support.pewriter import Column, assembly, core_tables

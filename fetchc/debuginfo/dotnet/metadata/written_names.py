@@ -1,0 +1,143 @@
+"""Names of methods as people write them, taken apart and compared.
+
+``Ns.Type.Method``, ``Type.Method``, ``Type::Method(string)``, with type arguments in ``<>`` for one
+instantiation, as C#, perf maps and stack traces show them.
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+
+__all__ = [
+    "Written", "arguments_fit", "made_name", "parameters_fit", "split_outside",
+    "without_arguments", "written",
+]  # fmt: skip
+
+SPECIAL = (".ctor", ".cctor")
+KNOWN_AS = {  # what people write for names of the runtime
+    "String": "string", "Object": "object", "Boolean": "bool", "Char": "char", "SByte": "sbyte",
+    "Byte": "byte", "Int16": "short", "UInt16": "ushort", "Int32": "int", "UInt32": "uint",
+    "Int64": "long", "UInt64": "ulong", "Single": "float", "Double": "double",
+    "IntPtr": "nint", "UIntPtr": "nuint", "Decimal": "decimal",
+    "int8": "sbyte", "uint8": "byte", "int16": "short", "uint16": "ushort", "int32": "int",
+    "uint32": "uint", "int64": "long", "uint64": "ulong", "float32": "float", "float64": "double",
+    "native int": "nint", "native uint": "nuint",
+}  # fmt: skip
+
+
+class Written(Record):
+    """A name taken apart: types from the outside in, the method, and what is in the brackets.
+
+    ``parameters`` is None where none are written. Type arguments stay with their names.
+    """
+
+    types: tuple[str, ...]
+    method: str
+    parameters: tuple[str, ...] | None
+
+
+def written(name: str) -> Written:
+    """What a written name says."""
+    # A line of a perf map: `instance void [assembly] Ns.Type::Method(args)[Tier]`.
+    if "::" in name and "] " in name.partition("(")[0]:
+        name = name.partition("] ")[2]
+    name = name.strip()
+    parameters = None
+    opened = _opening(name)
+    if opened < len(name):
+        inside = name[opened + 1 :].rpartition(")")[0]
+        parameters = tuple(split_outside(inside, ",")) if inside.strip() else ()
+        name = name[:opened]
+    name = name.replace("::", ".").replace("+", ".")
+    special = next((one for one in SPECIAL if name.endswith("." + one)), "")
+    parts = split_outside(name.removesuffix("." + special) if special else name, ".")
+    if special:
+        parts.append(special)
+    return Written(tuple(parts[:-1]), parts[-1], parameters)
+
+
+def split_outside(text: str, mark: str) -> list[str]:
+    """``text`` cut at each ``mark`` that is not inside of brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "<[({") - (letter in ">])}")
+        if letter == mark and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _opening(name: str) -> int:
+    # Where the parameters begin, or the end: a tuple among type arguments has parentheses too.
+    depth = 0
+    for at, letter in enumerate(name):
+        depth += (letter in "<[") - (letter in ">]")
+        if letter == "(" and depth <= 0:
+            return at
+    return len(name)
+
+
+def without_arguments(name: str) -> str:
+    """A name without its type arguments."""
+    made = made_name(name)
+    return made + name[len(made) :].partition("<")[0]
+
+
+def made_name(name: str) -> str:
+    """The bracket that a name begins with which a compiler made: ``<Main>`` of ``<Main>$``."""
+    depth = 0
+    if name.startswith("<"):
+        for at, letter in enumerate(name, 1):
+            depth += (letter == "<") - (letter == ">")
+            if not depth or at == len(name):
+                return name[:at]
+    return ""
+
+
+def parameters_fit(symbol: str, wanted: tuple[str, ...]) -> bool:
+    """Whether a symbol has these parameters, however their types are spelled.
+
+    ``ref``, ``in`` and ``out`` are the ``&`` of symbols.
+    """
+    # The bracket of the parameters: names of types before it have none.
+    inside = symbol[_opening(symbol) + 1 : -1]
+    own = split_outside(inside, ",") if inside else []
+    return len(own) == len(wanted) and all(
+        _canonical(mine) == _canonical(theirs) for mine, theirs in zip(own, wanted, strict=True)
+    )
+
+
+def _canonical(text: str) -> str:
+    # A parameter's type as it can be compared: short names, no blanks.
+    words = text
+    for keyword in ("class ", "valuetype ", "params "):
+        words = words.removeprefix(keyword)
+    for keyword in ("ref ", "out ", "in "):
+        if words.startswith(keyword):
+            words = words.removeprefix(keyword) + "&"
+    if words.endswith("?"):  # `int?`; of a class it says nothing about the type
+        words = words[:-1] if words[:-1] in ("string", "object") else f"Nullable<{words[:-1]}>"
+    made = ""
+    part = ""
+    for letter in words.replace("+", ".") + "\0":
+        if letter.isalnum() or letter in "_." or ord(letter) > 127:
+            part += letter
+            continue
+        short = part.rpartition(".")[2]
+        made += KNOWN_AS.get(short, short)
+        part = ""
+        if letter not in " \0":
+            made += letter
+    return made
+
+
+def arguments_fit(symbol: str, asked: Written) -> bool:
+    """Whether a symbol has the type arguments of a written name, as far as they are written."""
+    whole = written(symbol[: _opening(symbol)])
+    mine = [*whole.types, whole.method]
+    theirs = [*asked.types, asked.method]
+    for own, wanted in zip(reversed(mine), reversed(theirs), strict=False):
+        if without_arguments(wanted) != wanted and _canonical(own) != _canonical(wanted):
+            return False
+    return True

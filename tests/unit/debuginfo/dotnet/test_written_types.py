@@ -1,0 +1,48 @@
+"""Types of other assemblies, for casts of what a library is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from fetchc.diag.errors import CompileError
+from tests.support.dotnet import NETCORE31, framework, missing
+
+TYPES = Path(__file__).parents[4] / "corpus/dotnet/layouts/bin"  # types.dll, of programs' types
+WRITE = "System.IO.TextWriter.Write(object)"
+
+
+def compiled(library: str, function: str, expression: str, *references: str) -> str:
+    if reason := missing(NETCORE31):
+        pytest.skip(reason)
+    program = fetchc.open(framework(NETCORE31, library), references=references)
+    return program.probe(function, kernel="6.1").compile(expression).fetcharg
+
+
+# The offsets are those that .NET Core 3.1.23 printed, and the header's 8 bytes.
+@pytest.mark.parametrize(
+    ("expression", "fetcharg"),
+    [
+        ("((L.HasBig)value).c", "+17(%si):u8"),
+        ("((HasBig)value).b.f", "+64(%si):u8"),
+        ("((L.Gen<int>)value).b", "+20(%si):s32"),
+        ("len((HasBig[])value)", "+8(%si):s32"),
+    ],
+)
+def test_the_types_of_a_program_that_calls(expression: str, fetcharg: str) -> None:
+    assert compiled("System.Private.CoreLib", WRITE, expression, str(TYPES)) == fetcharg
+
+
+def test_they_are_looked_for_where_it_says() -> None:
+    with pytest.raises(CompileError, match=r"no type `L\.HasBig`"):
+        compiled("System.Private.CoreLib", WRITE, "((L.HasBig)value).c")
+
+
+def test_a_type_of_an_assembly_that_is_referred_to() -> None:
+    # The library has the type by way of System.Runtime, which only says where it is.
+    where = ("System.Net.Http", "HttpClient.GetAsync(Uri, HttpCompletionOption, CancellationToken)")
+    own = compiled(*where, "requestUri._flags")
+    assert own.endswith("(%si):u64")
+    assert compiled(*where, "((System.Uri)requestUri)._flags") == own
