@@ -14,6 +14,7 @@ from fetchc.abi.layout import (
     malformed,
     round_up,
     unclassified,
+    undecided,
 )
 from fetchc.program.places import InMemory, InRegister, Piece, Pieces
 from fetchc.program.types import (
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from fetchc.target.model import Convention
     from fetchc.units import DwarfRegister, TypeId
 
-__all__ = ["CallLayout", "call_layout", "signature_places"]
+__all__ = ["Assignment", "Shapes", "signature_places"]
 
 _MOST_LEAVES = 32  # more than any convention has registers
 
@@ -76,7 +77,7 @@ def signature_places(
     ``parameters`` are the receiver, then the hidden dictionary of a generic method, then
     the rest (see :mod:`fetchc.abi.signature`).
     """
-    assignment = _Assignment(convention, Shapes(program, convention))
+    assignment = Assignment(convention, Shapes(program, convention))
     placed = assignment.places(parameters, convention.integer_registers, convention.float_registers)
     assignment.stack = round_up(assignment.stack, convention.word_bytes)
     returned = assignment.places(
@@ -85,68 +86,7 @@ def signature_places(
     return placed, returned
 
 
-class CallLayout(Record):
-    """How a call's parameters lie: ``sizes`` and ``alignments`` of each, in order.
-
-    ``total`` is what the run-time counts as bytes of the call: parameters and results on the
-    stack, and room to spill the register parameters. ``unused`` of them belong to nothing.
-    ``integers_left`` and ``floats_left`` are registers that no parameter takes.
-    """
-
-    sizes: tuple[int, ...]
-    alignments: tuple[int, ...]
-    total: int
-    unused: int
-    integers_left: int
-    floats_left: int
-
-
-def call_layout(
-    program: Program,
-    convention: Convention,
-    parameters: Sequence[TypeId],
-    results: Sequence[TypeId],
-) -> CallLayout | None:
-    """The layout of a call by its types; None where one of them has no known shape.
-
-    Source: Go, src/cmd/compile/internal/abi/abiutils.go (ABIAnalyze, ArgWidth).
-    """
-    word, shapes = convention.word_bytes, Shapes(program, convention)
-    try:
-        known = [shapes.shape(parameter, 0) for parameter in parameters]
-    except UnclassifiedError:
-        return None
-    assignment = _Assignment(convention, shapes)
-    places = assignment.places(parameters, convention.integer_registers, convention.float_registers)
-    spilled = 0
-    taken: list[DwarfRegister] = []
-    for shape, place in zip(known, places, strict=True):
-        if isinstance(place, InMemory) or shape.size == 0:
-            continue
-        spilled = round_up(spilled, shape.alignment) + shape.size
-        inside = [p.place for p in place.pieces] if isinstance(place, Pieces) else [place]
-        taken += [one.register for one in inside if isinstance(one, InRegister)]
-    assignment.stack = round_up(assignment.stack, word)
-    before = assignment.stack
-    assignment.places(
-        results, convention.result_integer_registers, convention.result_float_registers
-    )
-    if assignment.stopped is not None:
-        return None
-    total = round_up(assignment.stack, word) + round_up(spilled, word)
-    used = sum(shape.size for shape in known) + assignment.stack - before
-    floats = sum(register in convention.float_registers for register in taken)
-    return CallLayout(
-        tuple([shape.size for shape in known]),
-        tuple([shape.alignment for shape in known]),
-        total,
-        total - used,
-        len(convention.integer_registers) - (len(taken) - floats),
-        len(convention.float_registers) - floats,
-    )
-
-
-class _Assignment:
+class Assignment:
     """The stack handed out so far to one function's parameters and results."""
 
     __slots__ = ("convention", "shapes", "stack", "stopped")
@@ -172,8 +112,8 @@ class _Assignment:
             try:
                 shape = self.shapes.shape(type_id, 0)
             except UnclassifiedError as error:
-                self.stopped = unclassified(error)
-                found.append(self.stopped)
+                found.append(unclassified(error))
+                self.stopped = undecided(error)
                 continue
             leaves = shape.leaves
             wanted_floats = 0 if leaves is None else sum(leaf[2] for leaf in leaves)

@@ -25,7 +25,7 @@ from fetchc.conformance.reading import Change, as_it_is
 from fetchc.conformance.results import Tally
 from fetchc.ir.decode import Decode
 from fetchc.record import Record
-from fetchc.target.load import convention
+from fetchc.target.conventions import convention
 from fetchc.target.model import Convention, GoRules
 from fetchc.units import Address
 from tests.support import cross, qemu_user
@@ -39,7 +39,7 @@ FUNCTIONS = 40
 RUNS = [
     *((name, version) for name in ("aarch64", "riscv64", "i386") for version in ("1.22", "1.27")),
     ("ppc64le", "1.27"),
-    ("arm", "1.27"),
+    *(("arm", version) for version in ("1.22", "1.27")),
 ]
 DRAWN = [
     *(("aarch64", version, part) for version in GO_VERSIONS for part in ("types", "signatures")),

@@ -33,9 +33,13 @@ type request struct {
 
 var kept interface{}
 
+//go:noinline
+func look(x interface{}) { kept = x }
+
 //export Handle
 func Handle(n int) int {
 	kept = &request{path: os.Args[0], any: n, inner: map[string]*request{}}
+	look(kept)
 	return int(C.twice(C.int(n)))
 }
 
@@ -76,3 +80,10 @@ def test_layouts_are_those_of_the_debug_information(
     assert len(both) > 5
     for name in both:
         assert bare.probe(name).address == whole.probe(name).address, name
+    (look,) = [name for name in whole.functions("*.look") if not name.startswith("local.")]
+    probe = whole.probe(look, kernel="6.1")
+    argument = probe.compile("x.(*request)")
+    assert "FC0607" not in [one.code for one in argument.warnings]
+    # Where the types of this file begin, not those of the program that loads it.
+    begin = bare.probe(look, kernel="6.1").compile("runtime.firstmoduledata.types").fetcharg
+    assert f"_types={begin}" in probe.definition([argument])

@@ -69,7 +69,8 @@ def values(events: list[Event], name: str, label: str) -> list[object]:
     return [event.args[label] for event in found]
 
 
-# One of the two for each: to build the compiler takes a minute.
+# One of the two for each: they take long to build.
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS[:1])
 def test_the_compiler_on_a_small_package(version: str, tool: object, tmp_path: Path) -> None:
     require_uprobes()

@@ -2,8 +2,8 @@
 
 From Go 1.23 on the debug information says at which offset of the object behind the closure's
 register a variable is; before, only where it is once the code has loaded it. Whether the object
-has the variable ``&x`` or its address, no version says. Both the load tells that the variable's
-place begins to hold behind.
+has the variable ``&x`` or its address, no version says. Both are told by the load behind which the
+variable's place begins to hold.
 
 A local variable can begin as a copy of a captured one. Go has the loads of captured ones in the
 closure's first line, those for a local one where that is declared, or later. Two that overlap are

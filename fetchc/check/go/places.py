@@ -14,8 +14,9 @@ parameter that is in all its registers.
 
 from __future__ import annotations
 
-from fetchc.check.evidence import disagreement, evidence, same, settled
+from fetchc.check.evidence import evidence, same
 from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
+from fetchc.check.place_words import disagreement, settled
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
 from fetchc.target.model import GoRules
@@ -23,7 +24,7 @@ from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.abi.go import CallLayout
+    from fetchc.abi.go_evidence import CallLayout
     from fetchc.check.site import Site
     from fetchc.diag.model import Diagnostic
     from fetchc.program.model import Function, Variable
@@ -153,7 +154,8 @@ def _is_listed_in_full(
     position: int,
 ) -> bool:
     # Whether nothing that shifts parameters[position] can be missing from the list.
-    from fetchc.abi import call_layout, convention_for, told_at_its_position, told_one_by_one
+    from fetchc.abi import convention_for
+    from fetchc.abi.go_evidence import call_layout, told_at_its_position, told_one_by_one
     from fetchc.check.go.signature import counted_by_results
 
     counted = counted_by_results(site.program, function, parameters)

@@ -2,16 +2,18 @@
 
 The convention puts them there: into registers, or into the caller's frame behind the
 parameters, where a parameter that the debug information leaves out (without a name, up to Go
-1.21) shifts them. The stack pointer is again what it was at the entry. What the debug
-information says of results is of no use there: with registers it names no place (all versions),
-and a frame that is gone when it does (programs built with ``-N``).
+1.21) shifts them. The stack pointer is again what it was at the entry, but for what the return
+instruction itself takes off. What the debug information says of results is of no use there: with
+registers it names no place (all versions), and a frame that is gone when it does (programs built
+with ``-N``).
 """
 
 from __future__ import annotations
 
-from fetchc.check.evidence import place_words, same
+from fetchc.check.evidence import same
 from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
 from fetchc.check.go.signature import lists_every_parameter
+from fetchc.check.place_words import place_words
 from fetchc.check.typed import Held
 from fetchc.diag.errors import reject
 from fetchc.program.places import Absent, FrameRelative, InMemory
@@ -56,7 +58,7 @@ def numbered(checker: Checker, name: str, number: int | None, span: Span) -> Typ
             f"nothing says what `{function.name}` returns: it has no debug information of Go",
             span,
             "no known result",
-            help="use registers with a format: `%ax:x64`",
+            help="use registers with a format or a type: `%ax:x64`, `(error)(%bx)`",
         )
     results = [one for one in site.program.parameters(function) if one.kind == "result"]
     if not results or _leaves_out(function):
@@ -134,23 +136,35 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
         raise _no_results(function, span)
     if not isinstance(place, InMemory):
         return place  # in registers, which no parameter shifts
+    here = _below(site, function, place)
     version = go_version(function.producer)
     if version is None or version >= _LISTS_UNNAMED:
-        return place
+        return here
     if out_of_order(site, function, variables, _all_places(site, function, places)):
-        raise _uncertain(site, function, variable, place, NOT_IN_ORDER, span)
+        raise _uncertain(site, function, variable, here, NOT_IN_ORDER, span)
     found = _slot(site, function, variable)
     # What is missing shifts a result up, and a part of it is above its beginning: both agree
     # by chance nowhere.
     if found is not None and same(found, place):
-        return place
+        return here
     if not leaves_out and lists_every_parameter(site, function):
-        return place
+        return here
     missing = (
         f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
         f"information, and each one shifts the results behind it"
     )
-    raise _uncertain(site, function, variable, place, missing, span)
+    raise _uncertain(site, function, variable, here, missing, span)
+
+
+def _below(site: Site, function: Function, place: InMemory) -> Place:
+    # On 32-bit Arm a function returns and takes its frame off by one instruction, not yet run here.
+    from fetchc.code.sweep import taken_off
+
+    code = site.program.code(function.address, function.size or 0)
+    taken = taken_off(code, site.address - function.address, site.architecture.name)
+    if taken is None:
+        return Absent("FC0401", "the return instruction does not say how large its frame is")
+    return InMemory(place.register, ByteOffset(place.offset + taken))
 
 
 def _all_places(site: Site, function: Function, results: tuple[Place, ...]) -> tuple[Place, ...]:

@@ -13,7 +13,7 @@ from fetchc.debuginfo.go.descriptors import Descriptors
 from fetchc.debuginfo.go.functable import function_table
 from fetchc.debuginfo.go.memory import Memory
 from fetchc.debuginfo.go.module import known_version, module
-from fetchc.debuginfo.go.shapes import FIRST, Shapes
+from fetchc.debuginfo.go.shapes import FIRST, Shapes, linker_name
 from fetchc.debuginfo.go.typesearch import descriptor_of, named
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError
@@ -93,6 +93,15 @@ class StrippedGoProgram(DwarfProgram):
         for symbol in self._elf.function_symbols():
             if self._table.at(symbol.address) is None:
                 yield symbol.name
+
+    def packages_called(self, name: str) -> tuple[str, ...]:
+        """Import paths of the packages whose types the run time knows by that beginning."""
+        try:
+            known = self._known.descriptors
+            types = [one for one in known.every() if one.named and one.name.startswith(f"{name}.")]
+        except DebugInfoError:
+            return ()  # damaged types: functions have their names all the same
+        return tuple(dict.fromkeys(package_of(linker_name(known, one)) for one in types))
 
     def _function(self, row: Row) -> Function:
         version = known_version(self._table.memory)

@@ -6,10 +6,11 @@ text's offset. So both are searched for as bytes, and what is found is read as w
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.names.go_names import ALIASES, unescaped
+from fetchc.debuginfo.dwarf.names.go_names import unescaped
 from fetchc.debuginfo.go.descriptors import LABEL
 from fetchc.debuginfo.go.shapes import FIRST, linker_name
 from fetchc.diag.errors import DebugInfoError
+from fetchc.program.go_names import ALIASES, MOVED
 from fetchc.program.types import ArrayType, PointerType, SliceType
 from fetchc.units import Address, ByteSize, TypeId
 
@@ -44,6 +45,8 @@ def named(shapes: Shapes, name: str, package: str) -> Iterator[TypeId]:
         if one.address not in seen:
             seen.add(one.address)
             yield TypeId(FIRST + one.address)
+    if not seen and name in MOVED:
+        yield from named(shapes, MOVED[name], package)
 
 
 def _modifier(name: str) -> tuple[str | None, str]:
