@@ -7,7 +7,7 @@ well-known ones, as for BTF.
 from __future__ import annotations
 
 from fetchc.program.model import Variable
-from fetchc.program.types import Member, NamedType, PointerType, QualifiedType, StructType
+from fetchc.program.types import USER, Member, NamedType, PointerType, QualifiedType, StructType
 from fetchc.target.load import table
 from fetchc.units import ByteSize
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["marked_members", "marked_parameters"]
 
-USER = "__user"
 _DEEPEST = 64
 
 

@@ -1,26 +1,12 @@
-"""One guest at a time, and what each round came to at the end of the run."""
+"""The kernels of a run, and what each round came to at the end of the run."""
 
 from __future__ import annotations
 
-import fcntl
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 import pytest
 
 from tests.support.kernel_lab import LabKernel, chosen
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run the tests of this directory one after another, whatever ``-n`` says.
-
-    Emulation takes a core and some hundred MiB each. As in ``tests/conftest.py`` a lock does it.
-    """
-    if "lab" not in item.path.parts:
-        return (yield)
-    with open(__file__, "rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return (yield)
 
 
 @pytest.fixture(params=chosen(), ids=lambda kernel: kernel.label)

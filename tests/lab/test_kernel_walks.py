@@ -40,6 +40,7 @@ def run(guest: Guest, command: str) -> str:
     return guest.run(PYTHON, "-m", "fetchc", *words)
 
 
+@pytest.mark.long
 def test_the_walk_prints_what_the_page_shows(request: pytest.FixtureRequest) -> None:
     reason = KERNEL.why_not()
     if reason:

@@ -12,7 +12,7 @@ import os
 import re
 
 from fetchc.program.model import Variable
-from fetchc.program.places import Absent, Named
+from fetchc.program.places import Absent, Indirect, Named
 from fetchc.program.types import (
     ArrayType,
     CharType,
@@ -22,7 +22,7 @@ from fetchc.program.types import (
     QualifiedType,
     VoidType,
 )
-from fetchc.units import ByteSize, DieOffset
+from fetchc.units import ByteOffset, ByteSize, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ _FIELD = re.compile(
 _DYNAMIC = re.compile(r"__(?:data|rel)_loc (?P<element>.+)\[\]\Z")
 _SYSCALLS = "syscalls"  # the group whose pointers are all the program's
 _DEEPEST = 64
+_WORDS = (2, 4, 8)  # bytes of an array that is read whole, as a number
 
 
 def running_events() -> Iterator[str]:
@@ -97,7 +98,8 @@ def _type(program: BtfProgram, matched: re.Match[str], of_user: bool) -> TypeId:
         count = size // each if each and dynamic is None else None
         whole = None if count is None else ByteSize(count * (each or 0))
         return program.intern(ArrayType("", element, count, whole))
-    target, stars = words.rstrip("* "), words.count("*")
+    # `const char *const *`: what the pointers themselves are does not matter.
+    target, stars = words.partition("*")[0].strip(), words.count("*")
     if not stars:
         return _plain(program, words, size, signed)
     found = program.types_named(target, None)
@@ -140,6 +142,15 @@ def _place(program: BtfProgram, made: TypeId, name: str, is_array: bool) -> Plac
     assert isinstance(array, ArrayType)
     if _is_character(program, array.element):
         return Named("event_field", f"${name}", text=True)
+    if array.count is None:
+        return Absent(
+            "FC0406", "the record says where it is, and an event probe takes no such array"
+        )
+    size = array.count * (_size(program, array.element) or 0)
+    if size in _WORDS and program.little_endian:
+        return Named("event_field", f"${name}")  # all of it, as one number
+    if size > program.word_bytes:
+        return Indirect(Named("event_array", f"${name}"), ByteOffset(0))
     return Absent("FC0404", "it is an array, of which an event probe has the first element alone")
 
 

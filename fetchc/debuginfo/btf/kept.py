@@ -7,10 +7,9 @@ Source: ld's --build-id; Documentation/ABI/stable/sysfs-kernel-notes of Linux.
 from __future__ import annotations
 
 import sys
-from struct import unpack_from
 
 from fetchc.debuginfo.btf.reader import WORD, Btf
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.image import Image, build_id_in
 from fetchc.debuginfo.kept.files import KeptFile
 
 TYPE_CHECKING = False
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["running_btf"]
 
 NOTES = "/sys/kernel/notes"
-NT_GNU_BUILD_ID = 3
 
 
 def running_btf(name: str, data: Buffer | mmap) -> Btf:
@@ -45,11 +43,4 @@ def _build_id() -> str | None:
             notes = file.read()
     except OSError:
         return None
-    at = 0
-    while at + 12 <= len(notes):
-        name, size, kind = unpack_from("=3I", notes, at)
-        content = at + 12 + (name + 3 & -4)
-        if kind == NT_GNU_BUILD_ID and notes[at + 12 : at + 12 + name] == b"GNU\0":
-            return notes[content : content + size].hex() or None
-        at = content + (size + 3 & -4)
-    return None
+    return build_id_in(notes, sys.byteorder == "little", 0, len(notes)) or None

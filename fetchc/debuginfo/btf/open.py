@@ -9,11 +9,13 @@ from fetchc.debuginfo.btf.kept import running_btf
 from fetchc.debuginfo.btf.program import BtfProgram
 from fetchc.debuginfo.btf.reader import MAGIC, Btf
 from fetchc.diag.errors import DebugInfoError
+from fetchc.target.load import architecture
 
 __all__ = ["open_file", "open_running"]
 
 RUNNING = "/sys/kernel/btf"
-LOADED = "/sys/module"
+LOADED = "/sys/module"  # of what is built in, too, where that has parameters or a version
+MODULES = "/proc/modules"  # there where a kernel loads modules
 # What uname says -> key of targets/arch.
 MACHINES = {
     "x86_64": "x86_64",
@@ -30,7 +32,10 @@ LARGEST = 1 << 28  # bytes of a file; images of kernels have up to 70 MB, disks 
 
 def open_running(name: str, root: str = RUNNING) -> BtfProgram:
     """The running kernel (``kernel``) or a module of it (``kernel:MODULE``)."""
-    module = name.partition(":")[2]
+    _, colon, module = name.partition(":")
+    if colon and not module:
+        help = f"name one, `kernel:MODULE` (those there are: `ls {root}`), or leave the colon out"
+        raise DebugInfoError("FC0901", name, "no module is named behind the colon", help=help)
     data = _mapped(f"{root}/vmlinux") or _read(name, f"{root}/vmlinux")
     base = running_btf(name, data) if root == RUNNING else Btf(name, data)
     btf = base
@@ -47,9 +52,18 @@ def open_running(name: str, root: str = RUNNING) -> BtfProgram:
 
 
 def _no_module(name: str, module: str, root: str) -> DebugInfoError:
-    """It is not loaded, or came without BTF, as all modules before Linux 5.11 did."""
+    """It is built in, or not loaded, or came without BTF, as all modules before Linux 5.11 did."""
     what = f"the running kernel has no BTF of a module `{module}`"
-    if root == RUNNING and os.path.exists(f"{LOADED}/{module}"):
+    loaded = os.path.exists(f"{LOADED}/{module}/initstate")
+    if root == RUNNING and not loaded:
+        notes: tuple[str, ...] = ()
+        if not os.path.exists(MODULES):
+            notes = ("it loads no modules: all that it has is built in",)
+        elif os.path.exists(f"{LOADED}/{module}"):
+            notes = ("it is built in",)
+        if notes:
+            return DebugInfoError("FC0901", name, what, help="write `-x kernel`", notes=notes)
+    if root == RUNNING and loaded:
         notes = ("it is loaded, and came without one",)
         help = "boot a kernel with CONFIG_DEBUG_INFO_BTF_MODULES=y: Linux 5.11 or later"
         return DebugInfoError("FC0901", name, what, help=help, notes=notes)
@@ -114,4 +128,8 @@ def open_file(
     if size != given:
         what = f"its `unsigned long` has {size} bytes, that of {machine} {given}"
         raise DebugInfoError("FC0905", path, what, help="name its machine: --arch arm64")
+    if architecture(machine).little_endian != program.little_endian:
+        what = f"its numbers are not in the byte order of {machine}"
+        other = "arm64" if program.little_endian else "s390x"
+        raise DebugInfoError("FC0905", path, what, help=f"name its machine: --arch {other}")
     return program

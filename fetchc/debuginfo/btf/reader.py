@@ -159,10 +159,6 @@ class Btf:
         """The first id that names no type."""
         return self._first + len(self.starts)
 
-    def ids(self) -> range:
-        """Ids of this object's own types, without its base's."""
-        return range(self._first, self.end)
-
     def entry(self, number: int) -> Entry:
         """The type of that id; raises DebugInfoError FC0904 where there is none."""
         home = self

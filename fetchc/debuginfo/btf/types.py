@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.types import (
+    USER,
     ArrayType,
     BitField,
     BoolType,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AGGREGATES", "BtfTypes"]
 
-USER = "__user"
 SIGNED, BOOL = 1, 4  # encoding of INT
 CHARACTERS = ("char", "signed char", "unsigned char")
 TRANSPARENT = frozenset({"TYPEDEF", "CONST", "VOLATILE", "RESTRICT", "TYPE_TAG"})

@@ -11,6 +11,7 @@ from fetchc.diag.errors import reject
 from fetchc.driver.points.found import Found
 from fetchc.driver.points.functions import find_function
 from fetchc.lang import language
+from fetchc.syntax.tree import Point
 from fetchc.target.load import architecture
 from fetchc.units import Address
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from fetchc.diag.model import Diagnostic
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
-    from fetchc.syntax.tree import Point
 
 __all__ = ["kernel_described", "kernel_names", "kernel_site", "with_room"]
 
@@ -35,6 +35,21 @@ MEANS = {
 }
 
 
+# What bpftrace calls them; its fentry and kfunc are without a breakpoint, as fprobes are.
+_OTHERS = {
+    "k": "kprobe", "p": "kprobe", "kr": "kretprobe", "r": "kretprobe", "t": "tracepoint",
+    "rt": "rawtracepoint", "f": "fprobe", "kfunc": "fprobe", "fentry": "fprobe",
+}  # fmt: skip
+
+
+def _meant(program: Program, word: str, what: str) -> str:
+    if word in _OTHERS:
+        return f"write `{_OTHERS[word]}:{what}`"
+    if what and program.event(word, what) is not None:
+        return f"an event is written with its kind: `tracepoint:{word}:{what}`"
+    return "name a function alone: `vfs_read`"
+
+
 def kernel_site(program: Program, name: str, point: Point | None, returns: bool) -> Found:
     """The site of ``MEANS:NAME``. Raises CompileError FC0202 or FC0206."""
     word, _, what = name.partition(":")
@@ -43,10 +58,11 @@ def kernel_site(program: Program, name: str, point: Point | None, returns: bool)
             "FC0202",
             f"there is no `{name}` in a kernel",
             notes=("before a colon stand " + ", ".join(f"`{known}`" for known in MEANS),),
-            help="name a function alone: `vfs_read`",
+            help=_meant(program, word, what),
         )
     means, leaves = MEANS[word]
     returns = returns or leaves
+    point = _within(point)
     if not means:
         from fetchc.driver.points.sites import find_site
 
@@ -69,6 +85,13 @@ def kernel_site(program: Program, name: str, point: Point | None, returns: bool)
         Address(function.address), not returns, returns, means=means,
     )  # fmt: skip
     return Found(site, "return" if returns else "entry", warnings)
+
+
+def _within(point: Point | None) -> Point | None:
+    # Of `kprobe:f+8` the name is taken already, and of `fprobe:f%return` that it returns.
+    if point is None or point.offset is None:
+        return None
+    return Point(None, point.offset, None, None, False, None, point.span)
 
 
 def _tracepoint(program: Program, name: str) -> Function:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fetchc.driver.written.stores import problem_at
+from fetchc.driver.written.problems import Depends, problem_at
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax.fetcharg import Piece, kernel_number
@@ -30,14 +30,14 @@ _BUILT = "whether the kernel is built with CONFIG_FPROBE_EVENTS"
 class KernelPlace(Record):
     """What the first two words say; ``kind`` is one of ``targets/kernel`` (kprobe, eprobe, ...).
 
-    ``arguments`` are the words that are fetch-args, ``used`` features with what they are called
-    and where, ``unknown`` what only the kernel can tell. ``active`` is the number behind ``r`` or
+    ``arguments`` are the words that are fetch-args, ``used`` features that not every
+    kernel has, ``unknown`` what only the kernel can tell. ``active`` is the number behind ``r`` or
     ``f``, None where there is none.
     """
 
     kind: str
     problems: tuple[Diagnostic, ...]
-    used: tuple[tuple[str, str, Span], ...]
+    used: tuple[Depends, ...]
     unknown: tuple[str, ...]
     arguments: tuple[Piece, ...]
     active: tuple[int, Span] | None
@@ -47,7 +47,7 @@ class _Reading:
     def __init__(self, letter: Piece, word: Piece, arguments: tuple[Piece, ...]) -> None:
         self.letter, self.word, self.arguments = letter, word, arguments
         self.problems: list[Diagnostic] = []
-        self.used: list[tuple[str, str, Span]] = []
+        self.used: list[Depends] = []
         self.unknown: list[str] = []
         self.active: tuple[int, Span] | None = None
 
@@ -99,7 +99,7 @@ class _Reading:
         if behind != "return":
             self.reject("FC0206", f"`%{behind}` cannot stand here", span, "only `%return` can")
             return front, False
-        self.used.append(("percent_return", "`%return`", span))
+        self.used.append(Depends("percent_return", "`%return`", span))
         return front, True
 
 
@@ -129,7 +129,7 @@ def _address(reading: _Reading) -> str:
     returns = reading.letter.text[0] == "r"
     reading.number("r")
     if reading.active is not None:
-        reading.used.append(("maxactive", "a number behind `r`", reading.active[1]))
+        reading.used.append(Depends("maxactive", "a number behind `r`", reading.active[1]))
     if kernel_number(reading.word.text, sign=False) is not None:
         reading.unknown.append(f"whether {reading.word.text} can be probed")
         return "kretprobe" if returns else "kprobe_inside"
@@ -145,14 +145,14 @@ def _address(reading: _Reading) -> str:
 
 def _function(reading: _Reading) -> str:
     reading.number("f")
-    reading.used.append(("function_probe", "function probes", reading.letter.span))
+    reading.used.append(Depends("function_probe", "function probes", reading.letter.span))
     reading.unknown.append(_BUILT)
     text, returns = reading.suffix(reading.word.text)
     reading.symbol(text, offset=False)
     returns = returns or any(_RESULT.search(piece.text) for piece in reading.arguments)
     if reading.active is not None:
         span = reading.active[1]
-        reading.used.append(("function_probe_maxactive", "a number behind `f`", span))
+        reading.used.append(Depends("function_probe_maxactive", "a number behind `f`", span))
         if not returns:
             what = "`f` takes a number at a function's exit only"
             reading.reject("FC0101", what, span, "not an exit", "it bounds calls under way")
@@ -161,7 +161,7 @@ def _function(reading: _Reading) -> str:
 
 def _tracepoint(reading: _Reading) -> str:
     reading.number("")
-    reading.used.append(("function_probe", "tracepoint probes", reading.letter.span))
+    reading.used.append(Depends("function_probe", "tracepoint probes", reading.letter.span))
     reading.unknown.append(_BUILT)
     name = reading.word.text
     good = _TRACEPOINT.match(name)
@@ -176,7 +176,7 @@ def _tracepoint(reading: _Reading) -> str:
 
 def _event(reading: _Reading) -> str:
     reading.number("")
-    reading.used.append(("event_probe", "event probes", reading.letter.span))
+    reading.used.append(Depends("event_probe", "event probes", reading.letter.span))
     if not _EVENT.match(reading.word.text):
         what = f"`{reading.word.text}` is no event"
         reading.reject("FC0206", what, reading.word.span, "not an event", "write `GROUP.EVENT`")
@@ -185,7 +185,7 @@ def _event(reading: _Reading) -> str:
     if "if" in words:
         at = words.index("if")
         piece, rest = reading.arguments[at], reading.arguments[at + 1 :]
-        reading.used.append(("event_filter", "`if`", piece.span))
+        reading.used.append(Depends("event_filter", "`if`", piece.span))
         if rest:
             reading.unknown.append("what the filter behind `if` is")
         else:

@@ -14,30 +14,42 @@ from fetchc.diag.model import Diagnostic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["SYMBOLS", "must_be_one", "why_not_there"]
+__all__ = ["CODE", "SYMBOLS", "all_symbols", "must_be_one", "several", "why_not_there"]
 
 SYMBOLS = "/proc/kallsyms"
-_FUNCTIONS = "tTwW"  # kinds of symbols that are code
+CODE = "tTwW"  # kinds of symbols that are functions
 _PROBES = "prf"  # letters of definitions that name a function
 _SHOWN = 6
 
 
 def must_be_one(lines: Iterable[str], symbols: str = SYMBOLS) -> None:
     """Raise TracerError FC0203 where a function that the definitions name is several."""
-    wanted = {_named(line): line for line in lines if line[0] in _PROBES}
+    for line, diagnostic in several(lines, symbols).items():
+        raise TracerError((diagnostic,), line)
+
+
+def several(lines: Iterable[str], symbols: str = SYMBOLS) -> dict[str, Diagnostic]:
+    """Those of the definitions whose function is several, with what is to be said of it."""
+    wanted: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        if line[0] in _PROBES:
+            wanted.setdefault(_named(line), []).append(line)
     if not wanted:
-        return
+        return {}
     found: dict[tuple[str, str], set[str]] = {}
-    for address, name, module in _rows(symbols):
+    for address, name, module in _functions(symbols):
         if (module, name) in wanted:
             # Addresses are 0 to those who may not see them: each counts then.
             known = found.setdefault((module, name), set())
             known.add(address if address.strip("0") else f"{address}#{len(known)}")
-    for (module, name), addresses in found.items():
-        if len(addresses) > 1:
-            raise TracerError((_several(name, sorted(addresses)),), wanted[module, name])
+    return {
+        line: _several(name, sorted(addresses))
+        for (module, name), addresses in found.items()
+        if len(addresses) > 1
+        for line in wanted[module, name]
+    }
 
 
 def _named(line: str) -> tuple[str, str]:
@@ -47,15 +59,24 @@ def _named(line: str) -> tuple[str, str]:
     return module, function
 
 
-def _rows(symbols: str) -> Iterable[tuple[str, str, str]]:
+def all_symbols(symbols: str = SYMBOLS) -> Iterator[tuple[str, str, str, str]]:
+    """Address, kind, name and module of each symbol; none where the kernel does not show them.
+
+    The address is in hexadecimal digits, the module empty for the kernel's own.
+    """
     try:
         with open(symbols, encoding="utf-8", errors="surrogateescape") as file:
             for row in file:
                 words = row.split()
-                if len(words) >= 3 and words[1] in _FUNCTIONS:
-                    yield words[0], words[2], words[3].strip("[]") if len(words) > 3 else ""
+                if len(words) >= 3:
+                    module = words[3].strip("[]") if len(words) > 3 else ""
+                    yield words[0], words[1], words[2], module
     except OSError:
         return  # built without CONFIG_KALLSYMS, or not shown
+
+
+def _functions(symbols: str) -> Iterator[tuple[str, str, str]]:
+    return ((at, name, module) for at, kind, name, module in all_symbols(symbols) if kind in CODE)
 
 
 def _several(name: str, addresses: list[str]) -> Diagnostic:
@@ -76,7 +97,7 @@ def why_not_there(line: str, symbols: str = SYMBOLS) -> tuple[str, ...]:
     module, function = _named(line)
     changed: list[str] = []
     empty = True
-    for _, name, _ in _rows(symbols):
+    for _, name, _ in _functions(symbols):
         empty = False
         if name == function:
             return ()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from fetchc.diag.errors import TracerError
 from fetchc.record import Record
-from fetchc.tracer.kernel.install import PROBED, head, install, listed, listed_in, uninstall
+from fetchc.tracer.kernel.install import head, install, listed, uninstall
 from fetchc.tracer.kernel.owner import alive
+from fetchc.tracer.kernel.profile import hits
 from fetchc.tracer.kernel.state import Kept
 from fetchc.tracer.kernel.tracefs import refused, refused_setting
 from fetchc.tracer.signals import shielded
@@ -91,7 +92,7 @@ def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
     for line in listed(tracefs):
         lines.setdefault(head(line), []).append(line)
     ours = {(one.group, one.event): one for one in kept}
-    hits = _hits(tracefs)
+    counted = hits(tracefs)
     found = []
     for name, own in lines.items():
         made = ours.get(name)
@@ -102,26 +103,8 @@ def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
         if made is None and living is not None:
             owner = "session" if living else "stale"
         enabled = _enabled(tracefs, *name)
-        found.append(Listed(*name, owner, tuple(own), made, enabled, hits.get(name)))
+        found.append(Listed(*name, owner, tuple(own), made, enabled, counted.get(name)))
     return found
-
-
-def _hits(tracefs: Tracefs) -> dict[tuple[str, str], int]:
-    # A profile has a line for each definition, in their order: event without its group, hits; a
-    # path in front of them or misses behind. Where a definition came or went between the two,
-    # nothing is known.
-    hits: dict[tuple[str, str], int] = {}
-    for file, first in zip(PROBED[:2], (-2, -3), strict=True):  # the last has no profile
-        lines = listed_in(tracefs, file)
-        if not lines:
-            continue
-        rows = listed_in(tracefs, file.replace("events", "profile"))
-        counted = [row.split()[first:][:2] for row in rows]
-        if [[head(line)[1]] for line in lines] != [words[:1] for words in counted]:
-            continue
-        for line, (_, number) in zip(lines, counted, strict=True):
-            hits[head(line)] = hits.get(head(line), 0) + int(number)
-    return hits
 
 
 def _enabled(tracefs: Tracefs, group: str, event: str) -> bool | None:

@@ -14,6 +14,8 @@ from fetchc.tracer.kernel.unread import unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from fetchc.tracer.kernel.instance import Instance
     from fetchc.tracer.kernel.pages import Layout
     from fetchc.tracer.kernel.tracefs import Tracefs
@@ -46,6 +48,7 @@ class Ring:
         self._files: list[tuple[int, int]] = []  # processor, open file
         self._poll = select.poll()
         self._stacks: Stacks | None = None
+        self._of_kernel: set[int] = set()
         self.more = False
 
     def open(self, tracefs: Tracefs, instance: Instance) -> None:
@@ -65,8 +68,12 @@ class Ring:
 
     def expect_stacks(self, format: Format) -> None:
         """Join stacks, records of ``format`` (``events/ftrace/user_stack``), to their events."""
-        self._stacks = Stacks(format)
+        self._stacks = Stacks(format, self._of_kernel)
         self._settle = _STACK_SETTLE
+
+    def expect_kernel(self, event: int) -> None:
+        """Records of that number are of probes of the kernel itself: see :class:`Stacks`."""
+        self._of_kernel.add(event)
 
     def wait(self, seconds: float) -> None:
         """Return when it is worth to read again, at the latest after ``seconds``, or a quarter.
@@ -120,11 +127,12 @@ class Ring:
 class Stacks:
     """Joins the records of stacks to those of their events."""
 
-    def __init__(self, format: Format) -> None:
+    def __init__(self, format: Format, of_kernel: Container[int] = ()) -> None:
         callers = next((field for field in format.fields if field.name == "caller"), None)
         if callers is None or callers.size != _WORD.size or callers.count is None:
             raise unread("stacks of addresses of another size")
         self._id = format.id
+        self._of_kernel = of_kernel
         self._callers = callers.offset
 
     def joined(self, held: list[Sample]) -> list[Sample]:
@@ -142,7 +150,9 @@ class Stacks:
                 continue
             owner = last.get(sample.thread)
             stack = self._addresses(sample.data)
-            if owner is not None and not owner.stack and stack[:1] in _places(owner.data):
+            if owner is None or owner.stack:
+                continue
+            if owner.event in self._of_kernel or stack[:1] in _places(owner.data):
                 owner.stack = stack
         return events
 

@@ -3,7 +3,7 @@
 Disabling an event waits for all processors: 50 ms each on Linux 6.18, 51 s for 1,000 of them. From
 5.4 on one event can have any number of probes, when the names and types of their arguments are
 equal (10,000 of one event are disabled in 0.07 s). An argument of its own, a constant, then
-says whose a record is.
+says whose a record is. Probes of other events (``e``) have one each: 7.3 refuses a second.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ __all__ = ["Shared", "shared"]
 _TYPE = re.compile(
     r"(?:[usx](?P<plain>\d+)|b\d+@\d+/(?P<container>\d+)|\w*)(?:\[(?P<count>\d+)\])?"
 )
-_SIZES = {"": 8, "char": 1, "string": 4, "ustring": 4, "symstr": 4}
+_SIZES = {"": 8, "char": 1, "string": 4, "ustring": 4, "symstr": 4, "symbol": 8}
 _WHICH_BYTES = 4
+_ALONE = "e:"
 _MOST = 999_999  # plans: more than the kernel has numbers for events
 
 
@@ -84,6 +85,8 @@ def _which(number: int) -> str:
 
 
 def _fits(plan: Plan, signature: Signature, kernel: Kernel) -> bool:
+    if plan.definitions[0].startswith(_ALONE):
+        return False
     if not kernel.has("several_probes_in_event") or len(signature) >= kernel.arguments:
         return False
     longest = max(len(os.fsencode(line)) for line in plan.definitions)

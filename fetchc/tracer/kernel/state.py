@@ -40,11 +40,25 @@ class Kept(Record):
 
 
 def state_file() -> str:
-    """Where this user's file is."""
+    """Where this user's file is; raises TracerError (FC0712) where there is no place for it."""
     root = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(root):  # the specification: others are to be ignored
-        root = os.path.expanduser("~/.local/state")
+        home = os.environ.get("HOME", "")
+        if not os.path.isabs(home):  # empty, unset, or of wherever this runs
+            home = _home()
+        root = os.path.join(home, ".local/state")
     return os.path.join(root, "fetchc", "definitions.json")
+
+
+def _home() -> str:
+    # As the system lists it, where the environment names no place.
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        what = f"user {os.getuid()} has no home directory to write it down in"
+        raise refused("FC0712", what, help="set XDG_STATE_HOME to a directory") from None
 
 
 class State:

@@ -8,13 +8,14 @@ import pytest
 
 import fetchc
 from fetchc.cli import main
+from fetchc.debuginfo.btf import open as opening
 from tests.support.btfwriter import BtfWriter
 
 POINTER = 2
 
 
-def btf(folder: Path, long: int = 8) -> str:
-    w = BtfWriter()
+def btf(folder: Path, long: int = 8, order: str = "<") -> str:
+    w = BtfWriter(order)
     number = w.integer("unsigned int", 4)
     word = w.integer("unsigned long", long)
     file = w.struct("file", 24, ("flags", number, 64))
@@ -36,7 +37,8 @@ def btf(folder: Path, long: int = 8) -> str:
     ],
 )
 def test_registers_of_each_machine(tmp_path: Path, arch: str, file: str, count: str) -> None:
-    probe = fetchc.open(btf(tmp_path), arch=arch).probe("vfs_read", kernel="6.12")
+    order = ">" if arch == "s390x" else "<"
+    probe = fetchc.open(btf(tmp_path, order=order), arch=arch).probe("vfs_read", kernel="6.12")
     assert probe.compile("file->flags").fetcharg == f"+8({file}):u32"
     assert probe.compile("count").fetcharg == f"{count}:u64"
 
@@ -77,3 +79,39 @@ def test_options_of_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "FC0506" in capsys.readouterr().err
     assert main(["check", "%x0:u64", "--arch", "arm64", "--kernel", "6.12"]) == 0
     assert main(["check", "%x0:u64", "--arch", "x86-64", "--kernel", "6.12"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arch", "order", "other"), [("s390x", "<", "arm64"), ("arm64", ">", "s390x")]
+)
+def test_a_byte_order_that_is_not_the_machines(
+    tmp_path: Path, arch: str, order: str, other: str
+) -> None:
+    with pytest.raises(fetchc.DebugInfoError, match="byte order") as refused:
+        fetchc.open(btf(tmp_path, order=order), arch=arch)
+    assert refused.value.help == f"name its machine: --arch {other}"
+
+
+def no_module(folder: Path, monkeypatch: pytest.MonkeyPatch, *there: str) -> tuple[str, str]:
+    """What is said of a module `loop` where these files are: the notes, and the help."""
+    for name in there:
+        (folder / name).mkdir(parents=True)
+    monkeypatch.setattr(opening, "LOADED", str(folder))
+    monkeypatch.setattr(opening, "MODULES", str(folder / "modules"))
+    refused = opening._no_module("kernel:loop", "loop", opening.RUNNING)
+    return " ".join(refused.notes), refused.help or ""
+
+
+def test_a_module_that_is_built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert no_module(tmp_path, monkeypatch, "loop/parameters") == (
+        "it loads no modules: all that it has is built in",
+        "write `-x kernel`",
+    )
+    assert no_module(tmp_path, monkeypatch, "modules") == ("it is built in", "write `-x kernel`")
+    notes, help = no_module(tmp_path, monkeypatch, "loop/initstate")
+    assert notes == "it is loaded, and came without one"
+    assert help.startswith("boot a kernel")
+    monkeypatch.setattr(opening, "LOADED", "/none")
+    refused = opening._no_module("kernel:loop", "loop", opening.RUNNING)
+    assert refused.help is not None
+    assert refused.help.startswith("load it: `modprobe loop`")

@@ -26,6 +26,9 @@ def kernel(directory: Path, *, tagged: bool = False) -> fetchc.Program:
     w.function("do_other", number, ("filename", text), ("buf", text))
     w.function("getname", number, ("filename", number))
     w.function("use", number, ("from", pointer), ("own", w.type(POINTER, "", own)))
+    name = w.struct("filename", 16, ("name", text, 0), ("uptr", text, 64))
+    w.function("putname", number, ("name", w.type(POINTER, "", name)))
+    w.function("do_mount", number, ("dev_name", text), ("dir_name", text))
     path = directory / "vmlinux.btf"
     path.write_bytes(w.bytes())
     return fetchc.open(str(path))
@@ -43,6 +46,8 @@ def test_parameters_and_members_by_name(tmp_path: Path) -> None:
         assert fetched(program, "do_sys_open", "filename") == "+0(%si):ustring"
         assert fetched(program, "use", "from->iov_base") == "+0(+0(%di)):ustring"
         assert fetched(program, "use", "from->iov_len") == "+8(%di):u64"
+        assert fetched(program, "putname", "name->uptr") == "+0(+8(%di)):ustring"
+        assert fetched(program, "do_mount", "dir_name") == "+0(%si):ustring"
 
 
 def test_all_others_are_the_kernels(tmp_path: Path) -> None:
