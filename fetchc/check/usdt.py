@@ -9,9 +9,17 @@ from __future__ import annotations
 from fetchc.check.typed import Held
 from fetchc.diag.errors import reject
 from fetchc.program.places import Absent, AtAddress, Constant, InMemory, InRegister
-from fetchc.program.types import IntType
+from fetchc.program.types import FloatType, IntType
 from fetchc.record import assert_never
-from fetchc.syntax.usdt import Immediate, Refused, Spelled, Stored, read_argument, split_arguments
+from fetchc.syntax.usdt import (
+    Immediate,
+    Refused,
+    Spelled,
+    Stored,
+    Sum,
+    read_argument,
+    split_arguments,
+)
 from fetchc.target.load import table
 from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
 
@@ -21,12 +29,14 @@ if TYPE_CHECKING:
     from fetchc.program.model import StaticProbe
     from fetchc.program.places import Place
     from fetchc.source import Span
-    from fetchc.syntax.usdt import Operand, StaticArgument, Sum
+    from fetchc.syntax.usdt import Operand, StaticArgument
     from fetchc.target.model import Architecture
 
 __all__ = ["argument", "argument_type", "arguments"]
 
 SIZES = (1, 2, 4, 8)
+FLOATS = {4: "float", 8: "double"}
+OF_TABLE = "@GOTOFF"
 WIDEST_OFFSET = 1 << 31  # what the kernel keeps of an offset
 
 
@@ -84,8 +94,10 @@ def arguments(probe: StaticProbe) -> tuple[str, ...]:
     return tuple(named)
 
 
-def argument_type(read: StaticArgument) -> IntType:
-    """The number that an argument is, by size and sign."""
+def argument_type(read: StaticArgument) -> IntType | FloatType:
+    """The number that an argument is, by its size and sign, or the ``f`` of floating point."""
+    if read.floating and read.size in FLOATS:
+        return FloatType(FLOATS[read.size], ByteSize(read.size))
     name = f"{'' if read.signed else 'u'}int{8 * read.size}_t"
     return IntType(name, ByteSize(read.size), read.signed)
 
@@ -101,9 +113,8 @@ def _place(checker: Checker, read: StaticArgument, operand: Operand) -> Place:
             return _constant(read, value)
         case Stored(base=base, offset=offset):
             return _memory(checker, base.removeprefix("%"), offset)
-        case Spelled(text="", sum=value) if not value.symbol and bare == "ambiguous":
-            why = "a number alone is a register or a constant on this machine, and nothing tells"
-            return Absent("FC0406", why)
+        case Spelled(marked=False, sum=value) if bare == "register":
+            return _numbered(site.architecture, read, value)
         case Spelled(text="", sum=value) if not value.symbol and bare != "address":
             return _constant(read, value)
         case Spelled(text="", sum=value):
@@ -114,6 +125,16 @@ def _place(checker: Checker, read: StaticArgument, operand: Operand) -> Place:
             return _register(site.architecture, read, text)
         case _:
             assert_never(operand)
+
+
+def _numbered(machine: Architecture, read: StaticArgument, value: Sum) -> Place:
+    # `3` is a register, `i3` and `i-3` are constants; of variables there is none alone.
+    if not value.symbol:
+        return _register(machine, read, f"r{value.number}")
+    digits = value.symbol.removeprefix("i")
+    if digits == value.symbol or (digits and not digits.isdecimal()):
+        raise ValueError(f"`{value.symbol}` is no number")
+    return _constant(read, Sum("", int(digits or 0) + value.number))
 
 
 def _constant(read: StaticArgument, value: Sum) -> Place:
@@ -133,6 +154,10 @@ def _register(machine: Architecture, read: StaticArgument, name: str) -> Place:
     if name in machine.refused:
         return Absent("FC0402", f"it is in `%{name}`: {machine.refused[name]}")
     number = _number(machine, known)
+    if read.size == 2 * machine.word_bytes == bits // 4:
+        return Absent(
+            "FC0404", f"`{name}` has one half of it, and nothing tells where the other is"
+        )
     if 8 * read.size > bits:
         raise ValueError(f"`{name}` has {bits} bits")
     return InRegister(number)
@@ -152,6 +177,8 @@ def _memory(checker: Checker, base: str, offset: Sum) -> Place:
     known, bits = machine.aliases.get(base, (base, 8 * machine.word_bytes))
     if known in ("ip", "pc"):  # x86, others
         return _variable(checker, offset)
+    if offset.symbol.endswith(OF_TABLE):  # i386: the register has the table's address
+        return _variable(checker, Sum(offset.symbol.removesuffix(OF_TABLE), offset.number))
     if offset.symbol:
         why = f"its address is that of `{offset.symbol}` plus a register"
         return Absent("FC0406", f"{why}, and a fetch adds constants only")
@@ -169,7 +196,10 @@ def _variable(checker: Checker, value: Sum) -> Place:
     """``limit+8``: memory at a symbol."""
     if not value.symbol:
         return Absent("FC0406", "it is at a fixed address, which nothing holds against the file's")
-    found = checker.program.symbol_addresses(value.symbol)
+    name, linked, how = value.symbol.partition("@")
+    if linked:
+        return Absent("FC0406", f"`{how}` of `{name}` is in a table of the linker's")
+    found = checker.program.symbol_addresses(name)
     if not found:
         why = f"it is in the variable `{value.symbol}`, of which the file has no symbol"
         return Absent("FC0406", why)

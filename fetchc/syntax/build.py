@@ -10,12 +10,11 @@ from __future__ import annotations
 from fetchc.diag.errors import reject
 from fetchc.source import Span
 from fetchc.syntax.build_argument import ArgumentActions
+from fetchc.syntax.build_trailers import TrailerActions, called, not_a_number, values
 from fetchc.syntax.build_types import TypeActions, as_type, declared
-from fetchc.syntax.limits import shown
 from fetchc.syntax.numbers import constant, number
 from fetchc.syntax.tree import (
     AddressOf,
-    Assertion,
     Binary,
     Call,
     Cast,
@@ -23,18 +22,14 @@ from fetchc.syntax.tree import (
     Dereference,
     Expression,
     FieldStep,
-    Index,
     IndexStep,
     Integer,
-    Member,
-    MethodCall,
     Name,
     NamedType,
     Negate,
     OffsetOf,
     Path,
     PointerTo,
-    Range,
     Register,
     RowOf,
     SizeOf,
@@ -44,13 +39,11 @@ from fetchc.syntax.tree import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
+    from fetchc.syntax.build_trailers import Trailer
     from fetchc.syntax.build_types import Arguments
     from fetchc.syntax.driver import Token
-
-    Trailer = Callable[[Expression, int], Expression]  # of the base and where it starts
 
 __all__ = ["Builder"]
 
@@ -97,38 +90,14 @@ class Head:
         self.span = span
 
 
-class Builder(ArgumentActions, TypeActions):
+class Builder(ArgumentActions, TypeActions, TrailerActions):
     """Makes the tree of one text; see :mod:`fetchc.syntax.driver` for how it is called."""
 
     __slots__ = ("generics",)
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        # Subscripts that were no numbers: they must turn out to be types' arguments.
         self.generics: dict[Span, Arguments] = {}
-
-    def finish(self) -> None:
-        """Refuse what was neither a value nor a type."""
-        for span, (arguments, brackets) in self.generics.items():
-            if not arguments:
-                at = Span(span.end - len(brackets), span.end)
-                raise reject("FC0101", "an index is missing in the brackets", at, "no number")
-            first = arguments[0]
-            inside = Span(first.span.start, span.end - 1) if not isinstance(first, int) else span
-            if brackets == "<":
-                raise reject(
-                    "FC0101",
-                    "`<` begins a template's arguments, which only a type has",
-                    span,
-                    "not a type here",
-                )
-            raise reject(
-                "FC0101",
-                "an index must be a number",
-                inside,
-                "not a number",
-                notes=("fetch-args are fixed when the probe is set: no index can vary",),
-            )
 
     # --- operators ------------------------------------------------------------------------
 
@@ -256,8 +225,8 @@ class Builder(ArgumentActions, TypeActions):
 
     def call(self, parts: list[Any], span: Span) -> Call:
         """``len(e)``."""
-        name, name_span = _called(parts[0])
-        return Call(name, self._values(name, parts[1]), name_span, span)
+        name, name_span = called(parts[0])
+        return Call(name, values(name, parts[1]), name_span, span)
 
     def size_of(self, parts: list[Any], span: Span) -> SizeOf:
         """``sizeof(e or T)``."""
@@ -285,117 +254,6 @@ class Builder(ArgumentActions, TypeActions):
             raise reject("FC0101", "expected a value after `*`", at, "a value is missing")
         return declared(base, parts[1])
 
-    def _values(self, function: str, operands: list[Any]) -> tuple[Expression, ...]:
-        for operand in operands:
-            if not isinstance(operand, Expression):
-                raise reject(
-                    "FC0101",
-                    f"`{shown(function)}` takes a value, not a type",
-                    operand.span,
-                    "a type",
-                )
-        return tuple(operands)
-
-    # --- what follows a value -------------------------------------------------------------
-
-    def member_dot(self, parts: list[Token], span: Span) -> Trailer:
-        """``.name``."""
-        return self._member(parts[0], False)
-
-    def member_number(self, parts: list[Token], span: Span) -> Trailer:
-        """``.0`` of a tuple: Rust's debug information calls it ``__0``."""
-        token = parts[0]
-        name, end = f"__{number(token.text, token.span)}", token.span.end
-        return lambda base, start: Member(base, name, False, token.span, Span(start, end))
-
-    def member_arrow(self, parts: list[Token], span: Span) -> Trailer:
-        """``->name``."""
-        return self._member(parts[0], True)
-
-    def _member(self, token: Token, arrow: bool) -> Trailer:
-        end = token.span.end
-        return lambda base, start: Member(base, token.text, arrow, token.span, Span(start, end))
-
-    def method_empty(self, parts: list[Token], span: Span) -> Trailer:
-        """``.size()``."""
-        return self.method([parts[0], []], span)
-
-    def method(self, parts: list[Any], span: Span) -> Trailer:
-        """``.at(1)``, and Go's conversion ``dns.Msg(x)``."""
-        name, name_span = _called(parts[0])
-        values = self._values(name, parts[1])
-        return lambda base, start: MethodCall(base, name, values, name_span, Span(start, span.end))
-
-    def assertion(self, parts: list[TypeName], span: Span) -> Trailer:
-        """``.(T)``."""
-        return lambda base, start: Assertion(base, parts[0], Span(start, span.end))
-
-    def subscript(self, parts: list[list[Any]], span: Span) -> Trailer:
-        """``[4]``, or the arguments of a generic type."""
-        items = parts[0]
-        inside = items[0].span.to(items[-1].span)
-        values = [constant(item) for item in items]
-        indices = [value for value in values if value is not None]
-        if len(indices) == len(items):
-            first, *further = indices
-            return lambda base, start: Index(
-                base, first, inside, Span(start, span.end), tuple(further)
-            )
-        return self._generic(items, "[", span)
-
-    def subscript_empty(self, parts: list[Token], span: Span) -> Trailer:
-        """``[]`` behind the name of a type."""
-        brackets = "".join(parts[0].text.split())
-
-        def trailer(base: Expression, start: int) -> Expression:
-            whole = Span(start, span.end)
-            self.generics[whole] = ((), brackets)
-            return Index(base, 0, span, whole)
-
-        return trailer
-
-    def template(self, parts: list[list[Any]], span: Span) -> Trailer:
-        """``<int>``."""
-        return self._generic(parts[0], "<", span)
-
-    def _generic(self, items: list[Any], brackets: str, span: Span) -> Trailer:
-        types = []
-        for item in items:
-            type = as_type(item, self.generics) if isinstance(item, Expression) else item
-            if type is None:
-                raise _not_a_number(item.span)
-            types.append(type)
-
-        def trailer(base: Expression, start: int) -> Expression:
-            # Stands for the type until as_type() or finish() comes by.
-            whole = Span(start, span.end)
-            self.generics[whole] = (tuple(types), brackets)
-            return Index(base, 0, span, whole)
-
-        return trailer
-
-    def range(self, parts: list[Expression], span: Span) -> Trailer:
-        """``[low:high]``."""
-        return self._range(_bound(parts[0]), _bound(parts[1]), span)
-
-    def range_from_start(self, parts: list[Expression], span: Span) -> Trailer:
-        """``[:high]``."""
-        return self._range(0, _bound(parts[0]), span)
-
-    def range_no_end(self, parts: list[Expression], span: Span) -> Trailer:
-        """``[low:]``, refused: what is fetched has a fixed length."""
-        raise reject(
-            "FC0101",
-            "a range must say where it ends",
-            span,
-            "no end",
-            help="write the number of the element after the last one, as in `[0:4]`",
-        )
-
-    def _range(self, low: int | Expression, high: int | Expression, span: Span) -> Trailer:
-        inside = Span(span.start + 1, span.end - 1)
-        return lambda base, start: Range(base, low, high, inside, Span(start, span.end))
-
     # --- paths ----------------------------------------------------------------------------
 
     def path_start(self, parts: list[Token], span: Span) -> Path:
@@ -410,7 +268,7 @@ class Builder(ArgumentActions, TypeActions):
         """``path[4]``."""
         index = constant(parts[1])
         if index is None:
-            raise _not_a_number(parts[1].span)
+            raise not_a_number(parts[1].span)
         return Path((*parts[0].steps, IndexStep(index, parts[1].span)), span)
 
 
@@ -418,18 +276,3 @@ def _innermost(type: TypeName) -> TypeName:
     while isinstance(type, PointerTo | RowOf):
         type = type.target if isinstance(type, PointerTo) else type.element
     return type
-
-
-def _called(token: Token) -> tuple[str, Span]:
-    # The token of a call has the parenthesis, and blanks before it.
-    name = token.text.removesuffix("(").rstrip()
-    return name, Span(token.span.start, token.span.start + len(name))
-
-
-def _bound(expression: Expression) -> int | Expression:
-    value = constant(expression)
-    return expression if value is None else value
-
-
-def _not_a_number(span: Span) -> Exception:
-    return reject("FC0101", "an index must be a number", span, "not a number")

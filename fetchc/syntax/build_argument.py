@@ -75,6 +75,9 @@ class ArgumentActions:
         """A format's name."""
         name = parts[0].text
         if name not in FORMATS:
+            from fetchc.syntax.format_words import format_meant
+
+            meant = format_meant(name)
             raise reject(
                 "FC0101",
                 f"`{shown(name)}` is not a format",
@@ -82,6 +85,7 @@ class ArgumentActions:
                 "unknown format",
                 notes=("formats are u8 to u64, s8 to s64, x8 to x64, char, string, ustring, "
                        "symbol, symstr, %pd, %pD and hex; most with a count: `u8[4]`",),
+                help=None if meant is None else f"write `{meant}`",
             )  # fmt: skip
         return Format(name, name, None, span)
 

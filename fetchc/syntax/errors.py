@@ -14,7 +14,7 @@ from fetchc.diag.errors import reject
 from fetchc.source import Span
 from fetchc.syntax import tables
 from fetchc.syntax.driver import END, Unexpected, run
-from fetchc.syntax.examples import EXAMPLES, Complaint
+from fetchc.syntax.examples import ANNOTATION, BEGINNINGS, COMPARISON, EXAMPLES, Complaint
 from fetchc.syntax.limits import shown
 
 TYPE_CHECKING = False
@@ -36,13 +36,15 @@ class _NoActions:
 def explain(text: str, start: str, problem: Unexpected) -> CompileError:
     """The diagnostic (FC0101) for a text that stopped making sense at ``problem.token``."""
     token = problem.token
-    if not token.kind:
-        return _strange_character(token.text, token.span)
+    elsewhere = _of_another_tool(text, start, token.span.start)
+    if not token.kind and elsewhere is None:
+        return _strange_character(text, token.text, token.span)
     brackets = _brackets(text, token.span.start, token.kind == END, token.text)
-    if brackets is not None:
+    if brackets is not None and elsewhere is None:
         return brackets
     before = _before(text, token.span.start)
-    complaint = complaint_for(start, problem) or _by_expectation(start, problem, before)
+    complaint = elsewhere or complaint_for(start, problem)
+    complaint = complaint or _by_expectation(start, problem, before)
     span = token.span
     if token.kind == END and before is not None:
         span = before
@@ -51,7 +53,19 @@ def explain(text: str, start: str, problem: Unexpected) -> CompileError:
     piece = "" if before is None else shown(text[before.start : before.end])
     message = complaint.message.replace("{before}", piece)
     message = message.replace("{token}", shown(text[span.start : span.end]))
-    return reject("FC0101", message, span, complaint.label, help=complaint.help)
+    help = complaint.help and complaint.help.replace("{text}", shown(text))
+    return reject("FC0101", message, span, complaint.label, help=help)
+
+
+def _of_another_tool(text: str, start: str, stop: int) -> Complaint | None:
+    # What the parser alone cannot tell: by how the whole text begins, and by two characters.
+    if start != "argument":
+        return None
+    if {text[stop - 1 : stop + 1], text[stop : stop + 2]} & {"==", "!=", "<=", ">="}:
+        return COMPARISON
+    if re.search(r"\(.*\b__(user|kernel|iomem|percpu|rcu|force)\b.*\)", text):
+        return ANNOTATION
+    return next((told for begins, told in BEGINNINGS if re.match(begins, text)), None)
 
 
 def complaint_for(start: str, problem: Unexpected) -> Complaint | None:
@@ -101,7 +115,8 @@ def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Com
     elif problem.token.kind == END:
         return Complaint("something is missing at the end", "more must follow", None, ())
     elif start == "argument" and "PLUS" in accepted:
-        return Complaint("expected an operator before `{token}`", "no operator before it", None, ())
+        help = "several expressions are several arguments, each in quotes of its own"
+        return Complaint("expected an operator before `{token}`", "no operator before it", help, ())
     else:
         return Complaint("`{token}` cannot stand here", "not expected here", None, ())
     if before is None:
@@ -111,12 +126,14 @@ def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Com
     return Complaint(f"expected {what} after `{{before}}`", label, None, ())
 
 
-def _strange_character(character: str, span: Span) -> CompileError:
+def _strange_character(text: str, character: str, span: Span) -> CompileError:
     if not character.isprintable():
         message = f"a character that cannot be shown (U+{ord(character):04X})"
         return reject("FC0101", message, span, "not printable")
     if character in "\"'`":
-        return reject("FC0101", "no text in quotes can be fetched", span, "a quote")
+        key = text[: span.start].rstrip().endswith("[")
+        help = "no probe looks a key up: `len(m)` is a map's number of entries" if key else None
+        return reject("FC0101", "no text in quotes can be fetched", span, "a quote", help=help)
     return reject("FC0101", f"`{character}` has no meaning in an expression", span, "not known")
 
 

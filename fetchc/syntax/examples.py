@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fetchc.record import Record
 
-__all__ = ["EXAMPLES", "Complaint"]
+__all__ = ["ANNOTATION", "BEGINNINGS", "COMPARISON", "EXAMPLES", "Complaint"]
 
 
 class Complaint(Record):
@@ -21,6 +21,43 @@ class Complaint(Record):
     help: str | None
     examples: tuple[str, ...]
 
+
+COMPARISON = Complaint(
+    "a comparison is not something that can be fetched",
+    "nothing compares values here",
+    "fetch the value, and compare in a trace: `fetchc trace --filter '{text}'`",
+    ("a == 1", "a > b", "a.b > c", "a[0] > 1", "5 > 1", "$a > 1"),
+)
+
+# Of the kernel's source, for its own checker: `__user`.
+ANNOTATION = Complaint(
+    "the kernel's annotations are no part of a type here",
+    "stands beside an annotation",
+    "leave it out; a text of the running program is read by `:ustring`",
+    ("(char __user *)a", "(__user char *)a", "((struct s __user *)a)->b"),
+)
+
+# Whole texts that belong elsewhere, by how they begin.
+BEGINNINGS = (
+    (
+        r"(\w+=)?[+-][us]?\d+\(",
+        Complaint(
+            "this is a fetch-arg, and no expression",
+            "of the kernel's notation",
+            "`fetchc check` and `fetchc explain` take fetch-args",
+            ("+0(%di):u64", "n=+0(+8(%di))", "-8(%bp)"),
+        ),
+    ),
+    (
+        r"\.{0,2}/",
+        Complaint(
+            "an argument begins with a value",
+            "a path",
+            "a program to start stands behind `--`, with its arguments; the one to probe at `-x`",
+            ("./server", "/bin/ls"),
+        ),
+    ),
+)
 
 EXAMPLES = (
     Complaint(
@@ -72,12 +109,7 @@ EXAMPLES = (
         None,
         ("(struct s *)", "(struct s *)+1", "(T *)", "(T *)/2", "([]byte)", "(unsigned long).a"),
     ),
-    Complaint(
-        "a comparison is not something that can be fetched",
-        "nothing compares values here",
-        "fetch the value, and compare in the filter of the tracer",
-        ("a == 1", "a > b", "a.b > c", "a[0] > 1", "5 > 1", "$a > 1"),
-    ),
+    COMPARISON,
     Complaint(
         "only one identifier can stand before `=`",
         "not an argument's name",

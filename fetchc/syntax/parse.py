@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["as_type", "parse_argument", "parse_point", "parse_type"]
+__all__ = ["as_type", "check_name", "parse_argument", "parse_point", "parse_type"]
 
 
 def parse_argument(text: str) -> Argument:
@@ -27,7 +27,7 @@ def parse_point(text: str) -> Point:
     """The tree of a probe point alone, as ``--at`` takes it; raises CompileError."""
     from fetchc.syntax.points import point_of
 
-    _check_length(text)
+    _check(text)
     if not text.strip():
         raise reject("FC0104", "the probe point is empty", Span(0, len(text)), "nothing here")
     return point_of(text)
@@ -47,7 +47,7 @@ def as_type(expression: Expression) -> TypeName | None:
 def _parse(start: str, text: str) -> Any:
     if not text.strip():
         raise reject("FC0104", f"the {_what(start)} is empty", Span(0, len(text)), "nothing here")
-    _check_length(text)
+    _check(text)
     builder = Builder(text)
     try:
         result = run(tables, start, text, builder)
@@ -65,7 +65,21 @@ def _what(start: str) -> str:
     return "expression" if start == "argument" else start
 
 
-def _check_length(text: str) -> None:
+def check_name(text: str) -> None:
+    """Refuse (FC0101) what no file can hold: half a character, as JSON can spell it.
+
+    Bytes that are no UTF-8 are such halves too, and are names like others (PEP 383).
+    """
+    if text.isascii():
+        return
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as half:
+        what = f"half a character (U+{ord(text[half.start]):04X})"
+        raise reject("FC0101", what, Span(half.start, half.start + 1), "not a character") from None
+
+
+def _check(text: str) -> None:
     if len(text) > LENGTH:
         raise reject(
             "FC0102",
@@ -73,6 +87,7 @@ def _check_length(text: str) -> None:
             Span(LENGTH, len(text)),
             "too long",
         )
+    check_name(text)
     if text.count("(") + text.count("[") <= BRACKETS:
         return
     depth = 0

@@ -131,12 +131,18 @@ class _Builder:
         return Stored(str(parts[0]), offset)
 
     def indexed(self, parts: list[object], span: Span) -> Refused:
-        """``8(%rax,%rcx,4)``."""
+        """``8(%rax,%rcx,4)``, ``3,9``."""
         return _scaled()
 
     def segment(self, parts: list[object], span: Span) -> Refused:
         """``%fs:16``."""
         return Refused("it is relative to a segment register, which is not saved for a probe")
+
+    def linked(self, parts: list[object], span: Span) -> Refused:
+        """``[x2, #:lo12:limit]``, ``%lo(limit)(a5)``."""
+        return Refused(
+            "its address is part of a symbol's plus a register, and no fetch takes parts"
+        )
 
     def base(self, parts: list[object], span: Span) -> str:
         """A register in brackets; a number is one of ppc's."""

@@ -15,13 +15,13 @@ from fetchc.target.load import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     Version = tuple[int, int]
 
 __all__ = ["Costs", "Kernel", "Rule", "dotted", "kernel", "previous", "running_version", "turns"]
 
+BPF = "bpf"
 _NARROW = ("i3", "i4", "i5", "i6", "armv5", "armv6", "armv7")  # uname -m of 32-bit kernels
 _DIGITS = 4  # of each part of a version at most
 
@@ -77,7 +77,10 @@ class Kernel(Record):
     bounds the number of a stack word or an argument in probes of the kernel itself,
     ``returns_at_once`` that of a return probe's calls that are watched at a time.
     ``word_bytes`` is the size of its long.
-    ``bases``, ``stores`` and ``features`` hold every rule, also those the version lacks.
+    ``records``: its events are read by a BPF program, which has the record itself.
+
+    The rules of bases, stores and features are those of every version, also of what this one
+    lacks: which versions have it is what they say.
     """
 
     version: Version
@@ -96,12 +99,10 @@ class Kernel(Record):
     array_elements: int | None
     event_bytes: int | None
     costs: Costs
-    bases: tuple[Rule, ...]
-    stores: tuple[Rule, ...]
-    features: tuple[Rule, ...]
     reserved_names: tuple[str, ...]
     confusing_names: tuple[str, ...]
     word_bytes: int = 8
+    records: bool = False
 
     @property
     def name(self) -> str:
@@ -110,25 +111,29 @@ class Kernel(Record):
 
     def base(self, name: str) -> Rule:
         """The rule of a base such as ``register``."""
-        return _named(self.bases, name)
+        rule = _rule("bases", name)
+        if self.records and rule.kinds == ("eprobe",):
+            # What event probes alone have, without what they make of it.
+            return Rule(rule.name, rule.written, (0, 0), rule.kinds)
+        return rule
 
     def store(self, name: str) -> Rule:
         """The rule of a store such as ``bit_field``."""
-        return _named(self.stores, name)
+        return _rule("stores", name)
 
     def has(self, feature: str) -> bool:
         """Whether this version has ``feature``, one of ``features``."""
-        rule = _named(self.features, feature)
+        rule = _rule("features", feature)
         return rule.first <= self.version and (rule.until is None or self.version < rule.until)
 
     def last(self, feature: str) -> str | None:
         """The last version that has ``feature``, None where the newest known one does."""
-        until = _named(self.features, feature).until
+        until = _rule("features", feature).until
         return None if until is None else dotted(previous(until))
 
     def first(self, feature: str) -> str:
         """The first version that has ``feature``."""
-        return dotted(_named(self.features, feature).first)
+        return dotted(_rule("features", feature).first)
 
 
 def dotted(version: Version) -> str:
@@ -146,14 +151,16 @@ def running_version() -> str:
 def kernel(version: str) -> Kernel:
     """The rules of ``version``: ``5.10``, or a release such as ``6.18.44-fc``.
 
-    ``5.10/32`` is a 32-bit kernel of that version. Raises
+    ``5.10/32`` is a 32-bit kernel of that version. ``6.18/bpf`` is one whose events a BPF program
+    reads: it has the record itself, whatever event probes make of it. Raises
     :class:`~fetchc.diag.errors.CompileError` (FC0506) for a text that is not a version and
     for a kernel older than uprobe events.
     """
     facts = table("kernel/linux")
-    release, slash, bits = version.partition("/")
-    wanted = _leading(release)
-    if wanted is None or (slash and bits not in ("32", "64")):
+    release, *words = version.split("/")
+    wanted, records = _leading(release), words[-1:] == [BPF]
+    width = words[:-1] if records else words
+    if wanted is None or width not in ([], ["32"], ["64"]):
         raise reject(
             "FC0506",
             f"`{version}` is not a kernel version",
@@ -170,11 +177,9 @@ def kernel(version: str) -> Kernel:
     limits = {name: _step(limit["steps"], wanted) for name, limit in facts["limits"].items()}
     return Kernel(
         version=wanted,
-        word_bytes=4 if bits == "32" else 8,
+        word_bytes=4 if width == ["32"] else 8,
         costs=Costs(**facts["costs"]),
-        bases=_rules(facts, "bases"),
-        stores=_rules(facts, "stores"),
-        features=_rules(facts, "features"),
+        records=records,
         reserved_names=tuple(facts["names"]["reserved"]),
         confusing_names=tuple(facts["names"]["confusing"]),
         **limits,
@@ -191,7 +196,7 @@ def turns() -> tuple[Version, ...]:
     for limit in facts["limits"].values():
         found.update([_parse(first) for first, _ in limit["steps"]])
     for group in ("bases", "stores", "features"):
-        for rule in _rules(facts, group):
+        for rule in [_rule(group, name) for name in facts[group]]:
             found.update([rule.first, *[first for _, first in rule.firsts]])
             found.update([turn for turn in (rule.until, rule.by_type) if turn is not None])
     return tuple(sorted(found))
@@ -236,35 +241,35 @@ def _step(steps: list[tuple[str, int]], version: Version) -> Any:
     return value
 
 
-def _rules(facts: Mapping[str, Any], group: str) -> tuple[Rule, ...]:
-    families = facts["kinds"]
+# Rules by group and name, read when first asked for: a compile asks for four of sixty.
+_RULES: dict[tuple[str, str], Rule] = {}
 
-    def kinds(rule: dict[str, Any], key: str) -> tuple[str, ...]:
+
+def _rule(group: str, name: str) -> Rule:
+    if (group, name) not in _RULES:
+        _RULES[group, name] = _read_rule(group, name)
+    return _RULES[group, name]
+
+
+def _read_rule(group: str, name: str) -> Rule:
+    facts = table("kernel/linux")
+    rule, families = facts[group].get(name), facts["kinds"]
+    assert rule is not None, f"targets/kernel/linux.toml has no {name}"
+
+    def kinds(key: str) -> tuple[str, ...]:
         return tuple([kind for name in rule.get(key, ()) for kind in families.get(name, [name])])
 
-    return tuple(
-        [
-            Rule(
-                name,
-                rule.get("written", name),
-                _parse(rule["first"]),
-                kinds(rule, "kinds"),
-                tuple(rule.get("on", ())),
-                kinds(rule, "tolerated"),
-                _parse(rule["until"]) if "until" in rule else None,
-                tuple([(kind, _parse(first)) for kind, first in rule.get("firsts", {}).items()]),
-                tuple(rule.get("not_at_return", ())),
-                tuple(rule.get("typed", ())),
-                _parse(rule["by_type"]) if "by_type" in rule else None,
-                _parse_both(rule["mangled"]) if "mangled" in rule else None,
-            )
-            for name, rule in facts[group].items()
-        ]
+    return Rule(
+        name,
+        rule.get("written", name),
+        _parse(rule["first"]),
+        kinds("kinds"),
+        tuple(rule.get("on", ())),
+        kinds("tolerated"),
+        _parse(rule["until"]) if "until" in rule else None,
+        tuple([(kind, _parse(first)) for kind, first in rule.get("firsts", {}).items()]),
+        tuple(rule.get("not_at_return", ())),
+        tuple(rule.get("typed", ())),
+        _parse(rule["by_type"]) if "by_type" in rule else None,
+        _parse_both(rule["mangled"]) if "mangled" in rule else None,
     )
-
-
-def _named(rules: tuple[Rule, ...], name: str) -> Rule:
-    for rule in rules:
-        if rule.name == name:
-            return rule
-    raise AssertionError(f"targets/kernel/linux.toml has no {name}")

@@ -33,6 +33,7 @@ OPERANDS: dict[str, Operand] = {
     "-8(%rbp)": Stored("%rbp", Sum("", -8)),
     "-8+16(%rbp)": Stored("%rbp", Sum("", 8)),
     "limit(%rip)": Stored("%rip", Sum("limit", 0)),
+    "limit@GOTOFF(%eax)": Stored("%eax", Sum("limit@GOTOFF", 0)),
     "8+.LC0(%rip)": Stored("%rip", Sum(".LC0", 8)),
     "160(%r15)": Stored("%r15", Sum("", 160)),
     "-20(s0)": Stored("s0", Sum("", -20)),
@@ -44,8 +45,9 @@ OPERANDS: dict[str, Operand] = {
 TWO_REGISTERS = [
     "(%rax,%rcx)", "8(%rax,%rcx)", "(%rax,%rcx,8)", "-8(%rax,%rcx,4)", "(,%rcx,8)", "8(,%rcx,8)",
     "[x0, x1]", "[x0, x1, lsl 3]", "[x0, x1, lsl #3]", "[x0, w1, sxtw]", "8(%r1,%r2)",
+    "3,9",
 ]  # fmt: skip
-WRONG = ["", "%", "8(%rbp", "[sp", "$", "x@GOT(%rip)", "8(%rbp))", "(%rax,%rcx,", "a-b",
+WRONG = ["", "%", "8(%rbp", "[sp", "$", "x@(%rip)", "8(%rbp))", "(%rax,%rcx,", "a-b",
          "a+b(%rip)", "08x(%rsp)", "0x1ffffffffffffffff(%rsp)", "%edi %esi", "[x0]!"]  # fmt: skip
 
 

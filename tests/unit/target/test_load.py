@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from fetchc.diag.errors import CompileError
-from fetchc.target.load import architecture, convention, table, tables_under
+from fetchc.target.conventions import convention
+from fetchc.target.load import architecture, table, tables_under
 from fetchc.target.model import EightbyteRules
 from fetchc.units import DwarfRegister
 from tests.support.toolchains import ROOT
@@ -119,8 +120,11 @@ def test_every_table_of_facts_names_its_source() -> None:
 
 
 def test_loading_needs_nothing_dear() -> None:
-    code = "import sys, fetchc.abi, fetchc.target.load as l; l.convention('go-x86_64-regabi'); " \
-        "print(*sys.modules)"  # fmt: skip
+    code = (
+        "import sys, fetchc.abi, fetchc.target.conventions as made\n"
+        "made.convention('go-x86_64-regabi')\n"
+        "print(*sys.modules)"
+    )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     dear = {"tomllib", "dataclasses", "typing", "json", "pathlib", "capstone"}
     assert not dear & set(ran.stdout.split())
