@@ -9,26 +9,18 @@ from __future__ import annotations
 from fetchc.abi.choose import convention_for, go_version
 from fetchc.abi.places import (
     argument_place,
-    call_layout,
     entry_places,
     parameter_places,
     result_place,
     result_places,
-    told_at_its_position,
-    told_in_full,
-    told_one_by_one,
 )
 
 __all__ = [
     "argument_place",
-    "call_layout",
     "convention_for",
     "entry_places",
     "go_version",
     "parameter_places",
     "result_place",
     "result_places",
-    "told_at_its_position",
-    "told_in_full",
-    "told_one_by_one",
 ]

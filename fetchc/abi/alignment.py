@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from fetchc.abi.layout import MAX_NESTING, UnclassifiedError, bare, malformed, round_up
+from fetchc.abi.layout import (
+    MAX_NESTING,
+    UnclassifiedError,
+    bare,
+    malformed,
+    round_up,
+    size_of,
+    stated_size,
+)
 from fetchc.program.types import (
     ArrayType,
     ComplexType,
-    FunctionType,
     NamedType,
     QualifiedType,
     StructType,
-    VoidType,
 )
 
 TYPE_CHECKING = False
@@ -39,13 +45,7 @@ class Alignments:
 
     def size(self, type_id: TypeId) -> int:
         """Bytes of the type; UnclassifiedError where it has no stated size."""
-        type_id, found = bare(self._program, type_id)
-        size = None if isinstance(found, VoidType | FunctionType) else _size(found)
-        if size is None:
-            raise UnclassifiedError("the type of a parameter has no size")
-        if size < 0:
-            raise malformed(self._program, type_id, "a type of negative size")
-        return size
+        return size_of(self._program, type_id)
 
     def own(self, type_id: TypeId) -> int:
         """Alignment of an object of the type, whatever a typedef says of it."""
@@ -132,7 +132,7 @@ class Alignments:
             case ComplexType(size=size):
                 return size // 2 or 1
             case _:
-                return max(1, _size(found) or 1)
+                return max(1, stated_size(found) or 1)
 
     def _of_struct(self, found: StructType, depth: int) -> int:
         largest = placed = bases = 1
@@ -193,8 +193,3 @@ class Alignments:
                 return True
             end = max(end, 8 * (member.offset + self.size(member.type)))
         return False
-
-
-def _size(found: Type) -> int | None:
-    size: int | None = getattr(found, "size", None)
-    return size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.diag.errors import reject
-from fetchc.target.load import convention, convention_tables
+from fetchc.target.conventions import convention, convention_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,15 @@ from fetchc.abi.classify import (
     X87,
     Classifier,
 )
-from fetchc.abi.layout import UnclassifiedError, round_up, unaddressed, unclassified
+from fetchc.abi.layout import (
+    UnclassifiedError,
+    one_by_one,
+    round_up,
+    size_of,
+    unaddressed,
+    unclassified,
+    undecided,
+)
 from fetchc.program.places import Indirect, InMemory, InRegister, Piece, Pieces
 from fetchc.program.types import PointerType, SequenceType, StructType
 from fetchc.target.model import EightbyteRules
@@ -46,7 +54,6 @@ def parameter_places(
     """See :func:`fetchc.abi.places.parameter_places`."""
     classifier = Classifier(program, _rules(convention))
     assignment = _Assignment(convention, classifier)
-    places: list[Place] = []
     stopped: Absent | None = None
     hidden = 0
     try:
@@ -54,22 +61,18 @@ def parameter_places(
             if _result_classes(classifier, result) in ((MEMORY,), (BY_REFERENCE,)):
                 hidden = 1  # the address of the memory for the result
     except UnclassifiedError as error:
-        stopped = unclassified(error)
+        stopped = undecided(error, "the result")
     rules = _rules(convention)
     if rules.reference_first and parameters and _is_reference(program, parameters[0]):
         receives = True
     behind = receives and rules.receiver_first
-    for position, parameter in enumerate(parameters):
+
+    def place(position: int, parameter: TypeId) -> Place:
         if position == behind:
             assignment.integers += hidden
-        if stopped is None:
-            try:
-                places.append(assignment.place(parameter))
-                continue
-            except UnclassifiedError as error:
-                stopped = unclassified(error)
-        places.append(stopped)
-    return tuple(places)
+        return assignment.place(parameter)
+
+    return one_by_one(parameters, place, stopped)
 
 
 def result_place(program: Program, convention: Convention, result: TypeId) -> Place:
@@ -78,7 +81,7 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
     classifier = Classifier(program, rules)
     try:
         classes = _result_classes(classifier, result)
-        size = classifier.alignments.size(result)
+        size = size_of(program, result)
     except UnclassifiedError as error:
         return unclassified(error)
     if classes in ((MEMORY,), (BY_REFERENCE,)):
@@ -136,7 +139,7 @@ class _Assignment:
     def place(self, parameter: TypeId) -> Place:
         """The next argument's place: wholly in registers or wholly on the stack."""
         classes = self.classifier.classes(parameter)
-        size = self.classifier.alignments.size(parameter)
+        size = size_of(self.classifier.program, parameter)
         if classes == (BY_REFERENCE,):
             return self._by_reference()
         if not any(classes):

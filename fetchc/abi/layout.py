@@ -8,12 +8,21 @@ DebugInfoError.
 from __future__ import annotations
 
 from fetchc.diag.errors import DebugInfoError
-from fetchc.program.types import DeclaredType, NamedType, QualifiedType, StructType
+from fetchc.program.types import (
+    DeclaredType,
+    FunctionType,
+    NamedType,
+    QualifiedType,
+    StructType,
+    VoidType,
+)
 from fetchc.units import TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.places import Absent
+    from collections.abc import Callable, Iterable
+
+    from fetchc.program.places import Absent, Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
 
@@ -23,9 +32,13 @@ __all__ = [
     "bare",
     "goes_by_reference",
     "malformed",
+    "one_by_one",
     "round_up",
+    "size_of",
+    "stated_size",
     "unaddressed",
     "unclassified",
+    "undecided",
 ]
 
 MAX_NESTING = 200  # aggregates in aggregates; std::tuple of a hundred members nests as deep
@@ -37,10 +50,37 @@ class UnclassifiedError(Exception):
 
 
 def unclassified(error: UnclassifiedError) -> Absent:
-    """The place of a parameter that cannot be classified, or follows such a one."""
+    """The place of what cannot be classified."""
     from fetchc.program.places import Absent
 
     return Absent("FC0401", str(error))
+
+
+def undecided(error: UnclassifiedError, before: str = "a parameter in front") -> Absent:
+    """The place of a parameter that depends on what is ``before`` it and cannot be classified."""
+    from fetchc.program.places import Absent
+
+    return Absent("FC0401", f"where it is depends on {before}: {error}")
+
+
+def one_by_one(
+    parameters: Iterable[TypeId], place: Callable[[int, TypeId], Place], stopped: Absent | None
+) -> tuple[Place, ...]:
+    """What ``place`` says of each position and parameter, up to one that cannot be classified.
+
+    The places of those behind it are not known. With ``stopped`` none is: all are that.
+    """
+    found: list[Place] = []
+    for position, parameter in enumerate(parameters):
+        if stopped is not None:
+            found.append(stopped)
+            continue
+        try:
+            found.append(place(position, parameter))
+        except UnclassifiedError as error:
+            found.append(unclassified(error))
+            stopped = undecided(error)
+    return tuple(found)
 
 
 def unaddressed() -> Absent:
@@ -80,6 +120,23 @@ def bare(program: Program, type_id: TypeId) -> tuple[TypeId, Type]:
             case _:
                 return type_id, found
     raise malformed(program, first, "a type is its own name")
+
+
+def size_of(program: Program, type_id: TypeId) -> int:
+    """Bytes of the type; UnclassifiedError where it has no stated size."""
+    type_id, found = bare(program, type_id)
+    size = None if isinstance(found, VoidType | FunctionType) else stated_size(found)
+    if size is None:
+        raise UnclassifiedError("the type of a parameter has no size")
+    if size < 0:
+        raise malformed(program, type_id, "a type of negative size")
+    return size
+
+
+def stated_size(found: Type) -> int | None:
+    """The size that a type states, if it is of a kind that states one."""
+    size: int | None = getattr(found, "size", None)
+    return size
 
 
 def goes_by_reference(

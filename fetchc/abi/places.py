@@ -11,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.abi.go import CallLayout
     from fetchc.program.model import Function
     from fetchc.program.places import Place
     from fetchc.program.protocol import Program
@@ -20,14 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "argument_place",
-    "call_layout",
     "entry_places",
     "parameter_places",
     "result_place",
     "result_places",
-    "told_at_its_position",
-    "told_in_full",
-    "told_one_by_one",
 ]
 
 
@@ -67,102 +62,6 @@ def entry_places(program: Program, convention: Convention, function: Function) -
         else:
             found.append(places[position])
     return tuple(found)
-
-
-def call_layout(program: Program, convention: Convention, function: Function) -> CallLayout | None:
-    """How a Go function's parameters lie, by its declaration; None where a type is not known."""
-    from fetchc.abi import go
-    from fetchc.abi.signature import passed
-
-    variables = program.parameters(function)
-    call = passed(program, convention, function, variables)
-    if any(isinstance(position, Absent) for position in call.positions):
-        return None
-    layout = go.call_layout(program, convention, call.parameters, call.results)
-    if layout is None:
-        return None
-    # Of the parameters that are declared, without a generic function's dictionary.
-    own = [
-        position
-        for position, variable in zip(call.positions, variables, strict=True)
-        if variable.kind != "result" and isinstance(position, int)
-    ]
-    return go.CallLayout(
-        tuple([layout.sizes[position] for position in own]),
-        tuple([layout.alignments[position] for position in own]),
-        layout.total,
-        layout.unused,
-        layout.integers_left,
-        layout.floats_left,
-    )
-
-
-def told_at_its_position(
-    program: Program, convention: Convention, function: Function, position: int
-) -> bool | None:
-    """Whether Go's run-time tables prove that no parameter is missing up to that one.
-
-    ``position`` is an index of ``program.parameters(function)``. The tables of Go 1.17 on list
-    the parameters without a name too, which the debug information leaves out up to 1.21. None
-    where they do not tell of all parameters.
-    """
-    from fetchc.abi.go_stream import at_its_position, parse, shapes
-    from fetchc.abi.signature import passed
-
-    stream = program.argument_stream(function)
-    told = None if stream is None else parse(stream)
-    if told is None or not told[1]:
-        return None
-    call = passed(program, convention, function, program.parameters(function))
-    index = call.positions[position]
-    listed = shapes(program, call.parameters)
-    if listed is None or not isinstance(index, int):
-        return False
-    if "[" in function.symbol:
-        # Of generic functions the first is left out: the dictionary, or since 1.20 the receiver.
-        last = len(listed) - 2
-        whole = len(told[0]) == last + 1
-        return whole and (last < 0 or at_its_position(told[0], listed[1:], last))
-    return at_its_position(told[0], listed, index)
-
-
-def told_one_by_one(
-    program: Program, convention: Convention, function: Function, position: int, hidden: int
-) -> bool:
-    """Whether Go's run-time tables list the parameters one by one up to that position.
-
-    Of a call that they do not tell of in full, but whose parameters are known to take no more
-    than ``hidden`` bytes beyond those listed: none that is told of may be so small.
-    """
-    from fetchc.abi.go_stream import equal, least_bytes, parse, shapes
-    from fetchc.abi.signature import passed
-
-    stream = program.argument_stream(function)
-    told = None if stream is None else parse(stream)
-    call = passed(program, convention, function, program.parameters(function))
-    index = call.positions[position]
-    listed = shapes(program, call.parameters)
-    if told is None or listed is None or not isinstance(index, int) or "[" in function.symbol:
-        return False
-    first, same = told[0][: index + 1], listed[: index + 1]
-    if len(first) != len(same) or not all(map(equal, first, same)):
-        return False
-    return all(least_bytes(shape) > hidden for shape in first)
-
-
-def told_in_full(program: Program, convention: Convention, function: Function) -> bool:
-    """Whether Go's run-time tables prove that every parameter is listed, none behind the last."""
-    from fetchc.abi.go_stream import parse
-
-    stream = program.argument_stream(function)
-    told = None if stream is None else parse(stream)
-    variables = program.parameters(function)
-    listed = sum(variable.kind != "result" for variable in variables)
-    if told is None or not told[1] or "[" in function.symbol:
-        return False
-    if len(told[0]) != listed:
-        return False
-    return not listed or bool(told_at_its_position(program, convention, function, listed - 1))
 
 
 def parameter_places(

@@ -107,7 +107,9 @@ def dictionary_position(function: Function) -> int | Absent | None:
         return None
     import re  # generic functions are rare
 
-    plain = _without_brackets(name)
+    from fetchc.program.go_names import without_type_arguments
+
+    plain = without_type_arguments(name)
     # The last element of the package path, then what the package declares.
     declared = plain[plain.rfind("/") + 1 :].partition(".")[2]
     if re.search(_CLOSURE, declared):
@@ -150,18 +152,6 @@ def missing_receiver(
         return _word(program)
     found = program.types_named(wanted, function)
     return found[0] if len(found) == 1 else None
-
-
-def _without_brackets(name: str) -> str:
-    # Type arguments hold dots, slashes and brackets of their own: Map[go.shape.[]a/b.T].
-    depth = 0
-    kept = []
-    for character in name:
-        depth += character == "["
-        if depth == 0:
-            kept.append(character)
-        depth -= character == "]" and depth > 0
-    return "".join(kept)
 
 
 def _word(program: Program) -> TypeId:

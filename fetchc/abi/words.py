@@ -8,7 +8,14 @@ with each other and not with the text, they are followed; the conformance tests
 
 from __future__ import annotations
 
-from fetchc.abi.layout import UnclassifiedError, round_up, unaddressed, unclassified
+from fetchc.abi.layout import (
+    UnclassifiedError,
+    one_by_one,
+    round_up,
+    unaddressed,
+    unclassified,
+    undecided,
+)
 from fetchc.abi.passing import REFERENCE, Passing
 from fetchc.abi.shapes import Leaf
 from fetchc.program.places import Absent, Indirect, InMemory, InRegister, Piece, Pieces
@@ -43,27 +50,19 @@ def parameter_places(
     rules = _rules(convention)
     passing = Passing(program, convention.word_bytes, rules)
     call = _Call(convention, convention.integer_registers, convention.float_registers)
-    places: list[Place] = []
     stopped: Absent | None = None
     try:
         in_memory = any(passing.is_returned_in_memory(result) for result in results)
         if in_memory and rules.result_address is None:
             call.place(REFERENCE, convention.word_bytes, _unaligned)
     except UnclassifiedError as error:
-        stopped = unclassified(error)
-    for parameter in parameters:
-        if stopped is None:
-            try:
-                halves = passing.halves(parameter)
-                if halves is None:
-                    places.append(call.place(*passing.how(parameter)))
-                else:
-                    places.append(call.parts(halves))
-                continue
-            except UnclassifiedError as error:
-                stopped = unclassified(error)
-        places.append(stopped)
-    return tuple(places)
+        stopped = undecided(error, "the result")
+
+    def place(_position: int, parameter: TypeId) -> Place:
+        halves = passing.halves(parameter)
+        return call.place(*passing.how(parameter)) if halves is None else call.parts(halves)
+
+    return one_by_one(parameters, place, stopped)
 
 
 def result_place(program: Program, convention: Convention, result: TypeId) -> Place:

@@ -24,7 +24,7 @@ from fetchc.program.types import (
     Type,
     UnknownType,
 )
-from fetchc.target.load import convention
+from fetchc.target.conventions import convention
 from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, DwarfRegister, TypeId
 from tests.support.types import TypeTable
 
@@ -137,8 +137,11 @@ def test_sixteen_byte_floats_are_told_apart_by_name() -> None:
         table.program, C, [t["__float128"], t["long double"], unknown, t["int"]]
     )
     assert places[:2] == (reg(XMM0), stack(8))
-    assert isinstance(places[2], Absent)
-    assert places[3] == places[2]  # what follows an unknown is unknown
+    third, last = places[2:]
+    assert isinstance(third, Absent)
+    # What follows an unknown is unknown.
+    reason = f"where it is depends on a parameter in front: {third.reason}"
+    assert last == Absent("FC0401", reason)
 
 
 def test_packed_structures_are_in_memory() -> None:
@@ -287,8 +290,10 @@ def test_types_that_cannot_be_classified() -> None:
     for type_id in bad:
         places = parameter_places(table.program, C, [t["int"], type_id, t["int"]])
         assert places[0] == reg(DI)
-        assert isinstance(places[1], Absent)
-        assert places[2] == places[1]
+        second, third = places[1:]
+        assert isinstance(second, Absent)
+        reason = f"where it is depends on a parameter in front: {second.reason}"
+        assert third == Absent("FC0401", reason)
 
 
 def test_vectors_of_sixteen_bytes_are_one_register() -> None:

@@ -19,7 +19,8 @@ from fetchc.program.types import (
     StructType,
     Type,
 )
-from fetchc.target.load import architecture, convention
+from fetchc.target.conventions import convention
+from fetchc.target.load import architecture
 from fetchc.units import ByteOffset, ByteSize, TypeId
 from tests.support.types import TypeTable
 
@@ -163,7 +164,8 @@ def test_what_is_not_known_stops_the_rest() -> None:
     types = Types("ppc64le-elfv2")
     first, second, third = types.passed(["int", "long double", "int"])
     assert first == "gpr3"
-    assert second == third == "how `long double` of 16 bytes is passed is not known"
+    reason = "how `long double` of 16 bytes is passed is not known"
+    assert (second, third) == (reason, f"where it is depends on a parameter in front: {reason}")
 
 
 def test_what_goes_by_reference() -> None:
