@@ -8,9 +8,10 @@ word with the dynamic type is fetched beside the value, and the reader compares.
 from __future__ import annotations
 
 from fetchc.check import members, scope
-from fetchc.check.typed import Asserted, Follow, Part, Typed
+from fetchc.check.typed import Asserted, Follow, Held, Part, Typed
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
+from fetchc.program.places import AtAddress
 from fetchc.program.types import InterfaceType, PointerType, StructType
 
 TYPE_CHECKING = False
@@ -27,6 +28,9 @@ __all__ = ["assertion", "dynamic_type", "first_type", "held_as"]
 # Source: Go 1.15 to 1.27, runtime/runtime2.go (itab), internal/abi/iface.go (ITab).
 _DESCRIPTOR = ("_type", "Type")
 _TABLE = "runtime.firstmoduledata"
+# What describes a plugin or a shared library of Go, and a program that is linked to one: the other
+# name is there the first file's. Source: Go, cmd/link/internal/ld/lib.go (moduledata).
+_OF_A_PLUGIN = "local.moduledata"
 
 
 def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Typed:
@@ -103,7 +107,11 @@ def first_type(checker: Checker, span: Span) -> Typed | None:
     variable = scope.find_global(checker, _TABLE, None, span)
     if variable is None:
         return None
-    held = scope.held(checker, variable, span)
+    own = checker.program.symbol_addresses(_OF_A_PLUGIN)
+    place = AtAddress(own[0]) if own else None
+    held = (
+        Held(place, _TABLE, variable.type, span) if place else scope.held(checker, variable, span)
+    )
     path = members.find(checker, held.type, "types", span)
     return None if path is None else members.through(checker, held, path, span)
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["check"]
 
@@ -66,12 +65,12 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
             from fetchc.check.arithmetic import binary
 
             return binary(checker, operator, check(checker, left), check(checker, right), span)
-        case tree.Call() | tree.SizeOf() | tree.OffsetOf() | tree.ContainerOf():
-            return _builtin(checker, node)
+        case tree.Call() | tree.MethodCall() | tree.SizeOf() | tree.OffsetOf() | tree.ContainerOf():
+            from fetchc.check.calls import call
+
+            return call(checker, node)
         case tree.Assertion(base=base, type=wanted, span=span):
             return _assertion(checker, base, wanted, span)
-        case tree.MethodCall():
-            return _later(checker, node)
         case _:
             assert_never(node)
 
@@ -86,7 +85,9 @@ def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
     if variable is None:
         variable = scope.find_global(checker, text, line, span)
     if variable is None:
-        raise scope.unknown(checker, text, span)
+        from fetchc.check.unknown_names import unknown
+
+        raise unknown(checker.site, text, span)
     return scope.held(checker, variable, span)
 
 
@@ -187,13 +188,16 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
     label = Label(operand.span, f"this is `{checker.spell(operand.type)}`")
     if not isinstance(made, PointerType):
         word = checker.size(operand.type) == checker.program.word_bytes
+        help = "cast it, if it holds an address: `*(unsigned long *)e`" if word else None
+        if isinstance(made, StructType):
+            help = "it is the object itself: leave the `*` out"
         raise reject(
             "FC0305",
             f"`{checker.spell(operand.type)}` is not a pointer",
             span,
             "dereferenced here",
             secondary=(label,),
-            help="cast it, if it holds an address: `*(unsigned long *)e`" if word else None,
+            help=help,
         )
     target = checker.resolved(made.target)
     if isinstance(target, FunctionType):
@@ -224,91 +228,8 @@ def _cast(checker: Checker, wanted: tree.TypeName, operand: tree.Expression, spa
     return cast(checker, type_named(checker, wanted), check(checker, operand), span)
 
 
-def _builtin(
-    checker: Checker, node: tree.Call | tree.SizeOf | tree.OffsetOf | tree.ContainerOf
-) -> Typed:
-    from fetchc.check import builtins
-    from fetchc.check.typenames import type_named
-
-    match node:
-        case tree.SizeOf(operand=operand, span=span):
-            return builtins.size_of(checker, _type_of(checker, operand), span)
-        case tree.OffsetOf(type=wanted, path=path, span=span):
-            return builtins.offset_of(checker, type_named(checker, wanted), path, span)
-        case tree.ContainerOf(operand=operand, type=wanted, path=path, span=span):
-            inner = check(checker, operand)
-            holder = type_named(checker, wanted)
-            return builtins.container_of(checker, inner, holder, path, span)
-        case tree.Call(function="len" | "cap" as what, arguments=(operand,), span=span):
-            count = builtins.length if what == "len" else builtins.capacity
-            return count(checker, check(checker, operand), span)
-        case tree.Call(function=name, arguments=(operand,), function_span=name_span) if "<" in name:
-            from fetchc.check.cpp.library_methods import gotten
-
-            number = int(name.partition("<")[2].strip("> "))
-            return gotten(checker, check(checker, operand), number, node.span, name_span)
-        case tree.Call(function=function, arguments=(operand,), function_span=name_span):
-            # Go's conversion: uint32(x).
-            wanted = tree.NamedType(None, function, (), "", name_span)
-            return _cast(checker, wanted, operand, node.span)
-        case tree.Call(function=function, function_span=name_span):
-            raise reject(
-                "FC0101",
-                f"`{function}` takes one operand",
-                name_span,
-                f"given {len(node.arguments)}",
-            )
-        case _:
-            assert_never(node)
-
-
-def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> TypeId:
-    from fetchc.check.typenames import type_named
-    from fetchc.diag.errors import CompileError
-
-    if isinstance(operand, tree.TypeName):
-        return type_named(checker, operand)
-    from fetchc.syntax.parse import as_type
-
-    # A name can be a variable or a type; a variable hides a type, as in C.
-    try:
-        return check(checker, operand).type
-    except CompileError as refusal:
-        wanted = as_type(operand)
-        if wanted is None or refusal.diagnostics[0].code not in ("FC0201", "FC0903"):
-            raise
-        return type_named(checker, wanted)
-
-
 def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, span: Span) -> Typed:
     from fetchc.check.assertions import assertion
     from fetchc.check.typenames import type_named
 
     return assertion(checker, check(checker, base), type_named(checker, wanted), span)
-
-
-def _later(checker: Checker, node: tree.MethodCall) -> Typed:
-    from fetchc.syntax.parse import as_type
-
-    wanted = as_type(tree.Member(node.base, node.name, False, node.name_span, node.span))
-    if wanted is not None and len(node.arguments) == 1:
-        return _cast(checker, wanted, node.arguments[0], node.span)
-    if not node.arguments and node.name in checker.site.language.counting:
-        from fetchc.check import builtins
-
-        builtin = checker.site.language.counting[node.name]
-        count = builtins.length if builtin == "len" else builtins.capacity
-        return count(checker, check(checker, node.base), node.span)
-    if not node.arguments:
-        from fetchc.check.cpp.library_methods import method
-
-        found = method(checker, check(checker, node.base), node.name, node.name_span)
-        if found is not None:
-            return found
-    raise reject(
-        "FC0308",
-        f"`.{node.name}()` is code of the program, which no fetch-arg can run",
-        node.name_span,
-        "a method",
-        help="name the member that holds it: list them with `fetchc types`",
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Address, Constant, Convert, Shift
+from fetchc.check.typed import Address, Constant, Convert, Shift, Special
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
@@ -51,12 +51,18 @@ def cast(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
             return made
     if isinstance(base, Constant) and _is_number(target):
         return Constant(_wrapped(base.value, target), wanted, span)
-    if isinstance(target, PointerType):
+    if isinstance(target, PointerType | MapType | ChannelType):
         return _to_pointer(checker, wanted, base, source, span)
     if _is_number(target) and (_is_number(source) or _is_address(source)):
         return _to_number(checker, wanted, target, base, source, span)
     if checker.bare(wanted) == checker.bare(base.type):
         return Convert(base, wanted, span)
+    if checker.site.language.stack_check:
+        from fetchc.check.go.words import from_word
+
+        whole = from_word(checker, wanted, base, span)
+        if whole is not None:
+            return whole
     raise _refused(checker, wanted, base, span)
 
 
@@ -98,8 +104,9 @@ def _along_inheritance(
     target = checker.resolved(wanted)
     if not checker.site.language.classes_related:
         return None
-    assert isinstance(target, PointerType)
-    if not isinstance(source, PointerType) or target.target == source.target:
+    if not isinstance(source, PointerType) or not isinstance(target, PointerType):
+        return None
+    if target.target == source.target:
         return None
     from fetchc.check.cpp.casts import moved_by
 
@@ -138,10 +145,13 @@ def _wrapped(value: int, target: Type) -> int:
 
 def _refused(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> CompileError:
     spelled = checker.spell(wanted)
+    same = f"*(*{spelled})(&e)" if checker.site.language.name == "Go" else f"*({spelled} *)&e"
     return reject(
         "FC0306",
         f"`{checker.spell(base.type)}` cannot be read as `{spelled}` without changing it",
         span,
         "cast here",
-        help=f"to read the same bytes as another type, go through the address: `*({spelled} *)&e`",
+        help=f"to read the same bytes as another type, go through the address: `{same}`"
+        if not isinstance(base, Special)  # a register has none
+        else None,
     )

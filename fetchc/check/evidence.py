@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Diagnostic, Label
 from fetchc.program.places import (
     Absent,
     AtAddress,
-    AtSymbol,
     Constant,
-    FrameRelative,
     Indirect,
     InMemory,
     InRegister,
-    Named,
-    OnEntry,
     Piece,
     Pieces,
     Place,
     PointerTo,
 )
-from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.diag.errors import CompileError
     from fetchc.program.model import Function, Variable
-    from fetchc.source import Span
 
 __all__ = [
+    "believed",
     "confirmed",
-    "disagreement",
     "evidence",
     "exact",
     "goes_on",
     "is_clone",
     "is_fragment",
-    "place_words",
+    "is_unfetchable",
+    "is_untracked",
+    "optimised_by_gcc",
     "same",
-    "settled",
+    "unoptimised_by_gcc",
 ]
 
 # Suffixes of functions whose signature GCC or LLVM may have changed.
@@ -89,6 +82,50 @@ def evidence(site: Site, function: Function, variable: Variable) -> Place | None
             return place if above and site.program.frame_base_is_cfa(function) else None
         case _:
             return None
+
+
+def believed(site: Site, function: Function, variable: Variable) -> Place | None:
+    """The :func:`evidence` for a parameter, if the compiler has followed what becomes of it."""
+    found = evidence(site, function, variable)
+    if isinstance(found, Pieces) and is_untracked(site, function, variable):
+        return None
+    return found
+
+
+def is_untracked(site: Site, function: Function, variable: Variable) -> bool:
+    """Whether it is a number in two registers of which gcc does not say when they hold it.
+
+    gcc 12 describes those that it chose for the two halves, which the first instructions fill
+    (often the other way round) and later ones overwrite, as if they had them all over the function.
+    """
+    if not optimised_by_gcc(function):
+        return False
+    place = site.program.place(variable, function, site.address)
+    if not isinstance(place, Pieces) or len(place.pieces) < 2:
+        return False
+    if not all(isinstance(piece.place, InRegister) for piece in place.pieces):
+        return False
+    end = function.address + (function.size or 0)
+    extents = site.program.extents(variable, function)
+    return any(one.start <= function.address and end <= one.end for one in extents)
+
+
+def optimised_by_gcc(function: Function) -> bool:
+    """Whether gcc made the code, and not for debugging: it records its options, the last counts."""
+    return function.producer.startswith("GNU ") and not unoptimised_by_gcc(function)
+
+
+def unoptimised_by_gcc(function: Function) -> bool:
+    """Whether gcc made the code for debugging, with ``-O0``."""
+    levels = [word for word in function.producer.split() if word.startswith("-O")]
+    return function.producer.startswith("GNU ") and (not levels or levels[-1] == "-O0")
+
+
+def is_unfetchable(site: Site, place: Place) -> bool:
+    """Whether all of a place is in registers that no probe can read."""
+    if isinstance(place, Pieces):
+        return all(is_unfetchable(site, piece.place) for piece in place.pieces)
+    return isinstance(place, InRegister) and place.register in site.architecture.unfetchable
 
 
 def same(found: Place, by_convention: Place) -> bool:
@@ -144,71 +181,3 @@ def _flat(place: Place) -> list[Place]:
             return [InMemory(register, offset)]
         case _:
             return [place]
-
-
-def settled(variable: Variable, note: str, span: Span) -> Diagnostic:
-    """The warning that one source was taken against, or without, the other."""
-    return Diagnostic(
-        "FC0602",
-        f"the place of `{variable.name}` comes from one source only",
-        Label(span, "not confirmed by the other"),
-        notes=(note,),
-    )
-
-
-def disagreement(
-    site: Site,
-    function: Function,
-    variable: Variable,
-    by_convention: Place,
-    found: Place | None,
-    span: Span,
-    why: str | None = None,
-) -> CompileError:
-    """The refusal of a parameter whose place nobody knows for sure."""
-    notes = [f"by the calling convention: {place_words(site, by_convention)}"]
-    if found is not None:
-        notes.append(f"by the debug information: {place_words(site, found)}")
-    if why is not None:
-        notes.append(why)
-    return reject(
-        "FC0407",
-        f"where `{variable.name}` is at the entry of `{function.name}` is not certain",
-        span,
-        "two sources disagree" if found is not None else "one source, and it may be wrong",
-        notes=tuple(notes),
-        help="fetch the one you trust by its register or slot: `$arg1`, `$stack1`",
-    )
-
-
-def place_words(site: Site, place: Place) -> str:
-    """A place for people: ``in %di``, ``in memory at +8(%sp)``."""
-    shown = site.architecture.shown
-    match place:
-        case InRegister(register=register):
-            return f"in {shown(register)}"
-        case InMemory(register=register, offset=offset):
-            return f"in memory at {offset:+d}({shown(register)})"
-        case Pieces(pieces=pieces):
-            return ", ".join(place_words(site, piece.place) for piece in pieces) or "nowhere"
-        case Absent():
-            return "nowhere"
-        case AtAddress(address=address):
-            return f"in memory at {address:#x}"
-        case AtSymbol(symbol=symbol):
-            return f"in memory at {symbol}"
-        case Named(name=name):
-            return f"in {name}"
-        case Constant(value=value):
-            return f"the constant {value}"
-        case Indirect(pointer=pointer):
-            return f"where the pointer {place_words(site, pointer)} leads"
-        case FrameRelative(offset=offset):
-            return f"in memory at {offset:+d} from the frame"
-        case PointerTo(target=target, offset=offset):
-            inside = f" + {offset}" if offset else ""
-            return f"a pointer to what is {place_words(site, target)}{inside}"
-        case OnEntry(register=register):
-            return f"what {shown(register)} held on entry"
-        case _:
-            assert_never(place)

@@ -15,6 +15,7 @@ from fetchc.program.types import (
     SliceType,
     StringType,
     StructType,
+    UnknownType,
     VoidType,
 )
 from fetchc.units import ByteOffset, ByteSize
@@ -50,9 +51,23 @@ def element(checker: Checker, base: Typed, index: int, span: Span, index_span: S
         if flag is not None:
             return flag
     base = of_library(checker, base, span)
+    if index == 0:
+        row = _first_row(checker, base)
+        if row is not None:
+            return Follow(base, row, span)
     start, type_id, each = first(checker, base, span)
     _bounds(checker, base, index, index + 1, index_span)
     return _moved(checker, start, type_id, index * each, type_id, span)
+
+
+def _first_row(checker: Checker, base: Typed) -> TypeId | None:
+    # `rows[0]` of `int (*rows)[m]` is where `rows` leads, however long a row is.
+    made = checker.resolved(base.type)
+    if not isinstance(made, PointerType) or checker.site.language.pointer_indexes_array:
+        return None
+    row = checker.resolved(made.target)
+    counted_off = not isinstance(row, ArrayType) or checker.size(made.target) is not None
+    return None if counted_off else made.target
 
 
 def elements(
@@ -90,6 +105,13 @@ def take_for_granted(
 
     Where its type counts them: of what is behind the last one the program itself reads nothing.
     """
+    made = checker.resolved(base.type)
+    if isinstance(made, StructType) and made.is_library and not checker.site.language.dereferences:
+        from fetchc.check.cpp.library_methods import counted_by
+
+        given = counted_by(checker, base, least, span)
+        if given is not None:
+            checker.counted.append(given)
     held = of_library(checker, base, span)
     made = checker.resolved(held.type)
     if isinstance(made, PointerType):
@@ -138,8 +160,6 @@ def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int
     made = checker.resolved(base.type)
     start: Typed = base
     match made:
-        case ArrayType(vector=True):
-            raise reject("FC0402", "a vector type cannot be indexed", base.span, "a SIMD vector")
         case ArrayType(element=type_id):
             pass
         case SequenceType():
@@ -148,7 +168,8 @@ def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int
             inner = checker.resolved(target)
             if isinstance(inner, SequenceType):
                 return _of_sequence(checker, Follow(base, target, base.span), inner, span)
-            if checker.site.language.references and isinstance(inner, StructType):
+            one = isinstance(inner, StructType) and (made.reference or inner.kind == "class")
+            if checker.site.language.references and one:
                 raise _cannot(checker, base, span)
             if checker.site.language.pointer_indexes_array and isinstance(inner, ArrayType):
                 start, type_id = Follow(base, target, base.span), inner.element
@@ -243,6 +264,9 @@ def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
     if isinstance(made, MapType):
         reason = f"`{spelled}` is a map: looking a key up takes code that no fetch-arg can run"
         hint = "its number of entries can be had: `len(m)`"
+    if isinstance(made, UnknownType):
+        reason += f": {made.reason}"
+        hint = "go through its address and a type that is known: `((int *)&e)[1]`"
     return reject(
         "FC0304",
         reason,

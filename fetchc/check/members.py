@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from fetchc.check.typed import Follow, Part
 from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
 from fetchc.program.types import (
-    BoolType,
-    CharType,
     ComplexType,
-    DeclaredType,
     EnumType,
     InterfaceType,
-    IntType,
     Member,
     PointerType,
     SequenceType,
     SliceType,
     StringType,
     StructType,
-    UnknownType,
 )
 
 TYPE_CHECKING = False
@@ -30,7 +24,16 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["find", "follow_pointer", "member", "part", "tell", "through"]
+__all__ = [
+    "find",
+    "follow_pointer",
+    "member",
+    "members_of",
+    "part",
+    "promoted_from",
+    "tell",
+    "through",
+]
 
 _DEEPEST = 16  # levels of embedding looked through; only a cyclic, hostile type has more
 
@@ -52,8 +55,10 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     """The member ``name`` of a structure or of the structure a pointer leads to."""
     span = base.span.to(name_span)
     holder = follow_pointer(checker, base, base.span)
-    if not _members(checker, holder.type) and not _reckoned(checker, holder.type):
-        raise _no_structure(checker, base, holder, name, name_span)
+    if not members_of(checker, holder.type) and not _reckoned(checker, holder.type):
+        from fetchc.check.unknown_members import no_structure
+
+        raise no_structure(checker, base, holder, name, name_span)
     made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.value is not None:
         from fetchc.check.rust.wrapped import member_of
@@ -62,6 +67,10 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         if found is not None:
             return found
     path = find(checker, holder.type, name, name_span)
+    if path is None and checker.program.in_kernel and isinstance(made, StructType):
+        from fetchc.check.kernel_macros import by_macro
+
+        path = by_macro(checker, holder.type, made, name, name_span)
     if path is not None:
         tell(checker, holder, path, span)
         return through(checker, holder, path, span)
@@ -71,12 +80,20 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         inner = followed(checker, holder, base.span)
         if inner is not None:
             return member(checker, inner, name, name_span)
-    raise _no_member(checker, holder, name, name_span)
+    from fetchc.check.unknown_members import no_member
+
+    raise no_member(checker, holder, name, name_span)
 
 
 def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:
-    """Warn of a member that is there at times only: a field of one variant of an enum."""
+    """Warn of a member that is there at times only: a field of one variant of an enum, the value
+    of a nullable.
+    """
     made = checker.resolved(holder.type)
+    if isinstance(made, StructType) and made.notation == "nullable":
+        from fetchc.check.dotnet.nullables import take_for_granted as take_value_for_granted
+
+        take_value_for_granted(checker, holder, made, path[0], span)
     if isinstance(made, StructType) and made.variants:
         from fetchc.check.rust.variants import take_for_granted
 
@@ -87,60 +104,26 @@ def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span)
     """The object at the end of ``path``; embedded pointers on the way are followed."""
     for step in path:
         holder = follow_pointer(checker, base, span)
-        _refuse_contradicted(checker, holder, step, span)
+        made = checker.resolved(holder.type)
+        if isinstance(made, StructType) and step.bits is None and _has_bit_fields(made):
+            from fetchc.check.contradicted import refuse_contradicted
+
+            refuse_contradicted(checker, made, step, span)
+        if isinstance(made, StructType) and isinstance(checker.resolved(step.type), EnumType):
+            from fetchc.check.byte_order import refuse_foreign
+
+            refuse_foreign(checker, made, step, span)
         base = part(holder, step, span)
     return base
+
+
+def _has_bit_fields(made: StructType) -> bool:
+    return made.kind != "union" and any(member.bits for member in made.members)
 
 
 def part(base: Typed, step: Member, span: Span) -> Part:
     """One member of the object ``base``."""
     return Part(base, step.offset, step.bits, step.type, span)
-
-
-def _refuse_contradicted(checker: Checker, holder: Typed, step: Member, span: Span) -> None:
-    # LLVM (seen in 14) describes a packed bit field that is as wide as its type, `short b : 16`,
-    # as a member on a byte boundary, wherever it is. Source: DwarfUnit::constructMemberDIE
-    # ("Size != FieldSize"). Then it overlaps the bit field before it or, where an unnamed one
-    # lies between them, leaves a hole behind it that nothing accounts for.
-    made = checker.resolved(holder.type)
-    if step.bits is not None or not isinstance(made, StructType) or made.kind == "union":
-        return
-    scalar = isinstance(checker.resolved(step.type), IntType | CharType | BoolType | EnumType)
-    size = checker.size(step.type) if scalar else None
-    if not size or not any(other.bits for other in made.members):
-        return
-    start, end = 8 * step.offset, 8 * (step.offset + size)
-    following, follower = 8 * (made.size or 0), "end"
-    for other in made.members:
-        if other.bits is None:
-            begins = 8 * other.offset
-        else:
-            begins = other.bits.offset
-            if begins < end and start < begins + other.bits.width:
-                what = f"overlap the bit field `{other.name}`"
-                raise _contradicted(step.name, what, made.size, span)
-        if end <= begins < following:
-            following, follower = begins, "member" if other.bits is None else "bit field"
-    function = checker.site.function
-    if function is not None and function.producer.startswith("GNU "):
-        return
-    packed = step.offset % size or (made.size or 0) % size
-    rounded = -(-(step.offset + size) // (made.alignment or 1)) * (made.alignment or 1)
-    if follower == "end" and 8 * rounded == following:
-        return  # the padding that its declared alignment asks for
-    if packed and (end < following <= end + 8 or (follower == "bit field" and end < following)):
-        raise _contradicted(step.name, "stop short of what follows it", made.size, span)
-
-
-def _contradicted(name: str, what: str, size: int | None, span: Span) -> CompileError:
-    return reject(
-        "FC0904",
-        f"the debug information has `{name}` {what}",
-        span,
-        "its place is not certain",
-        notes=("clang writes this of a packed bit field that is as wide as its type",),
-        help=f"fetch the bytes of the structure, with the format `:x8[{size}]`",
-    )
 
 
 def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Member, ...] | None:
@@ -156,7 +139,7 @@ def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Membe
         found = [
             (*path, step)
             for type_id, path in level
-            for step in (*_members(checker, type_id), *_reckoned(checker, type_id))
+            for step in (*members_of(checker, type_id), *_reckoned(checker, type_id))
             if name in (step.name, step.also)
         ]
         if len(found) > 1:
@@ -176,10 +159,10 @@ def _embedded(
     below: list[tuple[TypeId, tuple[Member, ...]]] = []
     times: dict[TypeId, int] = {}
     for type_id, path in level:
-        for step in _members(checker, type_id):
+        for step in members_of(checker, type_id):
             if not step.embedded:
                 continue
-            inner = _target(checker, step.type)
+            inner = promoted_from(checker, step.type)
             times[inner] = times.get(inner, 0) + 1
             if inner not in seen and times[inner] <= 2:  # two are enough to be ambiguous
                 below.append((inner, (*path, step)))
@@ -201,14 +184,15 @@ def _ambiguous(
     )
 
 
-def _target(checker: Checker, type_id: TypeId) -> TypeId:
-    # What an embedded member promotes from: its type, or the target of its pointer.
+def promoted_from(checker: Checker, type_id: TypeId) -> TypeId:
+    """What an embedded member of that type promotes from: its type, or its pointer's target."""
     bare = checker.bare(type_id)
     made = checker.program.type(bare)
     return checker.bare(made.target) if isinstance(made, PointerType) else bare
 
 
-def _members(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
+def members_of(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
+    """The members that a type itself has; none of what is no structure."""
     match checker.resolved(type_id):
         case (
             StructType(members=members)
@@ -235,108 +219,3 @@ def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
     if made.variants:
         return tuple([variant.member for variant in made.variants])
     return made.reckoned
-
-
-def _no_structure(
-    checker: Checker, base: Typed, holder: Typed, name: str, span: Span
-) -> CompileError:
-    made = checker.resolved(holder.type)
-    spelled = checker.spell(holder.type)
-    label = Label(base.span, f"this is `{checker.spell(base.type)}`")
-    if isinstance(made, DeclaredType):
-        return reject(
-            "FC0311",
-            f"`{spelled}` is declared but defined nowhere in the file",
-            base.span,
-            "only declared",
-            help=f"cast it to a type that is defined: `((struct ... *)…)->{name}`",
-        )
-    if isinstance(made, StructType):
-        return reject("FC0302", f"`{spelled}` has no members", span, "unknown member")
-    hint = None
-    if isinstance(made, PointerType):
-        hint = "dereference it once more first: `(*e)->" + name + "`"
-    elif (
-        isinstance(base, Follow) is False and checker.size(base.type) == checker.program.word_bytes
-    ):
-        hint = "cast it first, if it holds a pointer: `((struct s *)e)->" + name + "`"
-    return reject(
-        "FC0301",
-        f"`{spelled}` is not a structure, it has no member `{name}`",
-        span,
-        "no members here",
-        secondary=(label,),
-        help=hint,
-    )
-
-
-def _no_member(checker: Checker, holder: Typed, name: str, span: Span) -> CompileError:
-    from fetchc.check.suggest import nearest
-
-    members = _members(checker, holder.type)
-    spelled = checker.spell(holder.type)
-    size = checker.size(holder.type)
-    long = "" if size is None else f" of {size} bytes"  # a text of .NET is as long as it is
-    shown = [f"{m.name or '(embedded)'} {checker.spell(m.type)} (+{m.offset})" for m in members]
-    more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
-    close = nearest(name, _all_names(checker, holder.type))
-    notes = [f"its members are {', '.join(shown[:12])}{more}"] if shown else []
-    hint = f"a member with a similar name exists: `{close[0]}`" if close else None
-    for base in _virtual_bases(checker, holder.type):
-        notes.append(f"where its virtual base `{base.name}` is, is only known at run time")
-        if base.slot is not None and _has(checker, base.name, name):
-            hint = _in_virtual_base(base.name, base.slot, name)
-    return reject(
-        "FC0302",
-        f"`{spelled}` has no member `{name}`",
-        span,
-        "unknown member",
-        secondary=(Label(holder.span, f"this is `{spelled}`{long}"),),
-        notes=tuple(notes),
-        help=hint,
-    )
-
-
-def _has(checker: Checker, class_name: str, name: str) -> bool:
-    known = checker.program.types_named(class_name, checker.site.function)
-    return any(name in _all_names(checker, one) for one in known)
-
-
-def _in_virtual_base(base: str, slot: int, name: str) -> str:
-    # How to have such a member all the same, by two expressions.
-    distance = f"(*(long **)p)[{slot}]"
-    return (
-        f"`{distance}` of the object's address `p` is how far it is: in a trace with "
-        f"`--filter '{distance} == N'` write `(({base} *)((char *)p + N))->{name}`"
-    )
-
-
-def _virtual_bases(checker: Checker, holder: TypeId) -> list[UnknownType]:
-    # A base that is not at the object's beginning has a table of its own, to count from there.
-    found: dict[UnknownType, None] = {}
-    level, seen = [(holder, True)], {holder}
-    while level:
-        type_id, first = level.pop(0)
-        for step in _members(checker, type_id):
-            inner = checker.resolved(step.type)
-            if step.embedded and isinstance(inner, UnknownType):
-                found[inner if first else UnknownType(inner.name, None, inner.reason)] = None
-            elif step.embedded and (below := _target(checker, step.type)) not in seen:
-                seen.add(below)
-                level.append((below, first and step.offset == 0))
-    return list(found)
-
-
-def _all_names(checker: Checker, holder: TypeId) -> list[str]:
-    names: list[str] = []
-    level = [holder]
-    seen: set[TypeId] = set()
-    while level and len(names) < 5000:
-        type_id = level.pop(0)
-        for step in _members(checker, type_id):
-            if step.name:
-                names.append(step.name)
-            if step.embedded and (inner := _target(checker, step.type)) not in seen:
-                seen.add(inner)
-                level.append(inner)
-    return names

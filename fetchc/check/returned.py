@@ -8,7 +8,7 @@ a caller takes is still returned, and so is what a function returns whose addres
 
 from __future__ import annotations
 
-from fetchc.check.places import follows_convention
+from fetchc.check.unconfirmed import follows_convention
 from fetchc.diag.errors import reject
 from fetchc.program.places import InMemory, InRegister, Pieces
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from fetchc.check.evidence import place_words
 from fetchc.check.places import variable_place
 from fetchc.check.typed import Address, Follow, Held, Part, Special
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic, Label
-from fetchc.program.places import Absent, AtAddress, AtSymbol, InRegister, Named, PointerTo
+from fetchc.program.places import (
+    Absent,
+    AtAddress,
+    AtSymbol,
+    Named,
+    PointerTo,
+)
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, PointerType
 
 TYPE_CHECKING = False
@@ -15,14 +20,12 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Extent, Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.model import Function, Variable
     from fetchc.source import Span
 
-__all__ = ["available", "find_global", "find_local", "held", "receiver", "unknown", "visible"]
+__all__ = ["find_global", "find_local", "held", "receiver", "visible"]
 
 _NUMBERS = (IntType, CharType, EnumType, BoolType)
-_TRIED = 4  # ranges of a variable, for a place to probe
 
 
 def visible(site: Site, function: Function) -> tuple[Variable, ...]:
@@ -30,14 +33,16 @@ def visible(site: Site, function: Function) -> tuple[Variable, ...]:
 
     At the entry these are its parameters and results: optimisers move instructions of inner
     blocks and inlined calls there (Go's first instruction is often one), none of which the
-    program has entered yet. Where a copy of another function begins, its own names are the first.
+    program has entered yet. So they are where a Go function returns: of the variables in the block
+    around the return, nothing is left. Where a copy of another function begins, its own names are
+    the first.
     """
     if site.instance is not None:
         lines = site.program.code_map()
         assert lines is not None
         return lines.variables(site.instance)
     known = site.program.variables(function, site.address)
-    if not site.entry:
+    if not site.entry and not site.leaving:
         return known
     return tuple(sorted(known, key=lambda variable: variable.kind == "local"))
 
@@ -123,7 +128,9 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
     if warning is not None:
         checker.warnings.append(warning)
     if isinstance(place, Absent):
-        raise _absent(checker, variable, place, span)
+        from fetchc.check.availability import absent
+
+        raise absent(checker.site, variable, place, span)
     if isinstance(place, Named) and place.text:
         return Special("text", place.name, variable.type, span)
     if isinstance(place, PointerTo):
@@ -136,16 +143,13 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
     if variable.name.startswith("&"):
         made = checker.resolved(variable.type)
         if isinstance(made, PointerType):
-            if variable.outermost and _is_in_object(checker.site, variable):
-                return Held(place, variable.name, made.target, span)
+            if variable.outermost:
+                from fetchc.check.go.captured import is_in_object
+
+                if is_in_object(checker.site, variable):
+                    return Held(place, variable.name, made.target, span)
             base = Follow(base, made.target, span)
     return base
-
-
-def _is_in_object(site: Site, variable: Variable) -> bool:
-    from fetchc.check.go.captured import is_in_object
-
-    return is_in_object(site, variable)
 
 
 def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span) -> Typed:
@@ -154,9 +158,12 @@ def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span)
     if isinstance(made, _NUMBERS):
         return Held(place, variable.name, variable.type, span)  # which a reader can add up
     if not isinstance(made, PointerType):
+        from fetchc.check.availability import absent
+        from fetchc.check.place_words import place_words
+
         words = place_words(checker.site, place)
-        absent = Absent("FC0406", f"it is computed, {words}, and kept in no memory")
-        raise _absent(checker, variable, absent, span)
+        nowhere = Absent("FC0406", f"it is computed, {words}, and kept in no memory")
+        raise absent(checker.site, variable, nowhere, span)
     target: Typed = Held(place.target, variable.name, made.target, span)
     if place.offset:
         target = Part(target, place.offset, None, made.target, span)
@@ -187,120 +194,3 @@ def _warn_of_copies(checker: Checker, variable: Variable, place: AtAddress, span
                 help=f"look for a copy: `readelf -r EXECUTABLE | grep {variable.name}`",
             )
         )
-
-
-def unknown(checker: Checker, name: str, span: Span) -> CompileError:
-    """The refusal of a name that means nothing here, with what there is."""
-    from fetchc.check.suggest import nearest
-
-    site = checker.site
-    if site.static is not None and (site.function is None or site.function.die is None):
-        return reject(
-            "FC0201",
-            f"`{name}` means nothing at `{site.static.whole_name}`: the file says of its code "
-            "only what is handed over there",
-            span,
-            "no debug information",
-            help="use `$arg1`, `$arg2`, …: `fetchc variables` lists them",
-        )
-    if site.function is None and site.program.has_debug_info:
-        return reject(
-            "FC0201",
-            f"`{name}` means nothing at a bare address",
-            span,
-            "no function is known here",
-            help="name the function with --function, or use registers: `%di`, `$arg1`",
-        )
-    if site.function is None or site.function.die is None:
-        where = f"{site.address:#x}" if site.function is None else f"`{site.function.name}`"
-        notes, help = site.program.debug_info_advice()
-        return reject(
-            "FC0903",
-            f"{where} has no debug information, no name is known there",
-            span,
-            "unknown name",
-            notes=notes,
-            help=f"{help}; or use `$arg1`, `%di` with a cast",
-        )
-    known = [v.name.lstrip("&") for v in visible(site, site.function)]
-    close = nearest(name, known)
-    listed = ", ".join(dict.fromkeys(known))
-    if name == "current" and site.program.in_kernel:
-        close = ("$current",)  # the name that kernel code has for it
-    return reject(
-        "FC0201",
-        f"no variable `{name}` is visible at `{site.function.name}`",
-        span,
-        "unknown name",
-        notes=(f"visible here: {listed}",) if listed else ("the function has no variables",),
-        help=f"a variable with a similar name is visible: `{close[0]}`" if close else None,
-    )
-
-
-def _absent(checker: Checker, variable: Variable, place: Absent, span: Span) -> CompileError:
-    site = checker.site
-    notes: tuple[str, ...] = ()
-    hint: str | None = None
-    elsewhere = place.code in ("FC0401", "FC0406")
-    if elsewhere and variable.called is not None and site.address >= variable.called:
-        lines, function = site.program.code_map(), site.function
-        assert lines is not None
-        assert function is not None
-        behind = lines.statement_behind(function, site.address)
-        hint = None if behind is None else f"probe the statement behind: `--at {behind:#x}`"
-    elif elsewhere and site.function is not None and variable.kind != "global":
-        notes, hint = available(site, site.function, variable)
-        if not notes and place.code == "FC0401" and not site.program.in_kernel:
-            notes = ("the compiler gives it no place anywhere in the function: optimised out",)
-    why = site.architecture.in_words(place.reason)
-    return reject(
-        place.code,
-        f"`{variable.name.lstrip('&')}` cannot be fetched here: {why}",
-        span,
-        "no place at this address",
-        notes=notes,
-        help=hint,
-    )
-
-
-def available(
-    site: Site, function: Function, variable: Variable, computed: bool = True
-) -> tuple[tuple[str, ...], str | None]:
-    """Notes of where in ``function`` a variable is to be had, and help to probe there.
-
-    Without ``computed`` where it is in some place, and not just known how it is made.
-    """
-    nowhere = Absent if computed else Absent | PointerTo
-    hint: str | None = None
-    where, later = [], []
-    for extent in site.program.extents(variable, function):
-        if not isinstance(extent.place, nowhere):
-            low, high = extent.start - function.address, extent.end - function.address
-            where.append((low, f"+{low:#x}..+{high:#x} ({_words(site, extent.place)})"))
-            if low > 0:
-                later.append(extent)
-    if not where:
-        return (), None
-    listed = ", ".join(text for _, text in where[:6])
-    more = f" and {len(where) - 6} more" if len(where) > 6 else ""
-    if where[0][0] == 0 and not site.entry and variable.kind == "local":
-        hint = "probe where its frame is built: `--at body`, or a line"
-    elif where[0][0] == 0 and not site.entry:
-        option = "--return" if site.returns or site.leaving else "--at"
-        hint = f"probe the function's entry: leave out `{option}`"
-    elif (first := _first_start(site, function, later)) is not None:
-        hint = f"probe there: `--at +{first:#x}`"
-    return (f"it is available at {listed}{more}",), hint
-
-
-def _first_start(site: Site, function: Function, extents: list[Extent]) -> int | None:
-    from fetchc.check.starts import start_within
-
-    starts = (start_within(site, function, extent) for extent in extents[:_TRIED])
-    return next((start for start in starts if start is not None), None)
-
-
-def _words(site: Site, place: Place) -> str:
-    if isinstance(place, InRegister):
-        return site.architecture.shown(place.register)
-    return "in memory"

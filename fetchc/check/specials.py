@@ -91,6 +91,13 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
             "not yet compiled",
         )
     task = "`$current`, " if checker.program.in_kernel else ""
+    machine = checker.site.architecture
+    if name in machine.named or name in machine.aliases:
+        kernel, bits = machine.aliases.get(name, (name, 8 * machine.word_bytes))
+        low = "" if bits == 8 * machine.word_bytes else f":u{bits}"
+        raise reject(
+            "FC0201", f"there is no `${name}`", span, "a register", help=f"write `%{kernel}{low}`"
+        )
     raise reject(
         "FC0201",
         f"there is no `${name}`",
@@ -114,7 +121,13 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
     from fetchc.abi import argument_place, convention_for
 
     if number == 0:
-        raise reject("FC0201", "arguments are counted from `$arg1`", span, "no such argument")
+        raise reject(
+            "FC0201",
+            "arguments are counted from `$arg1`",
+            span,
+            "no such argument",
+            help="write `$arg1` for the first",
+        )
     if site.by_name:
         from fetchc.check.kernel_arguments import argument_by_number
 
@@ -171,7 +184,7 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
             "no such result",
             help="it is `$retval`",
         )
-    if isinstance(checker.resolved(result), UnknownType):
+    if isinstance(checker.resolved(result), UnknownType) and checker.size(result) is None:
         return Special("result", "", word, span)  # assembly: all that is known is the register
     if not site.language.promises_convention:
         from fetchc.check.returned import must_be_unchanged

@@ -14,10 +14,9 @@ from tests.support.programs import CORPUS
 from tests.support.toolchains import ROOT, ZIG, require
 from tests.support.tracefs import require_uprobes
 
-__all__ = ["BUILDS", "built", "has_old_lists", "told"]
+__all__ = ["BUILDS", "PARAMETERS", "built", "has_old_lists", "told"]
 
 FOLDER = CORPUS / "cpp/library"
-LIBCXX = Path("/usr/lib/llvm-14/include/c++/v1/string")  # libc++-14-dev
 COMPILERS = {
     "g++": ["g++"],
     "g++ with the old std::string": ["g++", "-D_GLIBCXX_USE_CXX11_ABI=0"],
@@ -29,6 +28,10 @@ COMPILERS = {
 # zig builds its whole libc++ for each level; what else there is shares one.
 UNOPTIMISED = ("g++", "clang++", "clang++ with libc++")
 BUILDS = [f"{name}, -O0" for name in UNOPTIMISED] + [f"{name}, -O2" for name in COMPILERS]
+PARAMETERS = [
+    pytest.param(build, marks=pytest.mark.long) if build.startswith("zig") else build
+    for build in BUILDS
+]
 
 
 def built(source: str, build: str, folder: Path, *more: str) -> Path:
@@ -36,8 +39,8 @@ def built(source: str, build: str, folder: Path, *more: str) -> Path:
     require_uprobes()
     name, _, level = build.rpartition(", ")
     require("zig" if name == "zig" else name.split()[0])
-    if name.endswith("libc++") and not LIBCXX.exists():
-        pytest.skip("no libc++-14-dev here (.ci/setup brings it)")
+    if name.endswith("libc++"):
+        require("libc++")
     made = folder / "library"
     options = ["-std=c++20", "-g", level, "-w", *more]
     command = [*COMPILERS[name], *options, str(FOLDER / source), "-o", str(made)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.live.cpp_library import BUILDS, built, has_old_lists, told
+from tests.live.cpp_library import BUILDS, PARAMETERS, built, has_old_lists, told
 from tests.live.traced import trace
 
 pytestmark = pytest.mark.live
@@ -17,7 +17,7 @@ FUNCTIONS = ("deques", "packed", "adapted", "wide", "boosted")
 COMPUTED = ("of.vector.empty()", "of.vector.size()", "of.priorities.size()")
 
 
-@pytest.fixture(scope="module", params=BUILDS)
+@pytest.fixture(scope="module", params=PARAMETERS)
 def program(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     return built("computed.cc", request.param, tmp_path_factory.mktemp("computed"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.live.cpp_library import BUILDS, built, has_old_lists, told
+from tests.live.cpp_library import PARAMETERS, built, has_old_lists, told
 from tests.live.traced import trace
 
 pytestmark = pytest.mark.live
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.live
 FUNCTIONS = ("texts", "holders", "counted", "pointed", "operator()")
 
 
-@pytest.fixture(scope="module", params=BUILDS)
+@pytest.fixture(scope="module", params=PARAMETERS)
 def program(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     return built("main.cc", request.param, tmp_path_factory.mktemp("library"))
 

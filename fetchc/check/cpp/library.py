@@ -43,6 +43,7 @@ __all__ = [
     "member",
     "object_of",
     "reader_value",
+    "text_length",
 ]
 
 
@@ -86,6 +87,18 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
     if found.choice:
         return chosen(checker, node, found, found.choice.get("cases", ()))
     return _together(checker, node, found) if found.get else node
+
+
+def text_length(checker: Checker, node: Typed) -> Typed | None:
+    """The number of bytes of a ``std::string``, which is a text up to a NUL; None of others."""
+    found = library_class(checker, node.type, node.span)
+    if found is None or found.counted or not _is_of_char(checker, node):
+        return None
+    if not found.units and "size" not in found.choices:
+        return None
+    from fetchc.check.cpp.library_methods import method
+
+    return method(checker, node, "size", node.span)
 
 
 def _is_of_char(checker: Checker, node: Typed) -> bool:

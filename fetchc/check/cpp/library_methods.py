@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.cpp.library import chosen, grant, known_at, member, object_of
+from fetchc.check.cpp.library import chosen, followed, grant, known_at, member, object_of
 from fetchc.check.cpp.library_data import library_class
 from fetchc.check.cpp.library_paths import alternatives, numbered
-from fetchc.check.typed import Convert
+from fetchc.check.typed import Constant, Convert, Counted
 from fetchc.diag.errors import reject
 from fetchc.program.types import DifferenceType, PointerType
 from fetchc.units import ByteSize
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.source import Span
 
-__all__ = ["gotten", "method"]
+__all__ = ["counted_by", "gotten", "method"]
+
+_DEEPEST = 8  # pointers to pointers; only a hostile type leads on
+_OF_SOME = ("front", "back")  # no value where there is no element
 
 
 def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: Span) -> Typed:
@@ -46,8 +49,13 @@ def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: 
     return part
 
 
-def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed | None:
-    """What ``node.name()`` gives; raises CompileError FC0308 where it is computed."""
+def method(
+    checker: Checker, node: Typed, name: str, name_span: Span, deepest: int = _DEEPEST
+) -> Typed | None:
+    """What ``node.name()`` gives; raises CompileError FC0308 where it is computed.
+
+    A smart pointer or an optional that has no such method stands for what it leads to.
+    """
     span = node.span.to(name_span)
     holder = members.follow_pointer(checker, node, span)
     found = library_class(checker, holder.type, span)
@@ -61,6 +69,10 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
             "computed by the program",
             help="fetch what it is computed from, by those names",
         )
+    if name in _OF_SOME and name not in found.through:
+        given = counted_by(checker, holder, 1, span)
+        if given is not None:
+            checker.counted.append(given)
     if name in found.methods and found.methods[name] == found.object:
         return object_of(checker, holder, found, span)
     if name in found.methods:
@@ -74,6 +86,9 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
     value = computed(checker, holder, found, name, span, name_span)
     if value is not None:
         return value
+    inner = followed(checker, holder, span) if deepest else None
+    if inner is not None and library_class(checker, inner.type, span) is not None:
+        return method(checker, inner, name, name_span, deepest - 1)
     known = ", ".join(f"`.{one}()`" for one in found.known)
     raise reject(
         "FC0302",
@@ -82,6 +97,22 @@ def method(checker: Checker, node: Typed, name: str, name_span: Span) -> Typed |
         "not a member",
         notes=(f"what can be had: {known}",) if known else (),
     )
+
+
+def counted_by(checker: Checker, holder: Typed, least: int, span: Span) -> Counted | None:
+    """What a reader has to see to: that ``holder.size()`` is ``least`` or more.
+
+    None of what is no library class, has no such method, or the same number of elements always.
+    """
+    found = library_class(checker, holder.type, span)
+    if found is None or "size" not in found.known or "size" in found.constants:
+        return None
+    if found.units and found.index:
+        least -= 1  # a string has a NUL behind its last character
+    number = method(checker, holder, "size", span) if least > 0 else None
+    if number is None or isinstance(number, Constant):
+        return None
+    return Counted(holder, least, False, span)
 
 
 def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:

@@ -64,3 +64,51 @@ def test_the_stack_convention_holds_for_all(tmp_path: Path) -> None:
     program = stripped("--strip-all", tmp_path, "go1.15")
     assert answer(program, "main.survey") == "+8(%sp):u64"
     assert answer(program, "runtime.memmove") == "+8(%sp):u64"
+
+
+def test_a_word_is_cast_to_what_is_one(tmp_path: Path) -> None:
+    program = stripped("--strip-all", tmp_path)
+    probe = program.probe("main.survey", kernel="6.1")
+    assert probe.compile("len((map[string]int)($arg1))").fetcharg == "+0(%ax):s64"
+    with pytest.raises(fetchc.CompileError) as caught:
+        probe.compile("(float64)($arg1)")
+    (said,) = caught.value.diagnostics
+    assert said.help is not None
+    assert "`*(*float64)(&e)`" in said.help
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fetched"),
+    [
+        ("go1.27", "s=(string)($arg2)", "s=+0(%bx):x64[32] s_len=%cx:s64"),
+        ("go1.27", "s=len(([]byte)($arg7))", "s=%r10:s64"),
+        ("go1.27", "s=(error)($arg8)", "s_tab=%r10:x64 s_data=%r11:x64"),
+        ("go1.27", "s=(string)($arg10)", "s=+0(+8(%sp)):x64[32] s_len=+16(%sp):s64"),
+        ("go1.15", "s=(string)($arg3)", "s=+0(+24(%sp)):x64[32] s_len=+32(%sp):s64"),
+    ],
+)
+def test_several_words_of_the_convention(
+    name: str, text: str, fetched: str, tmp_path: Path
+) -> None:
+    program = stripped("--strip-all", tmp_path, name)
+    probe = program.probe("main.survey", kernel="6.1")
+    assert probe.definition([probe.compile(text)]).endswith(f" {fetched}")
+
+
+def test_no_value_is_in_registers_and_on_the_stack(tmp_path: Path) -> None:
+    probe = stripped("--strip-all", tmp_path).probe("main.survey", kernel="6.1")
+    with pytest.raises(fetchc.CompileError) as caught:
+        probe.compile("([]byte)($arg8)")
+    (said,) = caught.value.diagnostics
+    assert said.code == "FC0404"
+    assert said.help == "its first word there is `$arg10`"
+
+
+def test_results_are_in_the_same_registers(tmp_path: Path) -> None:
+    probe = stripped("--strip-all", tmp_path).probe("main.survey", returns=True, kernel="6.1")
+    (line,) = set(probe.definition([probe.compile("e=(error)(%bx)")]).split("\n")[:1])
+    assert line.endswith(" e_tab=%bx:x64 e_data=%cx:x64")
+    for text in ("(string)(%r11)", "(string)(%sp)", "(error)(%r12)"):
+        with pytest.raises(fetchc.CompileError) as caught:
+            probe.compile(text)
+        assert caught.value.diagnostics[0].help is None

@@ -26,13 +26,16 @@ SYMBOLS = (
 )
 
 
-def program(directory: Path, machine: str, arguments: str) -> fetchc.Program:
-    """A program of one static probe with those arguments; its code is that of nothing."""
+def program(directory: Path, machine: str, *arguments: str) -> fetchc.Program:
+    """A program of one static probe, in a place for each of ``arguments``; of no real code."""
     number, bits, little = MACHINES[machine]
     order = "<" if little else ">"
-    texts = f"srv\0at\0{arguments}\0".encode()
-    content = struct.pack(order + ("3Q" if bits == 64 else "3I"), 0x1010, 0, 0) + texts
-    note = struct.pack(order + "3I", 8, len(content), 3) + b"stapsdt\0" + content
+    note = b""
+    for at, each in enumerate(arguments):
+        texts = f"srv\0at\0{each}\0".encode()
+        content = struct.pack(order + ("3Q" if bits == 64 else "3I"), 0x1010 + at, 0, 0) + texts
+        note += bytes(-len(note) % 4)
+        note += struct.pack(order + "3I", 8, len(content), 3) + b"stapsdt\0" + content
     path = directory / "program"
     path.write_bytes(
         elf_file(
@@ -75,6 +78,12 @@ def program(directory: Path, machine: str, arguments: str) -> fetchc.Program:
         ("s390x", "8@160(%r15)", "+160(%r15):u64"),
         ("ppc64le", "8@8(1)", "+8(%gpr1):u64"),
         ("ppc64le", "8@%r3", "%gpr3:u64"),
+        ("ppc64le", "-4@9", "%gpr9:s32"),
+        ("ppc64le", "4@i5", r"\5:u32"),
+        ("ppc64le", "-2@i-2", r"\-2:s16"),
+        ("i386", "4@4+limit@GOTOFF(%ebx)", "@+0x7c:u32"),
+        ("x86_64", "8f@%rax", "%ax:x64"),
+        ("aarch64", "4f@[sp, 4]", "+4(%sp):x32"),
     ],
 )
 def test_places(tmp_path: Path, machine: str, argument: str, body: str) -> None:
@@ -102,7 +111,13 @@ def test_places(tmp_path: Path, machine: str, argument: str, body: str) -> None:
         ("x86_64", "8@(%rdi", "FC0904", "too early"),
         ("aarch64", "8@[x0, x1, lsl 3]", "FC0406", "two registers"),
         ("aarch64", "8f@d0", "FC0402", "vector register"),
-        ("ppc64le", "8@3", "FC0406", "a register or a constant"),
+        ("x86_64", "-4@%fs:limit@tpoff", "FC0406", "segment register"),
+        ("x86_64", "8@limit@GOTPCREL(%rip)", "FC0406", "`GOTPCREL` of `limit`"),
+        ("aarch64", "8@[x2, #:lo12:.LANCHOR1]", "FC0406", "part of a symbol's"),
+        ("riscv64", "-4@%lo(limit)(a5)", "FC0406", "part of a symbol's"),
+        ("i386", "8f@%eax", "FC0404", "one half"),
+        ("ppc64le", "8@limit", "FC0904", "no number"),
+        ("ppc64le", "-4@3,9", "FC0406", "two registers"),
     ],
 )
 def test_refusals(tmp_path: Path, machine: str, argument: str, code: str, part: str) -> None:
@@ -114,6 +129,29 @@ def test_refusals(tmp_path: Path, machine: str, argument: str, code: str, part: 
     label = "" if told.primary is None else told.primary.text
     assert part in told.message + label
     assert probe.compile("$arg1").fetcharg == r"\1:s32"  # one that is bad leaves the others
+
+
+def test_floating_point(tmp_path: Path) -> None:
+    opened = program(tmp_path, "x86_64", "8f@%rax 4f@-4(%rbp) -4@%esi")
+    (one,) = opened.described("srv:at")
+    assert one["signature"] == "srv:at(double, float, int32_t)"
+    probe = opened.probe("srv:at", kernel="6.12")
+    assert [probe.compile(f"$arg{n}").decode.kind for n in (1, 2, 3)] == [
+        "float",
+        "float",
+        "integer",
+    ]
+
+
+def test_places_of_unlike_types(tmp_path: Path) -> None:
+    probe = program(tmp_path, "x86_64", "-8@%rdi -4@%esi", "-1@%dil -4@%ecx").probe("srv:at")
+    lines = probe.definition([probe.compile("$arg2")], "g", "e").splitlines()
+    assert [line.partition("arg2_=")[2] for line in lines] == ["%si:s32", "%cx:s32"]
+    lines = probe.definition([probe.compile("v=(signed char)$arg1")], "g", "e").splitlines()
+    assert [line.partition("v=")[2] for line in lines] == ["%di:s8", "%di:s8"]
+    with pytest.raises(fetchc.CompileError, match="not of one type") as refused:
+        probe.definition([probe.compile("$arg2"), probe.compile("$arg1")], "g", "e")
+    assert refused.value.diagnostics[0].notes[0] == "it is fetched as `s64`, `s8`"
 
 
 def test_names_of_arguments_and_probes(tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""What other tools call things, and what they are called here. Off the hot path: refusals only.
+
+Sources: bpftrace's reference guide ("Builtins", "Functions"), perf-probe(1), the manual of GDB
+("Convenience Vars"), Delve's Documentation/cli/expr.md.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["call_meant", "name_meant"]
+
+_NAMES = {
+    "retval": "write `$retval`, with `--return`",
+    "comm": "write `$comm`",
+    "pid": "`trace` tells it of every event, and compares it: `--filter '$pid == 7'`",
+    "tid": "`trace` tells it of every event, and compares it: `--filter '$tid == 7'`",
+    "cpu": "`--filter '$cpu == 0'` of a trace compares it",
+    "nsecs": "`trace` tells the time of every event, and of calls with `--latency`",
+    "kstack": "`trace --stack` shows the callers",
+    "ustack": "`trace --stack` shows the callers",
+    "curtask": "in the kernel write `$current`",
+}
+_TEXTS = ("str", "kstr", "ustr")
+_CALLS = {
+    "buf": "write a range: `p[0:n]`",
+    "reg": "write the register: `%di`",
+    "strlen": "a text is shown whole; of a Go string or a class write `len(s)`, `s.size()`",
+    "hist": "`trace --histogram EXPR` draws it",
+    "lhist": "`trace --histogram EXPR` draws it",
+    "count": "`trace --summary` counts calls, `--sum EXPR` adds up",
+    "sum": "`trace --sum EXPR` adds up",
+    "avg": "`trace --sum EXPR` tells the mean",
+    "printf": "name the values alone: `trace` prints them",
+}
+
+
+def name_meant(name: str, parameters: Sequence[str]) -> str | None:
+    """What to write for ``name``; ``parameters`` are those of the function, in order."""
+    argument = re.fullmatch(r"arg(\d)", name)
+    if argument is not None:
+        number = int(argument[1])
+        own = f"`{parameters[number]}`, or " if number < len(parameters) else ""
+        return f"arguments are counted from 1: write {own}`$arg{number + 1}`"
+    if name == "args":
+        first = f": `{parameters[0]}`" if parameters else ""
+        return f"parameters have their names alone{first}"
+    return _NAMES.get(name)
+
+
+def call_meant(name: str) -> str | None:
+    """What to write for the call of a function that another tool has."""
+    if name in _TEXTS:
+        return f"leave `{name}()` out: a `char *` is a text, another pointer as `(char *)p`"
+    return _CALLS.get(name)
