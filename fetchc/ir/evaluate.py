@@ -23,8 +23,8 @@ from fetchc.ir.nodes import (
     StackPointer,
     Text,
     Word,
+    fixed_bytes,
 )
-from fetchc.ir.verify import fixed_bytes
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False

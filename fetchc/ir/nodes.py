@@ -9,9 +9,10 @@ a load).
 
 from __future__ import annotations
 
-from fetchc.record import Record
+from fetchc.record import Record, assert_never
 
 __all__ = [
+    "ELEMENTS",
     "Absolute",
     "Array",
     "Bits",
@@ -32,6 +33,7 @@ __all__ = [
     "Text",
     "Value",
     "Word",
+    "fixed_bytes",
     "is_address",
 ]
 
@@ -157,6 +159,10 @@ class Symbol(Record):
     text: bool = False
 
 
+ELEMENTS = 64
+"""Elements that an array has at most: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20."""
+
+
 class Array(Record):
     """``T[count]``."""
 
@@ -165,6 +171,27 @@ class Array(Record):
 
 
 Store = Word | Scalar | Char | Bits | Text | Symbol | Array
+
+_WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
+
+
+def fixed_bytes(store: Store) -> int:
+    """Bytes of ``store`` in the event's fixed part; a text is a 4-byte reference there."""
+    match store:
+        case Text() | Symbol(True):
+            return 4
+        case Word() | Symbol():
+            return _WORD_BYTES
+        case Scalar(_, bits):
+            return bits // 8
+        case Char():
+            return 1
+        case Bits(_, _, container):
+            return container // 8
+        case Array(element, count):
+            return fixed_bytes(element) * count
+        case _:
+            assert_never(store)
 
 
 class Fetch(Record):

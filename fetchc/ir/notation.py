@@ -34,7 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.ir.nodes import Store, Value
 
-__all__ = ["body", "number"]
+__all__ = ["body", "number", "type_text"]
 
 _COMM = Fetch(Comm(), Text())
 
@@ -50,6 +50,11 @@ def body(fetch: Fetch) -> str:
     if fetch == _COMM:
         return "$comm"
     return _value(fetch.value) + _suffix(fetch.store)
+
+
+def type_text(store: Store) -> str:
+    """What stands behind the colon, of a word what the kernel takes it for."""
+    return _suffix(store)[1:] or "x64"
 
 
 def _value(value: Value) -> str:

@@ -43,10 +43,9 @@ if TYPE_CHECKING:
     from fetchc.ir.nodes import Store, Value
     from fetchc.target.kernel import Kernel
 
-__all__ = ["findings", "fixed_bytes", "instructions", "verify"]
+__all__ = ["findings", "instructions", "verify"]
 
 _WIDTHS = (8, 16, 32, 64)
-_WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
 
 
 def verify(
@@ -110,25 +109,6 @@ def instructions(fetch: Fetch, kernel: Kernel) -> int:
     if isinstance(store, Bits):
         count += costs.bit_field
     return count
-
-
-def fixed_bytes(store: Store) -> int:
-    """Bytes of ``store`` in the event's fixed part; a text is a 4-byte reference there."""
-    match store:
-        case Text() | Symbol(True):
-            return 4
-        case Word() | Symbol():
-            return _WORD_BYTES
-        case Scalar(_, bits):
-            return bits // 8
-        case Char():
-            return 1
-        case Bits(_, _, container):
-            return container // 8
-        case Array(element, count):
-            return fixed_bytes(element) * count
-        case _:
-            assert_never(store)
 
 
 def _chain(value: Value) -> list[Value]:

@@ -7,13 +7,11 @@ from fetchc.check.typed import Asserted, Described, Present
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
 from fetchc.lower.model import Lowered
-from fetchc.lower.scalars import scalar
-from fetchc.lower.store import plain
+from fetchc.lower.scalars import number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
 
 __all__ = ["companions", "unchecked"]
 
@@ -27,21 +25,15 @@ def companions(checker: Checker) -> tuple[Lowered, ...]:
     """
     found = []
     every = [one for one in checker.assertions if isinstance(one, Asserted)]
-    for number, one in enumerate(every):
-        word = _word(checker, one.word)
+    for position, one in enumerate(every):
+        word = number(checker, one.word)
         decode = Decode("type", 64, enumerators=((one.wanted.name, one.wanted.offset),))
-        suffix = f"type{number or ''}"
+        suffix = f"type{position or ''}"
         found.append(Lowered(suffix, word.fetch, decode, one.word.type, companion=True))
     for one in every[:1]:
-        start = _word(checker, one.start)
+        start = number(checker, one.start)
         found.append(Lowered("types", start.fetch, start.decode, one.start.type, companion=True))
     return tuple(found)
-
-
-def _word(checker: Checker, node: Typed) -> Lowered:
-    made = plain(checker, node.type)
-    assert made is not None
-    return scalar(checker, node, made)
 
 
 def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:

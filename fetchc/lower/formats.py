@@ -9,11 +9,11 @@ from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Array, Char, Fetch, Scalar, Symbol, Text
-from fetchc.lower.model import Lowered
+from fetchc.lower.model import InValue, Lowered
 from fetchc.lower.scalars import bit_field_of, fetch_scalar, memory_of
 from fetchc.lower.store import plain
-from fetchc.lower.where import InValue, load_word, pointed, where
-from fetchc.lower.wholes import array_text, pointed_text, string
+from fetchc.lower.texts import array_text, pointed_text, string
+from fetchc.lower.where import load_word, pointed, where
 from fetchc.program.types import (
     ArrayType,
     CharType,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fetchc.ir.nodes import Value
     from fetchc.program.types import Type
 
-__all__ = ["formatted"]
+__all__ = ["formatted", "is_byte"]
 
 _SIGNS = {"u": False, "s": True, "x": False}
 
@@ -122,11 +122,11 @@ def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
     match made:
         case StringType():
             return string(checker, node, made, whole=False)[0]
-        case SliceType(element=element) if _is_byte(checker.resolved(element)):
-            return pointed_text(checker, indices.data_pointer(checker, node, made), user)
-        case PointerType(target=target) if _is_byte(checker.resolved(target)):
+        case SliceType(element=element) if is_byte(checker.resolved(element)):
+            return string(checker, node, made, whole=False)[0]
+        case PointerType(target=target) if is_byte(checker.resolved(target)):
             return pointed_text(checker, node, user)
-        case ArrayType(element=element) if _is_byte(checker.resolved(element)):
+        case ArrayType(element=element) if is_byte(checker.resolved(element)):
             return array_text(checker, node, made)
         case _:
             raise _unfit(
@@ -141,7 +141,7 @@ def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
 def _texts(checker: Checker, node: Typed, made: Type, format: Format, count: int) -> Lowered:
     if isinstance(made, ArrayType):
         inner = checker.resolved(made.element)
-        if isinstance(inner, PointerType) and _is_byte(checker.resolved(inner.target)):
+        if isinstance(inner, PointerType) and is_byte(checker.resolved(inner.target)):
             _within(checker, node, format, count * checker.program.word_bytes)
             found = memory_of(checker, node, "an array")
             value = load_word(checker.site, found, node.span)
@@ -197,7 +197,8 @@ def _within(checker: Checker, node: Typed, format: Format, size: int) -> None:
         raise _unfit(checker, node, format, f"it has {whole} bytes, this reads {size}")
 
 
-def _is_byte(made: Type) -> bool:
+def is_byte(made: Type) -> bool:
+    """Whether elements of the type are what a text is made of."""
     return isinstance(made, VoidType) or (isinstance(made, CharType | IntType) and made.size == 1)
 
 

@@ -6,7 +6,7 @@ from fetchc.check.typed import Either, Reckoned, Special
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.lower.model import Lowered
-from fetchc.lower.scalars import bit_field_of, scalar, special
+from fetchc.lower.scalars import bit_field_of, number, scalar, special
 from fetchc.lower.store import plain
 from fetchc.program.types import (
     ArrayType,
@@ -75,18 +75,22 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
     pointing = isinstance(made, PointerType | MapType | ChannelType)
     if simple is not None and (not pointing or bit_field_of(node) is not None):
         return (scalar(checker, node, simple),)
+    from fetchc.lower import texts
+
+    if texts.is_text_pointer(checker, made):
+        return (texts.pointed_text(checker, node),)
+    if text := texts.units(checker, node):
+        return texts.utf_16(checker, text[0], text[1], whole)
+    if isinstance(made, StringType):
+        return texts.string(checker, node, made, whole)
+    if isinstance(made, MapType | ChannelType):
+        return (entries(checker, node),)
+    if simple is not None:
+        return (scalar(checker, node, simple),)
     from fetchc.lower import wholes
 
     match made:
-        case PointerType() if wholes.is_text_pointer(checker, made):
-            return (wholes.pointed_text(checker, node),)
-        case PointerType() | SequenceType() if text := wholes.units(checker, node):
-            return wholes.utf_16(checker, text[0], text[1], whole)
-        case MapType() | ChannelType():
-            return (entries(checker, node),)
-        case StringType():
-            return wholes.string(checker, node, made, whole)
-        case ArrayType(vector=False):
+        case ArrayType():
             return wholes.array(checker, node, made, whole)
         case SliceType() | InterfaceType() if whole:
             return wholes.words_of(checker, node, made)
@@ -117,8 +121,6 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
             )
         case DeclaredType() | VoidType() | UnknownType():
             raise _incomplete(checker, node, made)
-        case _ if simple is not None:
-            return (scalar(checker, node, simple),)
         case _:
             raise wholes.refuse_whole(checker, node, made)
 
@@ -127,10 +129,7 @@ def entries(checker: Checker, node: Typed) -> Lowered:
     """A map or channel is worth its number of entries."""
     from fetchc.check.builtins import length
 
-    entries = length(checker, node, node.span)
-    made = plain(checker, entries.type)
-    assert made is not None
-    return scalar(checker, entries, made)
+    return number(checker, length(checker, node, node.span))
 
 
 def _leaves(checker: Checker, node: Typed, made: StructType) -> tuple[Lowered, ...]:
@@ -180,7 +179,7 @@ def named_members(
         inner = checker.resolved(member.type)
         if not member.name and isinstance(inner, StructType) and len(path) < 8:
             found += named_members(checker, inner, (*path, member))
-        else:
+        elif member.name:
             found.append((path, member))
     return found
 
@@ -198,7 +197,7 @@ def _incomplete(
         "FC0311",
         f"`{spelled}` cannot be fetched: {reason}",
         node.span,
-        "no size",
+        "no size" if checker.size(node.type) is None else "not read",
         help="cast its address to a type that is known: `*(unsigned long *)&e`",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.evidence import place_words
+from fetchc.check.place_words import place_words
 from fetchc.diag.errors import reject
 from fetchc.program.places import Indirect, InMemory, OnEntry, PointerTo, is_on_entry
 
@@ -64,7 +64,7 @@ def lost(
 
 
 def _available(site: Site, name: str, computed: bool = True) -> tuple[tuple[str, ...], str | None]:
-    from fetchc.check.scope import available
+    from fetchc.check.availability import available
 
     if site.function is not None:
         for variable in site.program.variables(site.function, site.address):

@@ -6,13 +6,13 @@ from fetchc.check.typed import Ranged
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Array, Fetch, Scalar, Text
+from fetchc.ir.nodes import ELEMENTS, Array, Fetch, Scalar, Text
 from fetchc.ir.notation import body
-from fetchc.lower.model import Lowered
+from fetchc.lower.model import Lowered, Memory
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import plain
-from fetchc.lower.where import Memory, load_word
-from fetchc.lower.wholes import TEXT_BYTES, is_text_pointer
+from fetchc.lower.texts import TEXT_BYTES, is_text_pointer
+from fetchc.lower.where import load_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fetchc.program.types import RangeType
 
 __all__ = ["ranged"]
-
-_CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20
 
 
 def ranged(checker: Checker, node: Typed, made: RangeType, whole: bool) -> tuple[Lowered, ...]:
@@ -64,7 +62,7 @@ def _elements(checker: Checker, node: Ranged, made: RangeType) -> Lowered:
         words = Array(Scalar("x", 64), _room(node, TEXT_BYTES // 8, made.text))
         decode = Decode(kind, 64, count=words.count)
         return Lowered("", Fetch(place, words), decode, node.type)
-    count = node.bound if isinstance(node.bound, int) and node.bound < _CHUNK else _CHUNK
+    count = min(node.bound, ELEMENTS) if isinstance(node.bound, int) else ELEMENTS
     store: Scalar | Text
     if is_text_pointer(checker, checker.resolved(made.element)):
         store, decode = Text(), Decode("text")
@@ -88,7 +86,7 @@ def _elements(checker: Checker, node: Ranged, made: RangeType) -> Lowered:
 def _runs_on(node: Ranged) -> Diagnostic:
     # No kernel takes an array that is read by `+u`.
     return Diagnostic(
-        "FC0601",
+        "FC0604",
         "the kernel fetches a program's text up to its NUL, wherever its length ends it",
         Label(node.span, "a length that varies"),
         help="`fetchc trace` and the format `bpftrace` read as many bytes as the length says",
@@ -123,6 +121,6 @@ def _refused(checker: Checker, node: Ranged, made: RangeType) -> CompileError:
         node.span,
         "a length that varies",
         notes=tuple(notes),
-        help=f"write a number (`[{low}:{low + _CHUNK}]`); `--format probe` fetches the length too, "
-        "`fetchc trace` cuts there",
+        help=f"write a number (`[{low}:{low + ELEMENTS}]`); "
+        "`--format probe` fetches the length too, `fetchc trace` cuts there",
     )

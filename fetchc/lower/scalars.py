@@ -6,19 +6,9 @@ from fetchc.check.typed import Convert, Part, Special
 from fetchc.diag.errors import reject
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Bits, Comm, Fetch, Immediate, Scalar, Text, Word
-from fetchc.lower.model import Lowered
+from fetchc.lower.model import InValue, Known, Lowered, Memory, Spread, inside, low_bits
 from fetchc.lower.store import Plain, plain
-from fetchc.lower.where import (
-    InValue,
-    Known,
-    Memory,
-    Spread,
-    inside,
-    load_word,
-    low_bits,
-    piece_at,
-    where,
-)
+from fetchc.lower.where import load_word, piece_at, where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +16,19 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
     from fetchc.ir.nodes import Store
-    from fetchc.program.types import BitField
     from fetchc.source import Span
 
-__all__ = ["bit_field_of", "fetch_scalar", "memory_of", "scalar", "smallest_container", "special"]
+__all__ = [
+    "bit_field_of",
+    "fetch_scalar",
+    "kept",
+    "memory_of",
+    "number",
+    "outside",
+    "scalar",
+    "special",
+    "straddles",
+]
 
 
 def special(checker: Checker, node: Special) -> Lowered | None:
@@ -48,11 +47,19 @@ def scalar(checker: Checker, node: Typed, made: Plain) -> Lowered:
     """The number ``node``, of the scalar type that ``made`` describes."""
     part = bit_field_of(node)
     if part is not None:
-        assert part.bits is not None
-        return _bit_field(checker, part, part.bits, made, node)
+        from fetchc.lower.bit_fields import bit_field
+
+        return bit_field(checker, part, made, node)
     held = kept(checker, node, made)
     fetch = fetch_scalar(checker, node, held.store, held.size)
     return Lowered("", fetch, held.decode, node.type)
+
+
+def number(checker: Checker, node: Typed) -> Lowered:
+    """The number ``node``, which is known to be of a scalar type."""
+    made = plain(checker, node.type)
+    assert made is not None
+    return scalar(checker, node, made)
 
 
 def kept(checker: Checker, node: Typed, made: Plain) -> Plain:
@@ -87,7 +94,7 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
     match found:
         case Known(value=value, left=left):
             if left is not None and left < size:
-                raise _outside(node.span)
+                raise outside(node.span)
             return Fetch(Immediate(_low(value, size)), store)
         case Memory():
             return Fetch(load_word(checker.site, found, node.span), store)
@@ -95,7 +102,7 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
             word = 8 * checker.program.word_bytes
             low = low_bits(checker.site, found, size)
             if low < 0 or low + 8 * size > word:
-                raise _straddles(node.span)
+                raise straddles(node.span)
             if low == 0:
                 return Fetch(base, store)
             bits: Store = Bits(8 * size, low, word)
@@ -110,7 +117,8 @@ def _low(value: int, size: int) -> int:
     return value if fits else value & ((1 << (8 * size)) - 1)
 
 
-def _outside(span: Span) -> CompileError:
+def outside(span: Span) -> CompileError:
+    """The refusal of a part that a constant does not have."""
     return reject(
         "FC0404",
         "this is outside of the constant that the compiler keeps instead of the object",
@@ -135,85 +143,6 @@ def bit_field_of(node: Typed) -> Part | None:
     return node if isinstance(node, Part) and node.bits is not None else None
 
 
-def _bit_field(checker: Checker, part: Part, bits: BitField, made: Plain, node: Typed) -> Lowered:
-    own = plain(checker, part.type)
-    signed = own is not None and own.decode.signed
-    kept = min(bits.width, 8 * made.size)  # a cast to a narrower type takes the low bits
-    if kept < bits.width:
-        signed = made.decode.signed
-    decode = Decode(made.decode.kind, kept, signed, None, made.decode.enumerators)
-    holder = checker.size(part.base.type)
-    # The member's own offset is already in bits.offset: the field lies in the base object.
-    found = where(checker.site, part.base)
-    first = bits.offset // 8
-    last = (bits.offset + bits.width + 7) // 8
-    if isinstance(found, Spread):
-        inner = Spread(found.pieces, found.offset + first)
-        one = _back(piece_at(checker.site, inner, last - first, node.span), first)
-        holder = None
-    else:
-        one = found
-    match one:
-        case Memory(base=base, offset=offset, user=user):
-            byte, container = smallest_container(bits.offset, bits.width, holder, node.span)
-            place = load_word(checker.site, Memory(base, offset + byte, user), node.span)
-            start = bits.offset - 8 * byte
-            if not checker.program.little_endian:
-                start = container - start - bits.width  # offsets count from the other end
-            store: Store = Bits(kept, start, container)
-            return Lowered("", Fetch(place, store), decode, node.type)
-        case InValue(base=base, offset=offset, size=size):
-            start = 8 * offset + bits.offset
-            if not checker.program.little_endian:
-                start = 8 * size - start - bits.width
-            word = 8 * checker.program.word_bytes
-            if start < 0 or start + bits.width > word:
-                raise _straddles(node.span)
-            return Lowered("", Fetch(base, Bits(kept, start, word)), decode, node.type)
-        case Known(value=value, left=left):
-            if left is not None and 8 * left < bits.offset + bits.width:
-                raise _outside(node.span)
-            number = value >> bits.offset & ((1 << kept) - 1)
-            store = Scalar("u", 64)
-            return Lowered("", Fetch(Immediate(number), store), decode, node.type)
-
-
-def _back(found: Memory | InValue | Known, by: int) -> Memory | InValue | Known:
-    match found:
-        case Memory(base=base, offset=offset, user=user):
-            return Memory(base, offset - by, user)
-        case InValue(base=base, offset=offset, size=size):
-            return InValue(base, offset - by, size)
-        case Known(value=value, left=left):
-            return Known(value << (8 * by), None if left is None else left + by)
-
-
-def smallest_container(offset: int, width: int, holder: int | None, span: Span) -> tuple[int, int]:
-    """First byte and bits of the smallest container of a field, inside its object if it can be.
-
-    A container that reaches past the object's end reads the field's bytes all the same: where
-    the next page is missing the kernel keeps the bytes before it.
-    """
-    choices = []
-    for container in (8, 16, 32, 64):
-        byte = offset // 8
-        if holder is not None and byte + container // 8 > holder:
-            byte = max(0, holder - container // 8)
-        if offset - 8 * byte + width <= container:
-            outside = holder is not None and byte + container // 8 > holder
-            choices.append((outside, container, byte))
-    if not choices:
-        raise reject(
-            "FC0513",
-            f"a bit field of {width} bits at bit {offset} lies in nine bytes",
-            span,
-            "wider than any container",
-            help="fetch the bytes: take the structure's address with a cast and a range",
-        )
-    _, container, byte = min(choices)
-    return byte, container
-
-
 def memory_of(checker: Checker, node: Typed, what: str) -> Memory:
     """The memory that ``node`` is in; refused for values in registers."""
     found = where(checker.site, node)
@@ -228,7 +157,8 @@ def memory_of(checker: Checker, node: Typed, what: str) -> Memory:
     )
 
 
-def _straddles(span: Span) -> Exception:
+def straddles(span: Span) -> CompileError:
+    """The refusal of a value of which a register has a part."""
     return reject(
         "FC0404",
         "the value does not lie in one register",

@@ -50,7 +50,7 @@ def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> Compi
 
 
 def _in_memory(site: Site, function: Function, name: str) -> str | None:
-    from fetchc.check.places import optimised_by_gcc
+    from fetchc.check.evidence import optimised_by_gcc
     from fetchc.check.starts import start_within
 
     for variable in site.program.parameters(function):

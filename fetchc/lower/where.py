@@ -29,74 +29,20 @@ from fetchc.ir.nodes import (
     StackPointer,
     is_address,
 )
+from fetchc.lower.model import InValue, Known, Memory, Spread, inside, low_bits
 from fetchc.program import places
-from fetchc.program.types import NamedType, PointerType, QualifiedType
-from fetchc.record import Record, assert_never
+from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
     from fetchc.check.typed import Typed
     from fetchc.ir.nodes import Value
+    from fetchc.lower.model import Where
     from fetchc.source import Span
     from fetchc.units import DwarfRegister
 
-__all__ = [
-    "InValue",
-    "Known",
-    "Memory",
-    "Spread",
-    "Where",
-    "inside",
-    "load_word",
-    "low_bits",
-    "pointed",
-    "pointer",
-    "where",
-]
-
-
-USER = "__user"  # the qualifier that BTF's tag of that name becomes
-
-
-class Memory(Record):
-    """An object in memory, ``offset`` bytes from the address that is the value ``base``.
-
-    ``user``: in the memory of the program that a probe of the kernel finds running.
-    """
-
-    base: Value
-    offset: int
-    user: bool = False
-
-
-class InValue(Record):
-    """Part of a register or another word that is not memory.
-
-    The word's low ``size`` bytes are an object; wanted is what starts ``offset`` bytes into it.
-    """
-
-    base: Value
-    offset: int
-    size: int
-
-
-class Known(Record):
-    """A number known now. ``left`` is how many bytes of it there are, None for as many as asked."""
-
-    value: int
-    left: int | None = None
-
-
-class Spread(Record):
-    """The object of a variable in several places; the wanted part starts ``offset`` bytes in."""
-
-    pieces: tuple[places.Piece, ...]
-    offset: int
-    name: str = ""
-
-
-Where = Memory | InValue | Known | Spread
+__all__ = ["load_word", "piece_at", "pointed", "pointer", "where"]
 
 
 def where(site: Site, node: Typed) -> Where:
@@ -159,24 +105,11 @@ def _object(site: Site, node: Typed) -> Where | None:
 def pointed(site: Site, node: Typed) -> Memory:
     """What the pointer ``node`` leads to."""
     base, offset = pointer(site, node)
-    return Memory(base, offset, site.program.in_kernel and _of_user(site, node))
+    if not site.program.in_kernel:
+        return Memory(base, offset)
+    from fetchc.lower.user_pointers import leads_to_user
 
-
-def _of_user(site: Site, node: Typed) -> bool:
-    """Whether the kernel's source marks the pointer as one of the program's (``__user``)."""
-    while True:
-        made = site.program.type(node.type)
-        while isinstance(made, NamedType | QualifiedType):
-            made = site.program.type(made.target)
-        if isinstance(made, PointerType):
-            target = site.program.type(made.target)
-            while isinstance(target, QualifiedType):
-                if target.qualifier == USER:
-                    return True
-                target = site.program.type(target.target)
-        if not isinstance(node, Convert | Shift):
-            return False
-        node = node.base  # a cast, and adding to it, does not move what it leads to
+    return Memory(base, offset, leads_to_user(site, node))
 
 
 def pointer(site: Site, node: Typed) -> tuple[Value, int]:
@@ -241,19 +174,6 @@ def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InVal
     )
 
 
-def low_bits(site: Site, found: InValue, size: int) -> int:
-    """How many bits of the word are below ``size`` bytes of ``found``.
-
-    A register holds an object as a load of it would: its first byte is the lowest one, or on a
-    big-endian machine its last byte is.
-    """
-    if site.program.little_endian:
-        return 8 * found.offset
-    if found.offset == 0 and size > found.size:
-        return 0  # more of the register than the object
-    return 8 * (found.size - found.offset - size)
-
-
 def _bytes(site: Site, node: Held | Special) -> int:
     # A machine that counts from the low end need not know, and sizes are dear to ask for.
     if site.program.little_endian:
@@ -267,9 +187,9 @@ def _bytes(site: Site, node: Held | Special) -> int:
 def _held(site: Site, place: places.Place, size: int, span: Span, name: str = "") -> Where:
     match place:
         case places.InRegister(register=register):
-            return InValue(Register(register_name(site, register, span, name)), 0, size)
+            return InValue(Register(_register_name(site, register, span, name)), 0, size)
         case places.InMemory(register=register, offset=offset):
-            return Memory(Register(register_name(site, register, span)), offset)
+            return Memory(Register(_register_name(site, register, span)), offset)
         case places.AtAddress(address=address):
             return Memory(Image(site.program.image_offset(address, site.address)), 0)
         case places.AtSymbol(symbol=symbol):
@@ -300,7 +220,7 @@ def _held(site: Site, place: places.Place, size: int, span: Span, name: str = ""
             assert_never(place)
 
 
-def register_name(site: Site, register: DwarfRegister, span: Span, variable: str = "") -> str:
+def _register_name(site: Site, register: DwarfRegister, span: Span, variable: str = "") -> str:
     """The kernel's name of a DWARF register; refused for those that probes cannot read.
 
     ``variable`` is the name of what is in it, where that is known.
@@ -318,23 +238,6 @@ def register_name(site: Site, register: DwarfRegister, span: Span, variable: str
         span,
         "no probe can read it",
     )
-
-
-def inside(found: Where, offset: int) -> Where:
-    """What starts ``offset`` bytes into ``found``."""
-    match found:
-        case Memory(base=base, offset=start, user=user):
-            return Memory(base, start + offset, user)
-        case InValue(base=base, offset=start, size=size):
-            return InValue(base, start + offset, size)
-        case Spread(pieces=pieces, offset=start, name=name):
-            return Spread(pieces, start + offset, name)
-        case Known(value=value, left=left):
-            if offset < 0:
-                return Known(0, -1)
-            return Known(value >> (8 * offset), None if left is None else left - offset)
-        case _:
-            assert_never(found)
 
 
 def _special(node: Special) -> Value:

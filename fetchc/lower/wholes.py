@@ -1,31 +1,26 @@
-"""Texts, arrays, slices and structures: values that are more than a number."""
+"""Arrays, slices and structures: values that are more than a number."""
 
 from __future__ import annotations
 
-from fetchc.check import indices
 from fetchc.check.members import part
-from fetchc.check.typed import Convert, Follow, Held, Part
+from fetchc.check.typed import Convert, Held, Part
 from fetchc.diag.errors import CompileError, reject
-from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Array, Fetch, Scalar, Text
+from fetchc.ir.nodes import ELEMENTS, Array, Fetch, Scalar, Text
 from fetchc.ir.notation import body
-from fetchc.lower.model import Lowered
-from fetchc.lower.scalars import memory_of
+from fetchc.lower.model import Lowered, Memory
+from fetchc.lower.scalars import memory_of, number
 from fetchc.lower.store import is_character, plain
-from fetchc.lower.where import Memory, load_word, pointed, where
+from fetchc.lower.texts import array_text, is_text_pointer
+from fetchc.lower.where import load_word, where
 from fetchc.program.places import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
-    CharType,
     ChoiceType,
     DifferenceType,
     InterfaceType,
-    PointerType,
-    QualifiedType,
     SequenceType,
     SliceType,
-    StringType,
     StructType,
 )
 
@@ -36,123 +31,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import Type
     from fetchc.units import TypeId
 
-__all__ = [
-    "TEXT_BYTES",
-    "array",
-    "array_text",
-    "difference",
-    "is_text_pointer",
-    "pointed_text",
-    "refuse_choice",
-    "refuse_whole",
-    "string",
-    "units",
-    "utf_16",
-    "words_of",
-]
-
-TEXT_BYTES = 256  # of a counted text that a definition fetches; the reader cuts at its length
-_CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20
-
-
-def is_text_pointer(checker: Checker, made: Type) -> bool:
-    """Whether a type is a pointer to a text.
-
-    In the kernel that is `unsigned char *` too (names of files are), where bytes are `u8 *`.
-    """
-    if not isinstance(made, PointerType):
-        return False
-    if is_character(checker.resolved(made.target)):
-        return True
-    if not checker.program.in_kernel:
-        return False
-    target = checker.program.type(made.target)
-    while isinstance(target, QualifiedType):
-        target = checker.program.type(target.target)
-    return isinstance(target, CharType) and target.name == "unsigned char"
-
-
-def pointed_text(checker: Checker, node: Typed, user: bool = False) -> Lowered:
-    """The text that the pointer ``node`` leads to, up to its NUL."""
-    found = pointed(checker.site, node)
-    user = user or found.user
-    address = load_word(checker.site, Memory(found.base, found.offset), node.span)
-    return Lowered("", Fetch(address, Text(user)), Decode("text"), node.type)
-
-
-def array_text(checker: Checker, node: Typed, made: ArrayType) -> Lowered:
-    """The text in a character array; a warning says that it may run past the end."""
-    found = memory_of(checker, node, "a text")
-    address = load_word(checker.site, found, node.span)
-    if made.count is not None:
-        checker.warnings.append(
-            Diagnostic(
-                "FC0604",
-                f"text of `{checker.spell(node.type)}` ends at a NUL, which it may not hold",
-                Label(node.span, f"{made.count} bytes"),
-                notes=("a full array runs on into what stands behind it",),
-                help=f"fetch its bytes instead if it can be full: `:x8[{min(made.count, 64)}]`",
-            )
-        )
-    return Lowered("", Fetch(address, Text()), Decode("text", limit=made.count), node.type)
-
-
-def string(checker: Checker, node: Typed, made: StringType, whole: bool) -> tuple[Lowered, ...]:
-    """A counted string: the bare text with a warning, or its bytes with their number."""
-    data = indices.data_pointer(checker, node, made)
-    address = load_word(checker.site, pointed(checker.site, data), node.span)
-    if not whole:
-        spelled = "Go string" if made.name == "string" else f"`{checker.spell(node.type)}`"
-        checker.warnings.append(
-            Diagnostic(
-                "FC0601",
-                f"a {spelled} has no NUL at its end: the text runs on to the next one",
-                Label(node.span, f"a {spelled}" if spelled != "Go string" else "a `string`"),
-                notes=("the kernel shows what follows in memory, `(fault)`, or drops the event",),
-                help="`--format probe` fetches the length and that many bytes",
-            )
-        )
-        return (Lowered("", Fetch(address, Text()), Decode("text"), node.type),)
-    count = part(node, made.members[1], node.span)
-    length = _word(checker, count)
-    words = Array(Scalar("x", 64), TEXT_BYTES // 8)
-    return (
-        Lowered("", Fetch(address, words), Decode("text", 64, count=words.count), node.type),
-        Lowered("len", length.fetch, length.decode, count.type, companion=True),
-    )
-
-
-def units(checker: Checker, node: Typed) -> tuple[Typed, SequenceType] | None:
-    """The text object that ``node`` is or leads to, with its type; None if it is none."""
-    made = checker.resolved(node.type)
-    if isinstance(made, PointerType):
-        node = Follow(node, made.target, node.span)
-        made = checker.resolved(made.target)
-    return (node, made) if isinstance(made, SequenceType) and made.text else None
-
-
-def utf_16(checker: Checker, node: Typed, made: SequenceType, whole: bool) -> tuple[Lowered, ...]:
-    """A text of UTF-16 units: as many as an argument holds, with their number where wanted."""
-    found = memory_of(checker, indices.element(checker, node, 0, node.span, node.span), "a text")
-    address = load_word(checker.site, found, node.span)
-    if not whole:
-        checker.warnings.append(
-            Diagnostic(
-                "FC0619",
-                f"{_CHUNK} units are fetched, whatever the length of the text is",
-                Label(node.span, f"a `{checker.spell(node.type)}`"),
-                notes=("what follows the text in memory is shown too",),
-                help="`--format probe` fetches the length as well",
-            )
-        )
-        store = Array(Scalar("x", 16), _CHUNK)
-        return (Lowered("", Fetch(address, store), Decode("utf-16", 16, count=_CHUNK), node.type),)
-    length = _word(checker, part(node, made.length, node.span))
-    words = Array(Scalar("x", 64), TEXT_BYTES // 8)
-    return (
-        Lowered("", Fetch(address, words), Decode("utf-16", 64, count=words.count), node.type),
-        Lowered("len", length.fetch, length.decode, made.length.type, companion=True),
-    )
+__all__ = ["array", "difference", "refuse_choice", "refuse_whole", "words_of"]
 
 
 def difference(
@@ -162,7 +41,7 @@ def difference(
     assert isinstance(node, Part | Convert)
     both = (made.minuend, made.subtrahend)
     if not whole:
-        words = [body(_word(checker, part(node.base, one, node.span)).fetch) for one in both]
+        words = [body(number(checker, part(node.base, one, node.span)).fetch) for one in both]
         divided = f", divided by {made.each}" if made.each > 1 else ""
         raise reject(
             "FC0312",
@@ -174,7 +53,7 @@ def difference(
         )
     found = []
     for member in both:
-        word = _word(checker, part(node.base, member, node.span))
+        word = number(checker, part(node.base, member, node.span))
         found.append(Lowered(member.name.lstrip("_"), word.fetch, word.decode, member.type))
     return tuple(found)
 
@@ -183,7 +62,7 @@ def refuse_choice(checker: Checker, node: Typed, made: ChoiceType) -> CompileErr
     """The refusal of one of several values where one fetch-arg has to be it, with all of them."""
     from fetchc.lower.lower import lower
 
-    tag = body(_word(checker, part(node, made.tag, node.span)).fetch)
+    tag = body(number(checker, part(node, made.tag, node.span)).fetch)
     notes = []
     for value, member in made.cases:
         try:
@@ -203,19 +82,11 @@ def refuse_choice(checker: Checker, node: Typed, made: ChoiceType) -> CompileErr
     )
 
 
-def _word(checker: Checker, node: Typed) -> Lowered:
-    from fetchc.lower.scalars import scalar
-
-    made = plain(checker, node.type)
-    assert made is not None
-    return scalar(checker, node, made)
-
-
 def words_of(checker: Checker, node: Typed, made: SliceType | InterfaceType) -> tuple[Lowered, ...]:
     """The header words of a slice or an interface, each an argument."""
     result = []
     for position, member in enumerate(made.members):
-        word = _word(checker, part(node, member, node.span))
+        word = number(checker, part(node, member, node.span))
         first = position == 0 and isinstance(made, SliceType)
         suffix = "" if first else member.name.lstrip("_")
         result.append(
@@ -257,25 +128,26 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
         if scalar is None:
             raise refuse_whole(checker, node, checker.resolved(node.type))
         store, decode, each = scalar.store, scalar.decode, scalar.size
-    if count > _CHUNK and not whole:
+    if count > ELEMENTS and not whole:
         raise reject(
             "FC0505",
-            f"the array has {count} elements, one fetch-arg holds {_CHUNK}",
+            f"the array has {count} elements, one fetch-arg holds {ELEMENTS}",
             node.span,
             f"this is `{checker.spell(node.type)}`",
-            help=f"fetch it in parts: `a[0:{_CHUNK}]`, `a[{_CHUNK}:{min(count, 2 * _CHUNK)}]`, …",
+            help=f"fetch it in parts: `a[0:{ELEMENTS}]`, "
+            f"`a[{ELEMENTS}:{min(count, 2 * ELEMENTS)}]`, …",
         )
     found = memory_of(checker, node, "an array")
     result = []
-    for low in range(0, count, _CHUNK):
-        number = min(_CHUNK, count - low)
+    for low in range(0, count, ELEMENTS):
+        held = min(ELEMENTS, count - low)
         start = Memory(found.base, found.offset + low * each, found.user)
         place = load_word(checker.site, start, node.span)
         shown = Decode(
-            decode.kind, decode.bits, decode.signed, number, decode.enumerators, None, decode.flags
+            decode.kind, decode.bits, decode.signed, held, decode.enumerators, None, decode.flags
         )
         suffix = str(low) if low else ""
-        result.append(Lowered(suffix, Fetch(place, Array(store, number)), shown, node.type))
+        result.append(Lowered(suffix, Fetch(place, Array(store, held)), shown, node.type))
     return tuple(result)
 
 
@@ -298,6 +170,17 @@ def _flattened(checker: Checker, made: ArrayType) -> tuple[TypeId, int | None]:
     return element, count
 
 
+def _of_library(checker: Checker, node: Typed) -> str:
+    """What can be had of a container of a C++ library; empty for what is none."""
+    from fetchc.check.cpp.library_data import library_class
+
+    found = library_class(checker, node.type, node.span)
+    if found is None or not (found.index or found.flags):
+        return ""
+    ways = ", ".join(["`e[0]`", *(f"`e.{one}()`" for one in found.known if one != "data")])
+    return f"ask for a part of it: {ways}" + ("; `fetchc trace` shows all" if found.index else "")
+
+
 def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     """The refusal of a value that no single fetch-arg can hold, with what can be."""
     try:
@@ -316,6 +199,8 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             notes = (f"its members are {', '.join(names)}{more}",)
             first = next((m.name for m in members if m.name), "")
             help = f"name a member, as in `.{first}`; `--format probe` fetches each of them"
+            if isinstance(made, StructType) and made.is_library:
+                help = _of_library(checker, node) or help
         case StructType():
             # GCC 12 leaves them out of the transparent unions of connect() and its kin.
             notes = ("the debug information has no members of it",)
@@ -329,7 +214,7 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
         case _ if isinstance(node, Held) and isinstance(node.place, InRegister | Pieces):
             help = "probe where it is in memory: `fetchc variables FUNCTION --at +N`"
         case _:
-            help = "fetch its bytes" + (f": `:x8[{size}]`" if size and size <= _CHUNK else "")
+            help = "fetch its bytes" + (f": `:x8[{size}]`" if size and size <= ELEMENTS else "")
     return reject(
         "FC0312",
         f"`{spelled}` is more than one fetch-arg can hold",

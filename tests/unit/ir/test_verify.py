@@ -25,7 +25,7 @@ from fetchc.ir.nodes import (
     Value,
     Word,
 )
-from fetchc.ir.verify import fixed_bytes, instructions, verify
+from fetchc.ir.verify import instructions, verify
 from fetchc.target.kernel import kernel
 
 DI = Register("di")
@@ -194,18 +194,3 @@ def test_a_very_long_chain_ends() -> None:
     chain = deep(DI, 100_000, 8)
     assert codes(Fetch(chain, Word())) == ["FC0502"]
     assert codes(Fetch(chain, Word()), "4.4") == ["FC0501"]
-
-
-def test_sizes_in_the_event() -> None:
-    sizes: dict[Store, int] = {
-        Word(): 8,
-        Symbol(): 8,
-        U8: 1,
-        Scalar("s", 32): 4,
-        Char(): 1,
-        Bits(1, 0, 16): 2,
-        Text(): 4,
-        Array(Text(), 3): 12,
-        Array(Scalar("x", 64), 64): 512,
-    }
-    assert {store: fixed_bytes(store) for store in sizes} == sizes
