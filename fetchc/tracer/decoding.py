@@ -24,6 +24,7 @@ __all__ = ["Decoder"]
 _address = struct.Struct("<Q").unpack_from
 _number = struct.Struct("<I").unpack_from
 _HEADER = 8  # bytes of common fields; the probed address is behind them
+_ADDRESSES = ("__probe_ip", "__probe_func")  # of an entry, of a return; an event has none
 
 
 class Decoder:
@@ -46,6 +47,7 @@ class Decoder:
         if COMM not in places:
             raise unread(f"`{format.event}` lacks the field `{COMM}`")
         self._comm = places[COMM]
+        self._placed = any(name in places for name in _ADDRESSES)
         ends = [field.offset + field.size * (field.count or 1) for field in format.fields]
         self._size = max(ends)
 
@@ -74,7 +76,7 @@ class Decoder:
             data[start : start + length].rstrip(b"\0").decode("utf-8", "surrogateescape"),
             sample.cpu,
             nanoseconds / 1e9,
-            _address(data, _HEADER)[0],
+            _address(data, _HEADER)[0] if self._placed else 0,
             args,
             faults,
             sample.stack,

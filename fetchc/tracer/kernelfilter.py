@@ -1,7 +1,7 @@
 """What of a filter the kernel's own event filter can hold, so that fewer events are recorded.
 
 A condition goes to the kernel only where it lets everything pass that
-:func:`fetchc.tracer.filters.accepts` does; that one still has the last word. The kernel compares
+:func:`fetchc.tracer.conditions.accepts` does; that one still has the last word. The kernel compares
 the bits of a field: it casts a constant to the field's width, takes a bit field for unsigned,
 and finds stale bytes where a load failed (kernel/trace/trace_events_filter.c; a fetch that
 fails, kernel/trace/trace_probe_tmpl.h).
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from fetchc.tracer.shape import Inside, Leaf
+from fetchc.tracer.shape import Inside, Leaf, Sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def kernel_filter(plan: Plan, conditions: Iterable[tuple[str, Condition]]) -> st
         shape = shapes.get(label)
         while isinstance(shape, Inside):
             shape = shape.inner  # whether it is there, the reader tells of those that pass
+        if isinstance(shape, Sized) and condition.operator != "!=":
+            shape = shape.inner  # a text with a NUL in it differs from what the kernel compares
         if isinstance(shape, Leaf) and not (shape.size or shape.offset or shape.shift):
             term = _term(shape, _stores(plan, shape.field), condition)
             if term is not None and len(f"{text} && {term}".encode()) < _PAGE:

@@ -50,6 +50,11 @@ class Plan(Record):
     definitions: tuple[str, ...]
     values: tuple[Wanted, ...]
 
+    @property
+    def of_kernel(self) -> bool:
+        """Whether it probes the kernel's own code: a program's probe names a path."""
+        return any(line.split(maxsplit=2)[1][:1] != "/" for line in self.definitions[:1])
+
 
 class Field(Record):
     """A field of a record: where it stands, in bytes from the start of the record.

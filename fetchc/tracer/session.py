@@ -14,6 +14,7 @@ from fetchc.tracer.kernel.install import head, install, uninstall
 from fetchc.tracer.kernel.instance import Instance, remove_instance
 from fetchc.tracer.kernel.leftovers import leftovers, told
 from fetchc.tracer.kernel.owner import session_name
+from fetchc.tracer.kernel.profile import missed
 from fetchc.tracer.kernel.ring import Ring
 from fetchc.tracer.kernel.sharing import shared
 from fetchc.tracer.kernel.tasks import Processes
@@ -40,7 +41,8 @@ class Session:
 
     ``buffer_kib`` is the size of the buffer of each processor; ``tracefs`` the file system, by
     default where it is mounted. Entering raises TracerError where tracing cannot be had (FC0701
-    to FC0704). A session is used by one thread at a time.
+    to FC0704). A session is used by one thread at a time; what is asked of it before it is entered,
+    or behind its end, is a ValueError.
 
     ``symbol``, where it is set before the session is started, names what is at an address of a
     thread's program: function pointers have that as their value then.
@@ -61,6 +63,7 @@ class Session:
         self._warnings: tuple[Diagnostic, ...] = ()
         self._open = self._started = self._running = self._reading = False
         self._lost = 0
+        self._missed = (0, 0)
 
     def __enter__(self) -> Session:
         try:
@@ -98,6 +101,7 @@ class Session:
         switched on. Raises TracerError (FC0705, FC0706) where it does not take one: then none of
         them is there.
         """
+        self._entered()
         for plan in plans:
             if any(head(line) != (self.group, plan.event) for line in plan.definitions):
                 raise ValueError(f"the plan `{plan.event}` is not of the group `{self.group}`")
@@ -124,20 +128,28 @@ class Session:
 
         Never called: all processes. Raises TracerError where there is no such process (FC0707).
         """
+        self._entered()
         self._instance.only(pids)
 
     def stacks(self) -> None:
         """Have the user's stack recorded with every event, as far as frame pointers lead."""
+        self._entered()
         self._instance.write("1", "options/userstacktrace")
         text = self._tracefs.read("events", "ftrace", "user_stack", "format")
         self._ring.expect_stacks(parse_format(text))
 
     def start(self) -> None:
         """Install what was added and switch it on, all at once."""
+        self._entered()
         self._install()
         self._started = self._running = self._reading = True
         if self._events:
             self._instance.switch(self.group, None, True)
+
+    def _entered(self) -> None:
+        # Behind its end nobody would take away what is installed.
+        if not self._open:
+            raise ValueError("the session is not open: use it inside of its `with`")
 
     def _install(self) -> None:
         plans, self._added = self._added, []
@@ -155,6 +167,8 @@ class Session:
             text = self._instance.read(f"events/{self.group}/{each.event}/format")
             format = parse_format(text)
             self._decoders[format.id] = Decoder(format, each.plans, self._processes, self.symbol)
+            if each.plans[0].of_kernel:
+                self._ring.expect_kernel(format.id)
             if each.plans[0].event in self._filters:
                 condition = self._filters[each.plans[0].event]
                 self._instance.filter(self.group, each.event, condition)
@@ -214,6 +228,17 @@ class Session:
             self._lost = self._instance.lost()
         return self._lost
 
+    @property
+    def missed(self) -> tuple[int, int]:
+        """Entries and returns of the kernel's functions that its probes missed, so far.
+
+        Of all processes: the kernel counts them before it looks at whose they are. A return is
+        missed where more calls are under way than its probe has room for (``maxactive``).
+        """
+        if self._open:
+            self._missed = missed(self._tracefs, self.group)
+        return self._missed
+
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What should be known and was not told by an earlier call.
 
@@ -238,6 +263,7 @@ class Session:
             steps.callback(self.stop)
             if self._started:
                 self._lost = self._instance.lost()
+                self._missed = missed(self._tracefs, self.group)
 
     def _remove_instance(self) -> None:
         if not remove_instance(self._tracefs, self.group):

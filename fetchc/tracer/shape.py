@@ -22,7 +22,7 @@ from fetchc.tracer.shapes.objects import (
     Spelled,
     Variants,
 )
-from fetchc.tracer.shapes.single import Bytes, Guard, Leaf, Row
+from fetchc.tracer.shapes.single import Bytes, Guard, Leaf, Row, Sized
 
 __all__ = [
     "Asserted",
@@ -51,6 +51,7 @@ __all__ = [
     "Row",
     "Sequence",
     "Shape",
+    "Sized",
     "Spelled",
     "Sum",
     "Term",
@@ -62,6 +63,7 @@ __all__ = [
 Shape = (
     Leaf
     | Bytes
+    | Sized
     | Row
     | Items
     | Sequence

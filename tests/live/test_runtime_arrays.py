@@ -86,3 +86,40 @@ def test_a_lone_fetch_arg_is_told_what_it_is_made_of(tmp_path: Path) -> None:
     (refusal,) = caught.value.diagnostics
     assert refusal.code == "FC0312"
     assert any(note.startswith("its end is") for note in refusal.notes)
+
+
+ROWS = r"""
+#include <stdio.h>
+__attribute__((noinline)) int sum(int n, int m,
+    int (*rows)[m],
+    short (*more)[n + 1])
+{
+  int r = rows[1][m - 1]; /* here */
+  r += more[0][1];
+  return r;
+}
+int main(void) {
+  int rows[2][5] = {{3, 1, 4, 1, 5}};
+  short more[1][3] = {{2, 7, 1}};
+  return sum(2, 5, rows, more) != 12;
+}
+"""
+
+
+def test_rows_of_parameters_once_their_length_is_reckoned(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # gcc -O0 has slots for the lengths, which statements between prologue and body fill.
+    require("gcc")
+    (tmp_path / "rows.c").write_text(ROWS)
+    build_it = ["gcc", "-g", "-O0", "rows.c", "-o", "rows"]
+    subprocess.run(build_it, cwd=tmp_path, check=True, timeout=60)
+    require_uprobes()
+    binary = tmp_path / "rows"
+    line = 1 + ROWS[: ROWS.index("/* here */")].count("\n")
+    options = ["--format", "jsonl", "-f", "sum", "-x", str(binary)]
+    found = trace(capfd, "rows[0]", "*more", *options, "--at", f"rows.c:{line}", "--", binary)
+    assert found.args == [{"rows[0]": [3, 1, 4, 1, 5], "*more": [2, 7, 1]}]
+    for row in ("rows[0]", "*more"):
+        refused = trace(capfd, row, *options, "--at", "body", "--", binary)
+        assert (refused.status, "FC0311" in refused.errors) == (1, True)

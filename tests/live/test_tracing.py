@@ -16,6 +16,8 @@ from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
 
+FILES = ("enable", "filter")
+
 
 @pytest.fixture(autouse=True)
 def _uprobes() -> None:
@@ -44,7 +46,7 @@ def test_the_values_that_the_program_prints(
             output, _ = child.communicate(timeout=60)
         session.stop()
         events = list(session.events())
-        assert session.lost == 0
+        assert (session.lost, session.missed) == (0, (0, 0))
         assert session.warnings() == ()
     told = [call.values for call in calls(output) if call.function == function]
     assert told
@@ -111,6 +113,24 @@ def test_long_names_are_told_apart(tmp_path: Path) -> None:
     assert leftovers(plans[0].group) == []
 
 
+def test_functions_that_are_called_like_files_of_the_kernel(tmp_path: Path) -> None:
+    # In the folder of a group these two are files; an event of that name is a folder there.
+    require("gcc")
+    source, program = tmp_path / "gate.c", tmp_path / "gate"
+    functions = [f"__attribute__((noinline)) int {n}(int n) {{ return n; }}" for n in FILES]
+    calls = " + ".join([f"{name}({number})" for number, name in enumerate(FILES)])
+    source.write_text("\n".join([*functions, f"int main(void) {{ return {calls}; }}"]))
+    subprocess.run(["gcc", "-g", "-O0", "-o", program, source], check=True, timeout=60)
+    opened = fetchc.open(program)
+    with fetchc.tracing() as session:
+        for name in FILES:
+            session.add(opened.probe(name), ["n"])
+        session.start()
+        subprocess.run([program], check=False, timeout=60)
+        session.stop()
+        assert [event.args["n"] for event in session.events()] == [0, 1]
+
+
 def test_a_refused_start_can_be_tried_again(tmp_path: Path) -> None:
     path = fixture("c/layouts/gcc-O2-dwarf5")
     gone = tmp_path / "gone"
@@ -125,4 +145,34 @@ def test_a_refused_start_can_be_tried_again(tmp_path: Path) -> None:
         subprocess.run([path], stdout=subprocess.DEVNULL, check=True, timeout=60)
         session.stop()
         assert [event.plan for event in session.events()] != []
+    assert leftovers(plan.group) == []
+
+
+def test_a_program_reads_the_same_while_it_is_traced() -> None:
+    # The kernel writes its breakpoints into private mappings of the file, whoever has them.
+    path = str(fixture("c/layouts/gcc-O2-dwarf5"))
+    opened = fetchc.open(path)
+    with fetchc.tracing() as session:
+        session.add(opened.probe("visit"), ["r->i"])
+        session.start()
+        for program in (opened, fetchc.open(path)):
+            assert program.probe("visit").compile("r->i").fetcharg == "+8(%di):s32"
+
+
+def test_a_session_that_is_not_open_installs_nothing() -> None:
+    probe = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit")
+    before = fetchc.tracing()
+    with pytest.raises(ValueError, match="the session is not open"):
+        before.add(probe)
+    with fetchc.tracing() as session:
+        plan = session.add(probe, ["r->i"])
+    for call in (
+        session.start,
+        session.events,
+        lambda: session.only(1),
+        lambda: session.add(probe),
+    ):
+        with pytest.raises(ValueError, match="the session is not open"):
+            call()
+    assert list(session._session.events(timeout=0)) == []
     assert leftovers(plan.group) == []

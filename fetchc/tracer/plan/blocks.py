@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.ir.nodes import Absolute, Array, Deref, Image, Scalar
+from fetchc.ir.nodes import ELEMENTS, Absolute, Array, Deref, Image, Scalar
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from fetchc.ir.nodes import Value
 
 __all__ = ["Block", "chunks", "moved_by", "place"]
-
-_CHUNK = 64  # elements an argument holds: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20
 
 
 class Block(Record):
@@ -60,7 +58,7 @@ def chunks(size: int) -> list[tuple[int, Array]]:
     chunks = []
     low = 0
     while size - low >= 8:
-        words = min((size - low) // 8, _CHUNK)
+        words = min((size - low) // 8, ELEMENTS)
         chunks.append((low, Array(Scalar("x", 64), words)))
         low += 8 * words
     if size > low:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.check.typed import Address, Constant, Convert, Held, Part, Special
 from fetchc.debuginfo.dwarf.locations.frames_around import entered_with
 from fetchc.diag.errors import CompileError
-from fetchc.lower import wholes
+from fetchc.lower import texts
 from fetchc.lower.on_entry import lost, register_of
 from fetchc.lower.scalars import kept
 from fetchc.lower.store import plain
@@ -137,7 +137,7 @@ class Calls(Leaves):
 
     def _is_text(self, node: Typed) -> bool:
         made = self._checker.resolved(node.type)
-        return isinstance(made, PointerType) and wholes.is_text_pointer(self._checker, made)
+        return isinstance(made, PointerType) and texts.is_text_pointer(self._checker, made)
 
     def _object(self, held: Held) -> Typed:
         # Of a pointer that is in no memory, the address of what it leads to.

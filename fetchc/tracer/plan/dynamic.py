@@ -47,7 +47,7 @@ class Dynamic(Leaves):
             shape = Asserted(TypeName(word, start, types), one.wanted.offset, shape)
         return shape
 
-    def _of_type(self, one: Described, inner: Shape) -> OfType:
+    def _of_type(self, one: Described, inner: Shape, otherwise: OfType | None = None) -> OfType:
         checker = self._checker
         types = checker.program.object_types()
         assert types is not None
@@ -57,7 +57,7 @@ class Dynamic(Leaves):
         if told.element_row is not None and told.element_assembly is not None:
             element = self._identity(told.element_row, told.element_assembly)
         own, rank = self._identity(told.row, told.assembly), self._leaf(self._word(told.rank))
-        return OfType(reference, own, element, rank, types, one.wanted, inner)
+        return OfType(reference, own, element, rank, types, one.wanted, inner, otherwise)
 
     def _identity(self, row: Typed, assembly: Typed) -> Identity:
         (name,) = lower(self._checker, assembly, None, whole=False)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fetchc.diag.errors import CompileError
-from fetchc.lower import wholes
+from fetchc.lower import texts
+from fetchc.lower.bit_fields import smallest_container
 from fetchc.lower.lower import named_members
-from fetchc.lower.scalars import smallest_container
 from fetchc.lower.store import plain
 from fetchc.program.types import (
     ArrayType,
@@ -69,7 +69,7 @@ def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int
             return [(one.offset, one.offset + word) for one in members[:2]]
         case InterfaceType():
             return [(0, 2 * checker.program.word_bytes)]
-        case ArrayType(element=element, count=count, vector=False) if count:
+        case ArrayType(element=element, count=count) if count:
             return _array(checker, element, count, limits)
         case StructType(value=Member() as value):
             return [
@@ -94,7 +94,7 @@ def _array(checker: Checker, element: TypeId, count: int, limits: Limits) -> lis
     if not each:
         return []
     most = max(1, limits.row // each)
-    if wholes.is_text_pointer(checker, made):
+    if texts.is_text_pointer(checker, made):
         return []
     if plain(checker, element) is not None:
         return [(0, each * min(count, most))]

@@ -19,9 +19,9 @@ from fetchc.ir.nodes import (
     Symbol,
     Text,
     Word,
+    fixed_bytes,
     is_address,
 )
-from fetchc.ir.verify import fixed_bytes
 from fetchc.target.kernel import dotted
 from fetchc.tracer.plan.blocks import Block, chunks, moved_by, place
 from fetchc.tracer.shape import Guard

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from fetchc.check.members import part
 from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Array, Bits, Deref, Symbol, Text
-from fetchc.ir.verify import fixed_bytes
-from fetchc.lower.model import Lowered
+from fetchc.ir.nodes import Array, Bits, Deref, Symbol, Text, fixed_bytes
+from fetchc.lower.model import Lowered, Memory
 from fetchc.lower.scalars import scalar
 from fetchc.lower.store import plain
-from fetchc.lower.where import Memory, load_word, where
+from fetchc.lower.where import load_word, where
 from fetchc.program.types import StructType
 from fetchc.tracer.plan.extents import extents, joined
 from fetchc.tracer.shape import Guard, Leaf
@@ -30,7 +29,7 @@ __all__ = ["Leaves", "number_alone"]
 
 def number_alone(leaf: Leaf) -> Leaf:
     """The number that a value is told by, without the name that it has."""
-    plain = Decode("integer", leaf.decode.bits)
+    plain = Decode("integer", leaf.decode.bits, leaf.decode.signed)
     return Leaf(leaf.field, plain, leaf.offset, leaf.size, leaf.shift, leaf.guards)
 
 

@@ -5,21 +5,34 @@ from __future__ import annotations
 from fetchc.check import indices
 from fetchc.check.members import part, through
 from fetchc.check.runtime_arrays import in_full
-from fetchc.check.typed import Described, Follow
-from fetchc.ir.nodes import Deref
-from fetchc.lower import wholes
+from fetchc.check.typed import Convert, Described, Follow
+from fetchc.ir.nodes import ELEMENTS, Deref
+from fetchc.lower import texts, wholes
+from fetchc.lower.model import Memory
 from fetchc.lower.store import is_character
-from fetchc.lower.where import Memory, load_word, pointed, where
+from fetchc.lower.where import load_word, pointed, where
 from fetchc.program.types import ArrayType, PointerType, SequenceType, SliceType, StringType
 from fetchc.tracer.plan.dynamic import Dynamic
-from fetchc.tracer.shape import Between, Bytes, Grid, Items, Leaf, OfType, Row, Sequence
+from fetchc.tracer.shape import (
+    Between,
+    Bytes,
+    Grid,
+    Items,
+    Leaf,
+    OfType,
+    Ranged,
+    Reckoned,
+    Row,
+    Sequence,
+    Term,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.typed import Typed
+    from fetchc.lower.model import Where
     from fetchc.lower.store import Plain
-    from fetchc.lower.where import Where
-    from fetchc.program.types import Member
+    from fetchc.program.types import Member, Window
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.shape import Shape
 
@@ -29,7 +42,7 @@ __all__ = ["Lists"]
 class Lists(Dynamic):
     """Shapes of several elements."""
 
-    def _string(self, node: Typed, made: StringType, limits: Limits) -> Bytes:
+    def _string(self, node: Typed, made: StringType | SliceType, limits: Limits) -> Bytes:
         found = pointed(self._checker.site, indices.data_pointer(self._checker, node, made))
         return self._counted(node, found, "text", made.members[1], limits)
 
@@ -62,16 +75,55 @@ class Lists(Dynamic):
     def _elements(self, node: Typed, one: Typed, found: Where, limits: Limits) -> Row | Items:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
         simple = self._plain(one.type)
-        text = wholes.units(self._checker, one) is not None
+        text = texts.units(self._checker, one) is not None
         if simple is not None and isinstance(found, Memory) and not text:
-            return self._row(found, simple, min(limits.row // simple.size, 64), node)
+            return self._row(found, simple, min(limits.row // simple.size, ELEMENTS), node)
         self._fetch_bytes(one, limits.inner(), limits.items)
         return self._items(node, limits.items, limits.inner())
 
-    def _window(self, node: Typed, made: SequenceType, whole: Sequence) -> Sequence | OfType:
-        # Some elements of an array, of which ``whole`` has as many from the first one on.
+    def _part_of_text(
+        self, node: Typed, made: SequenceType, window: Window, limits: Limits, listed: bool
+    ) -> OfType:
+        # Units of a text or of an array of them, from an index on; ``listed``: one by one.
+        span = node.span
+        start = self._leaf(self._word(part(node, window.start, span)))
+        length = self._length(node, made.length, limits)
+        end = Reckoned((Term(start, None, 1, 1), Term(length, None, 1, 1)), 0, False)
+        array = part(node, made.elements, span)
+        assert window.or_text is not None
+        text = Convert(array, window.or_text, span)
+        found = None
+        for reference in (array, text):
+            kind = self._checker.resolved(reference.type)
+            assert isinstance(kind, PointerType)
+            holder = Follow(reference, kind.target, span)
+            unit = indices.element(self._checker, holder, 0, span, span)
+            place, simple = where(self._checker.site, unit), self._plain(unit.type)
+            assert isinstance(place, Memory)
+            assert simple is not None
+            elements: Row | Bytes
+            if listed:
+                elements = self._row(place, simple, min(limits.text // simple.size, ELEMENTS), node)
+            else:
+                address = load_word(self._checker.site, place, span)
+                assert isinstance(address, Deref)
+                field, at = self._fields.block(address, limits.text)
+                guards = self._fields.guards(address)
+                elements = Bytes(field, limits.text, "utf-16", at, None, None, guards)
+            inside = Ranged(elements, 0, start, end, None)
+            found = self._of_type(Described(array, kind.target, span), inside, found)
+        assert found is not None
+        return found
+
+    def _window(
+        self, node: Typed, made: SequenceType, limits: Limits, listed: bool = False
+    ) -> Sequence | OfType:
+        # Some elements of an array, of which there are as many from the first one on.
         window, span = made.window, node.span
         assert window is not None
+        if window.or_text is not None:
+            return self._part_of_text(node, made, window, limits, listed)
+        whole = self._sequence(node, made, limits)
         start = self._leaf(self._word(part(node, window.start, span)))
         array, around = part(node, made.elements, span), None
         kind = self._checker.resolved(array.type)
@@ -94,10 +146,11 @@ class Lists(Dynamic):
         dimensions = made.dimensions or ((made.length,),)
         ways = [through(self._checker, node, way, node.span) for way in dimensions]
         lengths = tuple([self._leaf(self._word(length)) for length in ways])
-        flat: Sequence | OfType = self._sequence(node, made, limits)
-        if made.window is not None:
-            assert isinstance(flat, Sequence)
-            flat = self._window(node, made, flat)
+        flat: Sequence | OfType
+        if made.window is None:
+            flat = self._sequence(node, made, limits)
+        else:
+            flat = self._window(node, made, limits, listed=True)
         return Grid(lengths, flat, indices)
 
     def _elements_between(self, first: Typed, end: Typed, limits: Limits) -> Sequence:
@@ -128,8 +181,8 @@ class Lists(Dynamic):
         if is_character(element):
             return self._characters(node, found, made.count, limits)
         simple = self._plain(made.element)
-        if wholes.is_text_pointer(checker, element):
-            count = min(made.count, 64)
+        if texts.is_text_pointer(checker, element):
+            count = min(made.count, ELEMENTS)
             cut = ArrayType("", made.element, count, None)
             lowered = wholes.array(checker, node, cut, whole=True)[0]
             leaf = self._leaf(lowered)

@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fetchc.check.typed import Typed
     from fetchc.diag.model import Diagnostic
     from fetchc.driver.points.found import Found
     from fetchc.program.protocol import Program
@@ -57,11 +58,16 @@ def asked(argument: Argument, text: str, found: Found, kernel: Kernel) -> Asked:
     if argument.format is not None and argument.name is None:
         label = text[span.start : argument.format.span.end]
     warnings: list[Diagnostic] = []
+    before: Typed | None = None
     for each in found.each():
         checker = Checker(each.site)
+        node = check(checker, argument.expression)
+        if node == before and _is_laid_out_alike(checker):
+            continue
+        before = node
         fields = Fields(each, kernel, ())
         fields.span, fields.stem = span, "value"
-        _shape(checker, fields, argument, FULL)
+        _shape(checker, fields, argument, node, FULL)
         warnings = checker.warnings
     return Asked(text, label, argument, tuple(warnings))
 
@@ -88,7 +94,7 @@ def plan(
     refusal: CompileError | None = None
     for limits in _steps():
         try:
-            layouts = [_layout(each, kernel, named, limits) for each in found.each()]
+            layouts = _layouts(found, kernel, named, limits)
             lines = tuple(
                 [
                     defined(each.site, layout.fields, kernel, group, event)
@@ -176,15 +182,46 @@ def _expression(one: Asked) -> str:
     return one.text[span.start : end]
 
 
-def _layout(
+def _layouts(
     found: Found, kernel: Kernel, named: list[tuple[Asked, str]], limits: Limits
+) -> list[_Layout]:
+    # Of each address; those of a function's returns are mostly one.
+    layouts: list[_Layout] = []
+    before: list[Typed] = []
+    for each in found.each():
+        checkers = [Checker(each.site) for _ in named]
+        nodes = [
+            check(checker, one.argument.expression)
+            for checker, (one, _) in zip(checkers, named, strict=True)
+        ]
+        if nodes == before and layouts and all(map(_is_laid_out_alike, checkers)):
+            layouts.append(layouts[-1])
+            continue
+        before = nodes
+        layouts.append(_layout(each, kernel, named, checkers, nodes, limits))
+    return layouts
+
+
+def _is_laid_out_alike(checker: Checker) -> bool:
+    # At a Go function's returns what is in the same places is the same fetches. Elsewhere, and
+    # where something is to be said of the values, the address counts.
+    return checker.site.leaving and not checker.warnings
+
+
+def _layout(
+    found: Found,
+    kernel: Kernel,
+    named: list[tuple[Asked, str]],
+    checkers: list[Checker],
+    nodes: list[Typed],
+    limits: Limits,
 ) -> _Layout:
     names = {name for _, name in named}
     fields = Fields(found, kernel, names)
     values = []
-    for one, name in named:
+    for (one, name), checker, node in zip(named, checkers, nodes, strict=True):
         fields.span, fields.stem = one.argument.expression.span, name
-        shape = _shape(Checker(found.site), fields, one.argument, limits)
+        shape = _shape(checker, fields, one.argument, node, limits)
         values.append(Wanted(one.label, shape))
     # Of an event `$comm` would be a field of that name.
     of_event = found.site.probe_kind == "eprobe"
@@ -192,8 +229,9 @@ def _layout(
     return _Layout((*fields.listed, (COMM, comm)), tuple(values))
 
 
-def _shape(checker: Checker, fields: Fields, argument: Argument, limits: Limits) -> Shape:
-    node = check(checker, argument.expression)
+def _shape(
+    checker: Checker, fields: Fields, argument: Argument, node: Typed, limits: Limits
+) -> Shape:
     return kept(checker, fields, Shaper(checker, fields).value(node, argument.format, limits))
 
 

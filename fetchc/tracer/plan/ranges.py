@@ -5,8 +5,8 @@ from __future__ import annotations
 from fetchc.check.typed import Address, Follow, Shift
 from fetchc.check.typed import Ranged as RangedNode
 from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Deref
-from fetchc.lower import wholes
+from fetchc.ir.nodes import ELEMENTS, Deref
+from fetchc.lower import texts
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import Plain, plain
 from fetchc.lower.where import load_word, pointed
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fetchc.tracer.shape import Row
 
 __all__ = ["Ranges"]
-
-_CHUNK = 64  # elements of a list of numbers
 
 
 class Ranges(Lists):
@@ -86,18 +84,18 @@ class Ranges(Lists):
             assert isinstance(start, Deref)
             field, at = self._fields.block(start, size)
             return Bytes(field, size, made.text, at, None, None, self._fields.guards(start))
-        texts = wholes.is_text_pointer(checker, checker.resolved(made.element))
-        if simple is not None and not texts and wholes.units(checker, node.first) is None:
+        are_texts = texts.is_text_pointer(checker, checker.resolved(made.element))
+        if simple is not None and not are_texts and texts.units(checker, node.first) is None:
             return self._row(found, simple, self._most(node, simple.size, limits), node)
         inner = limits.inner()
-        count = self._fewer(node, 2 * limits.items if texts else limits.items)
+        count = self._fewer(node, 2 * limits.items if are_texts else limits.items)
         self._fetch_bytes(node.first, inner, count)
         each = [self.shape(self._nth(node, made, index), None, inner) for index in range(count)]
         return Items(tuple(each), self._guards_of(node.first))
 
     def _most(self, node: RangedNode, size: int, limits: Limits) -> int:
         # Of numbers of ``size`` bytes.
-        return self._fewer(node, min(limits.row // size, _CHUNK))
+        return self._fewer(node, min(limits.row // size, ELEMENTS))
 
     def _fewer(self, node: RangedNode, count: int) -> int:
         # ``count`` elements, or those that there can be.

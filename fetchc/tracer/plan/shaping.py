@@ -7,15 +7,15 @@ structure or an array is fetched as its bytes, in one piece, and taken apart lat
 from __future__ import annotations
 
 from fetchc.check.characters import wide
-from fetchc.check.cpp.library import ends, reader_value
+from fetchc.check.cpp.library import ends, reader_value, text_length
 from fetchc.check.halves import halves
 from fetchc.check.members import part, through
 from fetchc.check.typed import Address, Convert, Either, Follow, Part, Reckoned, Special
 from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Array, Fetch, Scalar, Text, is_address
-from fetchc.ir.verify import fixed_bytes
-from fetchc.lower import wholes
+from fetchc.ir.nodes import Array, Fetch, Scalar, Text, fixed_bytes, is_address
+from fetchc.lower import texts, wholes
+from fetchc.lower.formats import is_byte
 from fetchc.lower.lower import entries, left_out, lower, named_members
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import bit_field_of, scalar, special
@@ -53,6 +53,7 @@ from fetchc.tracer.shape import (
     Noted,
     Referred,
     Row,
+    Sized,
 )
 
 TYPE_CHECKING = False
@@ -86,6 +87,8 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             return self._made(node, limits)
         if isinstance(made, RangeType) and (found := self._range(node, made, format, limits)):
             return found
+        if isinstance(made, SliceType) and self._are_text(made, format):
+            return self._string(node, made, limits)
         if format is not None and not _natural(made, format):
             (lowered,) = lower(checker, node, format, whole=False)
             return self._formatted(lowered)
@@ -95,8 +98,11 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             between = ends(checker, node)
             if between is not None:
                 return self._elements_between(*between, limits)
+            length = text_length(checker, node)
             node = reader_value(checker, node)
             made = checker.resolved(node.type)
+            if length is not None:
+                return Sized(self.shape(node, None, limits), self.shape(length, None, limits))
             if isinstance(node, Reckoned | Either) or isinstance(made, RangeType):
                 return self.shape(node, None, limits)
         if isinstance(made, StructType) and made.value is not None:
@@ -117,11 +123,11 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 return self._leaf(entries(checker, node), empty=True)
             case StringType():
                 return self._string(node, made, limits)
-            case ArrayType(vector=False):
+            case ArrayType():
                 return self._array(node, made, limits)
             case SliceType():
                 return self._slice(node, made, limits)
-            case PointerType() | SequenceType() if text := wholes.units(checker, node):
+            case PointerType() | SequenceType() if text := texts.units(checker, node):
                 return self._referred(node, made, self._units(*text, limits))
             case PointerType() if isinstance(checker.resolved(made.target), SequenceType):
                 inner = self.shape(Follow(node, made.target, node.span), None, limits)
@@ -129,7 +135,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             case SequenceType(dimensions=(), window=None):
                 return self._sequence(node, made, limits)
             case SequenceType(dimensions=()):
-                return self._window(node, made, self._sequence(node, made, limits))
+                return self._window(node, made, limits)
             case SequenceType():
                 return self._grid(node, made, limits)
             case CellType(array=array, indices=wanted):
@@ -175,7 +181,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
     def _moved(self, node: Address, made: PointerType) -> Difference | None:
         # The kernel cannot add: it gives the address that the offset is added to here.
         value, offset = pointer(self._checker.site, node)
-        if offset == 0 or is_address(value) or wholes.is_text_pointer(self._checker, made):
+        if offset == 0 or is_address(value) or texts.is_text_pointer(self._checker, made):
             return None
         bits = 8 * made.size
         fetch = Fetch(value, Scalar("x", bits))
@@ -246,8 +252,10 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 self._fields.forget(mark)
                 left.append(member.name)
                 refused = refused or why
+        if not found and refused and not made.is_library:
+            raise refused
         if not found:
-            raise refused or wholes.refuse_whole(checker, node, made)
+            raise wholes.refuse_whole(checker, node, made)
         if left:
             checker.warnings.append(left_out(checker, node, left))
         if numbered and not left:
@@ -255,9 +263,17 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             return Items(parts, self._guards_of(node), parts=True)
         return Members(tuple(found), self._guards_of(node))
 
+    def _are_text(self, made: SliceType, format: Format | None) -> bool:
+        # Bytes that are asked for as a text end where their number says, not at a NUL.
+        if format is None or not _is_text(format):
+            return False
+        return is_byte(self._checker.resolved(made.element))
+
 
 def _natural(made: object, format: Format) -> bool:
     # `:string` of what is a text with an end is what a reader shows anyway.
-    if format.base not in ("string", "ustring") or format.count is not None:
-        return False
-    return isinstance(made, StringType | ArrayType)
+    return _is_text(format) and isinstance(made, StringType | ArrayType)
+
+
+def _is_text(format: Format) -> bool:
+    return format.base in ("string", "ustring") and format.count is None

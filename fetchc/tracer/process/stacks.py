@@ -13,6 +13,7 @@ import time
 from bisect import bisect_right
 
 from fetchc.record import Record
+from fetchc.tracer.process.kernel_names import KernelNames, is_kernel
 from fetchc.tracer.process.symbols import FileSymbols, ImageSymbols, open_symbols
 
 TYPE_CHECKING = False
@@ -62,6 +63,7 @@ class Stacks:
 
     def __init__(self, proc: str = "/proc") -> None:
         self._proc = proc
+        self._kernel = KernelNames(f"{proc}/kallsyms")
         self._maps: dict[int, _Maps] = {}
         self._files: dict[tuple[str, int], FileSymbols | ImageSymbols | None] = {}
         self._frames: dict[tuple[int, int], Frame] = {}
@@ -72,6 +74,9 @@ class Stacks:
         maps = self._maps_of(event)
         frames = []
         for address in addresses:
+            if is_kernel(address):
+                frames.append(self._of_kernel(address))
+                continue
             frame = self._frames.get((event.pid, address))
             if frame is None:
                 frame = self._frame(maps, event.pid, address)
@@ -88,18 +93,32 @@ class Stacks:
         For values, which are made before their event: nothing says that the maps still hold, so
         those of a process that lives are read anew after a while.
         """
-        maps = self._maps.get(thread)
-        if maps is None or time.monotonic() - maps.read_at > _FRESH:
-            fresh = self._read(thread)
-            if maps is None or fresh:
-                maps = _Maps(fresh)
-                self._keep(thread, maps)
-        frame = self._frames.get((thread, address)) or self._frame(maps, thread, address)
+        if is_kernel(address):
+            frame = self._of_kernel(address)
+        else:
+            maps = self._believed(thread)
+            frame = self._frames.get((thread, address)) or self._frame(maps, thread, address)
         if frame.function is None:
             return None
         return f"{frame.function}+{frame.offset:#x}" if frame.offset else frame.function
 
+    def _of_kernel(self, address: int) -> Frame:
+        name, offset = self._kernel.find(address) or (None, 0)
+        return Frame(address, name, offset, "kernel")
+
+    def _believed(self, process: int) -> _Maps:
+        # What nothing but time tells to be still so.
+        maps = self._maps.get(process)
+        if maps is None or time.monotonic() - maps.read_at > _FRESH:
+            fresh = self._read(process)
+            if maps is None or fresh:
+                maps = _Maps(fresh)
+                self._keep(process, maps)
+        return maps
+
     def _maps_of(self, event: Event) -> _Maps:
+        if event.plan.of_kernel:
+            return self._believed(event.pid)
         maps = self._maps.get(event.pid)
         if maps is None or not maps.explains(event, self._real(event.plan.path)):
             maps = _Maps(self._read(event.pid))

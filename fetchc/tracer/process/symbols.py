@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.mapped import MappedMethods
     from fetchc.debuginfo.dotnet.program import DotnetProgram
     from fetchc.debuginfo.elf.file import Segment
+    from fetchc.debuginfo.go.functable import FunctionTable
 
 __all__ = ["FileSymbols", "ImageSymbols", "open_symbols"]
 
@@ -20,7 +21,7 @@ __all__ = ["FileSymbols", "ImageSymbols", "open_symbols"]
 class FileSymbols:
     """The function symbols of one ELF file, by address; read when first asked for."""
 
-    __slots__ = ("_elf", "_ends", "_names", "_starts", "path")
+    __slots__ = ("_asked_go", "_elf", "_ends", "_go", "_names", "_starts", "path")
 
     def __init__(self, elf: Elf) -> None:
         self._elf = elf
@@ -28,6 +29,8 @@ class FileSymbols:
         self._starts: list[int] | None = None
         self._ends: list[int] = []
         self._names: list[str] = []
+        self._asked_go = False
+        self._go: FunctionTable | None = None
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -48,8 +51,27 @@ class FileSymbols:
         assert self._starts is not None
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._ends[at]:
-            return None
+            return self._of_go(address)
         return self._names[at], address - self._starts[at]
+
+    def _of_go(self, address: int) -> tuple[str, int] | None:
+        # Go's run time names the functions of a program without symbols, too.
+        from fetchc.debuginfo.dwarf.entries.attributes import linked_by_go
+
+        if not linked_by_go(self._elf):
+            return None
+        from fetchc.debuginfo.elf.machines import architecture_of
+        from fetchc.debuginfo.go.functable import function_table
+        from fetchc.debuginfo.go.memory import Memory
+
+        try:
+            if not self._asked_go:
+                self._asked_go = True
+                self._go = function_table(Memory(self._elf, architecture_of(self._elf)))
+            row = None if self._go is None else self._go.at(address)
+        except DebugInfoError:
+            return None  # a damaged table: addresses are shown
+        return None if row is None else (row.name, address - row.address)
 
     def _load(self) -> None:
         # Of several names of an address the global one says most, then the shortest: it is

@@ -72,7 +72,8 @@ class OfType(Record):
 
     Else it is ``{"type": ...}``, the name of the object's own type. ``element`` is that of an
     array's elements, None where no array is wanted, ``rank`` a number that tells arrays of
-    several dimensions apart. Of null there is nothing to compare.
+    several dimensions apart. Of null there is nothing to compare. ``otherwise`` is what else the
+    value is.
     """
 
     reference: Leaf
@@ -82,3 +83,4 @@ class OfType(Record):
     types: ObjectTypes
     wanted: TypeId
     inner: Shape
+    otherwise: OfType | None = None

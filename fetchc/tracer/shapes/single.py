@@ -7,8 +7,9 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.ir.decode import Decode
+    from fetchc.tracer.shape import Shape
 
-__all__ = ["Bytes", "Guard", "Leaf", "Row"]
+__all__ = ["Bytes", "Guard", "Leaf", "Row", "Sized"]
 
 
 class Guard(Record):
@@ -69,6 +70,17 @@ class Bytes(Record):
     length: Leaf | None = None
     limit: int | None = None
     guards: tuple[Guard, ...] = ()
+
+
+class Sized(Record):
+    """A text that the kernel fetched up to its NUL, of an object that has ``length`` bytes.
+
+    Where these are more, the text is its beginning alone: a NUL is a character of it, or the event
+    had no room.
+    """
+
+    inner: Shape
+    length: Shape
 
 
 class Row(Record):

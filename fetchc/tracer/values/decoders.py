@@ -25,6 +25,7 @@ from fetchc.tracer.shape import (
     Referred,
     Row,
     Sequence,
+    Sized,
     Spelled,
     Sum,
     TypeName,
@@ -43,7 +44,7 @@ from fetchc.tracer.values.combined import (
 )
 from fetchc.tracer.values.elements import Elements
 from fetchc.tracer.values.leaves import pointers
-from fetchc.tracer.values.texts import bounded
+from fetchc.tracer.values.texts import bounded, sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ class _Preparing(Elements):
                 return self._guarded(make, shape.guards, path, trusted, zero)
             case Bytes():
                 return self._counted(shape, path, trusted)
+            case Sized(inner=text, length=size):
+                return sized(*[self.maker(one, path, trusted) for one in (text, size)])
             case Items():
                 return self._items(shape, path, trusted)
             case Sequence():
@@ -283,4 +286,5 @@ class _Preparing(Elements):
             [self.maker(one, path, trusted) for one in own],
             [self.maker(one, path, trusted) for one in element],
             self.maker(shape.inner, path, trusted),
+            None if shape.otherwise is None else self.maker(shape.otherwise, path, trusted),
         )

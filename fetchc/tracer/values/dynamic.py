@@ -120,8 +120,10 @@ def of_type(
     own: Sequence[Make],
     element: Sequence[Make],
     inner: Make,
+    otherwise: Make | None = None,
 ) -> Make:
-    """``inner`` where the object of ``reference`` is of type ``wanted``, else its type's name.
+    """``inner`` where the object of ``reference`` is of type ``wanted``, else ``otherwise``, or
+    its type's name.
 
     ``own`` make the number with the row of its type, the assembly's name and the rank;
     ``element`` the first two of an array's elements, where an array is wanted.
@@ -149,17 +151,18 @@ def of_type(
         if not isinstance(number, int) or not isinstance(assembly, str):
             return None
         row = number >> header.row[2] & _ROWS
+        seen: tuple[Value, ...] = ()
         if row and rank is None:
-            seen: tuple[Value, ...] = (number, assembly)
+            seen = (number, assembly)
         elif row == 0 and rank is not None and size == expected:
             seen = tuple([one(data, faults) for one in element])
-        else:
-            return {"type": SymbolName(types.name(assembly, row) if row else "an array")}
-        if seen not in known:
+        if seen and seen not in known:
             known[seen] = fits(seen)
-        if known[seen]:
+        if seen and known[seen]:
             return inner(data, faults)
         del faults[before:]
+        if otherwise is not None:
+            return otherwise(data, faults)
         return {"type": SymbolName(types.name(assembly, row) if row else "an array")}
 
     return make

@@ -57,10 +57,17 @@ OF_PROGRAM = ((LOWEST, HIGHEST),)
 """From which address on, and up to which, a program can have memory."""
 # The kernel's half. The last page is of error numbers as pointers (include/linux/err.h); s390 has
 # an address space of its own for the kernel, 32-bit machines differ in where they divide theirs.
+# Between the halves is no memory: there the kernel lets poisoned pointers lead, of what it took out
+# of a list (0xdead000000000100, include/linux/poison.h), and a load of that leaves what was in the
+# buffer. Sources: Documentation/arch of Linux: x86/x86_64/mm.rst, riscv/vm-layout.rst (5 levels),
+# arm64/memory.rst (52 bits; tags of pointers, 0xf0 to 0xff, lie on top of them).
+_HALVES = {"x86_64": 0xFF << 56, "riscv64": 0xFF << 56, "aarch64": 0xF0 << 56}
 _WORD_BITS = sys.maxsize.bit_length() + 1
-_DIVIDED = _WORD_BITS == 64 and os.uname().machine != "s390x"
+_MACHINE = os.uname().machine
+_DIVIDED = _WORD_BITS == 64 and _MACHINE != "s390x"
 _LAST = (1 << _WORD_BITS) - 0x1000
-OF_KERNEL = (*OF_PROGRAM, (1 << 63, _LAST)) if _DIVIDED else ((LOWEST, _LAST),)
+_HALF = _HALVES.get(_MACHINE, 1 << 63)
+OF_KERNEL = (*OF_PROGRAM, (_HALF, _LAST)) if _DIVIDED else ((LOWEST, _LAST),)
 """What a load of the kernel's own memory can be of: where the address tells whose it is, the
 kernel reads the program's memory by it (``CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE``)."""
 _PAGE = 12  # bits of an address inside of the smallest page

@@ -1,9 +1,9 @@
-"""Values that people write in a form of their own: decimal numbers, points in time, GUIDs; integers
-of two words.
+"""Values in a form that people write: decimals, points in time, GUIDs, integers of two words.
 
 Each form is made of the numbers of its members, which have other names in other versions.
-Source: dotnet/runtime, src/libraries/System.Private.CoreLib/src/System (Decimal.cs, DateTime.cs,
-DateTimeOffset.cs, TimeSpan.cs, DateOnly.cs, TimeOnly.cs, Guid.cs); ECMA-335 has no word of them.
+Sources: dotnet/runtime, src/libraries/System.Private.CoreLib/src/System (Decimal.cs, DateTime.cs,
+DateTimeOffset.cs, TimeSpan.cs, DateOnly.cs, TimeOnly.cs, Guid.cs), of which ECMA-335 says nothing;
+Rust, library/core/src/time.rs (Duration, its Debug) and library/std/src/time.rs (SystemTime).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
 
-__all__ = ["WIDTHS", "Texts", "bounded", "counted", "decoded", "joined"]
+__all__ = ["WIDTHS", "Texts", "bounded", "counted", "decoded", "joined", "sized"]
 
 _MOST_CONTINUED = 3  # bytes behind the first of a character of UTF-8
 
@@ -158,6 +158,22 @@ def counted(start: int, size: int, kind: str, length: Callable[[bytes], int]) ->
         if width * count <= size:
             return decoded(data[start : start + width * count], kind)
         return CutText(decoded(data[start : start + size], kind, cut=True), count)
+
+    return make
+
+
+def sized(text: Make, length: Make) -> Make:
+    """A text that ends at a NUL, marked as cut where its object has more bytes than that."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        found = text(data, faults)
+        if not isinstance(found, str):
+            return found
+        count = length(data, faults)
+        if not isinstance(count, int):
+            return None
+        there = len(found) if found.isascii() else len(found.encode("utf-8", "surrogateescape"))
+        return CutText(found, count) if there < count else found
 
     return make
 

@@ -51,7 +51,7 @@ def left_out(count: int) -> Make:
 def of_variant(tag: Make, names: Mapping[int | None, str], wanted: str, inner: Make) -> Make:
     """``inner`` where ``tag`` tells the variant ``wanted``, else the name of the one it tells.
 
-    The other one is not read: its bytes mean something else.
+    The other one is not read: its bytes mean something else. One without a name is null.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -61,6 +61,8 @@ def of_variant(tag: Make, names: Mapping[int | None, str], wanted: str, inner: M
         name = names.get(number, names.get(None))
         if name == wanted:
             return inner(data, faults)
+        if name == "":
+            return None
         return {"variant": number if name is None else SymbolName(name)}
 
     return make

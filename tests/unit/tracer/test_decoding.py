@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from fetchc.diag.errors import TracerError
 from fetchc.ir.decode import Decode
 from fetchc.tracer.decoding import Decoder
 from fetchc.tracer.kernel.tasks import Processes
-from fetchc.tracer.model import Format, Plan, Sample, Wanted
+from fetchc.tracer.model import Field, Format, Plan, Sample, Wanted
 from fetchc.tracer.shape import Leaf
 from tests.support.records import COMM, THREAD, format_of, record
 
@@ -39,6 +41,17 @@ def sample(data: bytes) -> Sample:
 def test_a_whole_record() -> None:
     event = decoder().event(sample(GOOD))
     assert (event.args, event.comm, event.pid) == ({"n": 7, "s": "text"}, "comm", THREAD)
+
+
+@pytest.mark.parametrize("name", ["__probe_ip", "__probe_func", ""])
+def test_the_record_of_an_event_has_no_address(name: str) -> None:
+    format = format_of(FIELDS)
+    if name:
+        place = Field(name, 8, 8, False, None, False)
+        format = Format(format.id, format.event, (place, *format.fields))
+    (word,) = struct.unpack_from("<Q", GOOD, 8)
+    assert decoder(format).event(sample(GOOD)).address == (word if name else 0)
+    assert word
 
 
 @pytest.mark.parametrize("size", [0, 8, 16, 31])

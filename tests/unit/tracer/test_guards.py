@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import struct
+
+import pytest
 
 from fetchc.tracer.values.guards import OF_KERNEL, OF_PROGRAM, Remembered, guarded
 
@@ -30,6 +33,23 @@ def test_what_was_there_is_remembered_for_a_second() -> None:
     now += 0.2
     assert look(1, 0x4010) is True
     assert len(asked) == 6
+
+
+@pytest.mark.skipif(
+    os.uname().machine not in ("x86_64", "aarch64", "riscv64"), reason="halves of other machines"
+)
+def test_what_was_taken_out_of_a_list_leads_nowhere() -> None:
+    read = guarded(lambda data, faults: 7, [(0, 16, False, OF_KERNEL)], None, "node.next")
+    word = struct.Struct("=Q")
+    for pointer, value in (
+        (0xDEAD000000000100, None),
+        (0xDEAD000000000122, None),
+        (0xFF11000029EAAF80, 7),  # five levels of pages
+        (0xFFFF888000001000, 7),
+    ):
+        faults: list[str] = []
+        assert read(word.pack(pointer), faults) == value
+        assert faults == ["node.next"] * (value is None)
 
 
 def test_pointers_lead_into_the_kernel_or_into_the_program() -> None:

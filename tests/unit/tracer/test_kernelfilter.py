@@ -8,7 +8,7 @@ from fetchc.ir.decode import Decode
 from fetchc.tracer.filters import parse_filter
 from fetchc.tracer.kernelfilter import kernel_filter
 from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.shape import Bytes, Inside, Leaf
+from fetchc.tracer.shape import Bytes, Inside, Leaf, Sized
 
 LINE = (
     "p:g/e /bin/x:0x10 c=$comm:string i8=%di:s8 u8=%di:u8 i32=+0(%di):s32 p=%si:x64 b=%dx:b5@3/8"
@@ -95,6 +95,17 @@ def test_an_element_that_may_not_be_there() -> None:
     wanted = Wanted("v", Inside(number, 2, element))
     listed = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (wanted,))
     assert kernel_filter(listed, [("v", each) for each in parse_filter("v > 5")]) == "u8 > 5"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [('v == "a"', 's == "a"'), ('v ~ "a*"', 's ~ "a*"'), ('v != "a"', "")]
+)
+def test_a_text_with_a_nul_in_it_is_another_one_than_the_kernel_sees(
+    text: str, expected: str
+) -> None:
+    shape = Sized(Leaf("s", Decode("text")), Leaf("i32", Decode("integer", 32)))
+    listed = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (Wanted("v", shape),))
+    assert kernel_filter(listed, [("v", each) for each in parse_filter(text)]) == expected
 
 
 def test_a_part_of_a_field_is_not_for_the_kernel() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import fetchc
 from fetchc.tracer.model import COMM, WHICH, Plan
-from fetchc.tracer.shape import Bytes, Inside, Leaf, Members, Row, Sequence
+from fetchc.tracer.plan import planning
+from fetchc.tracer.plan.shaping import Shaper
+from fetchc.tracer.shape import Bytes, Inside, Leaf, Members, Row, Sequence, Shape
 from tests.support.programs import fixture
 
 KERNEL = "6.1"
@@ -211,3 +215,24 @@ def test_several_addresses_are_one_event() -> None:
     assert {line.split(" ")[0] for line in plan.definitions} == {"p:fetchc_g/leaves"}
     assert len({tuple(line.split(" ")[2:]) for line in plan.definitions}) == 1
     assert plan.kind == "return-site"
+
+
+@pytest.mark.parametrize("binary", ["go/features/go1.27", "go/features/go1.15"])
+def test_returns_with_a_value_in_one_place_are_laid_out_once(
+    binary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probe = fetchc.open(str(fixture(binary))).probe("main.(*store).get", returns=True, kernel="6.1")
+    assert len(probe.each()) > 1
+    shaped: list[str] = []
+    value = Shaper.value
+
+    def counted(self: Shaper, *arguments: Any) -> Shape:
+        shaped.append("value")
+        return value(self, *arguments)
+
+    monkeypatch.setattr(Shaper, "value", counted)
+    plan = probe.plan(["err", "value"], "fetchc_t")
+    assert len(shaped) == 4  # each when it is asked for, and in the event
+    monkeypatch.setattr(planning, "_is_laid_out_alike", lambda checker: False)
+    assert probe.plan(["err", "value"], "fetchc_t") == plan
+    assert len(shaped) == 4 + 4 * len(probe.each())

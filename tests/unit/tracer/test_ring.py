@@ -156,6 +156,17 @@ def test_the_stack_of_an_event_that_was_lost_is_nobodys(buffers: Buffers) -> Non
     assert [(one.thread, one.stack) for one in found] == [(1, (0x400, 0x98))]
 
 
+def test_the_stack_of_a_probe_of_the_kernel_begins_in_the_program(buffers: Buffers) -> None:
+    buffers.ring.expect_stacks(STACK)
+    buffers.ring.expect_kernel(8)
+    buffers.put(0, (9 * SECOND, record(8, 1, 0xFFFFFFFF81000100, 5)))
+    buffers.put(0, (8 * SECOND, record(9, 1, 0, 0x500, 0x99, 0)))
+    buffers.put(0, (7 * SECOND, record(7, 1, 0xFFFFFFFF81000100, 5)))  # of another event
+    buffers.put(0, (6 * SECOND, record(9, 1, 0, 0x500, 0x98, 0)))
+    found = buffers.ring.read()
+    assert [(one.event, one.stack) for one in found] == [(8, (0x500, 0x99)), (7, ())]
+
+
 def test_stacks_of_another_form_are_refused(buffers: Buffers) -> None:
     narrow = Format(9, "user_stack", (Field("caller", 16, 4, False, 2, False),))
     with pytest.raises(TracerError, match="addresses of another size"):

@@ -70,6 +70,11 @@ def test_kernels_before_5_4_have_one_place_an_event() -> None:
         (" ".join(f"a{n}=+0(%di):x64[64]" for n in range(6)), 2),
         (" ".join(f"a{n}=+0(%di):b3@1/32[64]" for n in range(12)), 2),
         ("s=+0(%di):string[64] c=+0(%si):char[64] d=+0(%si):string", 1),
+        ("a=%di:symbol b=+0(%di):symstr", 1),
+        (
+            " ".join(f"a{n}=+0(%di):x64[64]" for n in range(5)) + " b=+0(%di):x64[63] c=%di:symbol",
+            2,
+        ),
     ],
 )
 def test_the_number_must_fit_into_the_event(arguments: str, events: int) -> None:
@@ -89,3 +94,10 @@ def test_the_number_must_fit_into_the_line(more: int, events: int) -> None:
     made = shared(plans, {}, NEW)
     assert len(made) == events
     assert max(len(line) for event in made for line in event.definitions) <= 4094
+
+
+def test_probes_of_events_have_an_event_each() -> None:
+    plans = [plan(name, "n=$id:s32", letter="e") for name in ("one", "two")]
+    assert [event.definitions for event in shared(plans, {}, NEW)] == [
+        one.definitions for one in plans
+    ]

@@ -158,3 +158,44 @@ def test_a_debug_file_of_another_build_does_not_end_a_trace(tmp_path: Path) -> N
     symbols = open_symbols(str(tmp_path / "program"))
     assert symbols is not None
     assert symbols.find(0x1000) is None
+
+
+KERNEL = """\
+0000000000000000 A fixed_percpu_data
+ffffffff81000000 T _text
+ffffffff81000100 T tcp_wfree
+ffffffff81000100 t __pfx_alias
+ffffffff81000180 d a_table
+ffffffffc0000000 t lo_open\t[loop]
+"""
+
+
+def test_addresses_of_the_kernel_have_its_own_names(tmp_path: Path) -> None:
+    (tmp_path / "kallsyms").write_text(KERNEL)
+    stacks = Stacks(str(tmp_path))
+    names = {
+        0xFFFFFFFF81000100: "tcp_wfree",
+        0xFFFFFFFF8100017F: "tcp_wfree+0x7f",
+        0xFFFFFFFF81000180: None,  # data
+        0xFFFFFFFFC0000000: "lo_open",
+        0xFFFFFFFFC0200000: None,  # behind the last symbol
+        0xFFFFFFFFFFFFFFEA: None,
+        0xFF11000029EAAF80: None,
+    }
+    assert {address: stacks.name(PID, address) for address in names} == names
+    assert Stacks(str(tmp_path / "none")).name(PID, 0xFFFFFFFF81000100) is None
+    (tmp_path / "kallsyms").write_text(KERNEL.replace("ffffffff", "00000000"))
+    assert Stacks(str(tmp_path)).name(PID, 0xFFFFFFFF81000100) is None
+
+
+def test_a_probe_of_the_kernel_has_the_stack_of_its_program(
+    tmp_path: Path, code: dict[str, int]
+) -> None:
+    (tmp_path / str(PID)).mkdir()
+    (tmp_path / str(PID) / "maps").write_text(maps_of(str(BINARY)))
+    (tmp_path / "kallsyms").write_text(KERNEL)
+    plan = Plan("g", "e", "kernel", "tcp_wfree", "entry", 0, ("p:g/e tcp_wfree c=$comm",), ())
+    hit = Event(plan, PID, PID, "x", 0, 1.0, 0xFFFFFFFF81000100, {}, ())
+    addresses = [code["visit"] + 4 + SHIFT, 0xFFFFFFFF81000104]
+    shown = [str(frame) for frame in Stacks(str(tmp_path)).frames(hit, addresses)]
+    assert shown == [f"visit+0x4 ({BINARY.name})", "tcp_wfree+0x4 (kernel)"]

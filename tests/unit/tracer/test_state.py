@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,17 @@ def test_where_it_is(given: str, path: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("HOME", "/users/me")
     monkeypatch.setenv("XDG_STATE_HOME", given)
     assert state_file() == path
+
+
+@pytest.mark.parametrize("home", ["", "relative", None])
+def test_a_home_that_is_no_place(home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.delenv("HOME")
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
+    assert (
+        state_file() == f"{pwd.getpwuid(os.getuid()).pw_dir}/.local/state/fetchc/definitions.json"
+    )
+    monkeypatch.setattr(os, "getuid", lambda: 1 << 30)
+    with pytest.raises(TracerError, match="FC0712: user 1073741824 has no home directory"):
+        state_file()

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fetchc.ir.decode import Decode
+from fetchc.tracer.plan.leaves import number_alone
+from fetchc.tracer.shape import Leaf
 from fetchc.tracer.values.kinds import Tuple
 from fetchc.tracer.values.notations import NOTATIONS
 from fetchc.tracer.values.printing import printed
@@ -136,3 +139,8 @@ def test_durations_are_written_as_rust_does(
 )
 def test_times_count_from_1970(seconds: int, nanoseconds: int, text: str | None) -> None:
     assert NOTATIONS["unix-time"]({"tv_sec": seconds, "tv_nsec": nanoseconds}) == text
+
+
+def test_a_tag_keeps_its_sign_without_its_name() -> None:
+    tag = Leaf("tag", Decode("enum", 8, True, None, (("Left", -5),)), 4, 1)
+    assert number_alone(tag) == Leaf("tag", Decode("integer", 8, True), 4, 1)
