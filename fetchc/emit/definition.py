@@ -11,8 +11,8 @@ import re
 
 from fetchc.diag.model import Diagnostic
 from fetchc.emit.names import event_name, group_name, is_identifier
+from fetchc.ir.nodes import fixed_bytes
 from fetchc.ir.notation import body
-from fetchc.ir.verify import fixed_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

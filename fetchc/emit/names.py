@@ -27,6 +27,9 @@ _BRACKETS = {"(": ")", "[": "]", "<": ">", "{": "}"}
 # Parts that say nothing alone: Go numbers what has no name (main.main.func1, main.init.0), and
 # both it and gcc mark what they made of a function (main.(*T).Get-fm, do_work.constprop.0).
 _SUFFIX = re.compile(r"((func|gowrap|deferwrap)?[0-9]+|fm|constprop|part|isra|cold|lto_priv)\Z")
+# Files in the folder of a group, where each event is a folder: one of that name hides the file
+# (fs/tracefs, system_callback of kernel/trace/trace_events.c).
+_FILES = ("enable", "filter")
 _OPERATOR = re.compile(r"\boperator\b.*")
 
 
@@ -58,14 +61,14 @@ def event_name(function: str, taken: Container[str] = ()) -> str:
     ``main.(*server).handleRequest`` is ``handleRequest``: the last part of the qualified
     name, without parameters and type arguments, and with the part before it where the last
     one is only a number or a compiler's mark. Never ``r`` and hexadecimal digits, which
-    perf takes for a raw event (``rec``).
+    perf takes for a raw event (``rec``), nor what the kernel has in the folder of a group.
     """
     parts = _parts(function)
     first = len(parts) - 1
     while first > 0 and _SUFFIX.match(parts[first]):
         first -= 1
     name = _identifier("_".join(parts[first:]), "probe")
-    if re.match(r"r[0-9a-f]+\Z", name):
+    if name in _FILES or re.match(r"r[0-9a-f]+\Z", name):
         name += "_"
     return _unique(name[:_EVENT_BYTES], taken, _EVENT_BYTES)
 
@@ -82,12 +85,25 @@ def _identifier(text: str, otherwise: str) -> str:
 
 
 def _unique(name: str, taken: Container[str], limit: int) -> str:
-    candidate, count = name, 1
-    while candidate in taken:
-        count += 1
-        suffix = f"_{count}"
-        candidate = name[: limit - len(suffix)] + suffix
-    return candidate
+    # The first number that is free, found by halves: a line of a batch may ask for one name
+    # a hundred thousand times.
+    if name not in taken:
+        return name
+    last, free = 1, 2
+    while _numbered(name, free, limit) in taken:
+        last, free = free, 2 * free
+    while free - last > 1:
+        middle = (last + free) // 2
+        if _numbered(name, middle, limit) in taken:
+            last = middle
+        else:
+            free = middle
+    return _numbered(name, free, limit)
+
+
+def _numbered(name: str, number: int, limit: int) -> str:
+    suffix = f"_{number}"
+    return name[: limit - len(suffix)] + suffix
 
 
 def _parts(function: str) -> list[str]:

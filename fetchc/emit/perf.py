@@ -10,7 +10,8 @@ What perf's own readers (``perf script``, ``perf trace``; libtraceevent 1.7) mak
 decides how a value is fetched. Elements of arrays that are wider than a byte are read at the
 wrong places and lists of texts not at all: each element is an argument of its own. ``char`` takes
 no value of the record, which moves all later ones: refused. Signed numbers of one and two bytes
-are printed unsigned: told.
+are printed unsigned: told. Of a text that could not be read they print what is at its place, the
+next text (the length of 0 is passed over; seen with perf 6.1): told.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ from fetchc.emit.definition import verify_event
 from fetchc.emit.formats import Event, Item, Written
 from fetchc.emit.names import argument_name, event_name
 from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Array, Char, Deref, Fetch, Scalar, Text
+from fetchc.ir.nodes import ELEMENTS, Array, Char, Deref, Fetch, Scalar, Text, fixed_bytes
 from fetchc.ir.notation import body
-from fetchc.ir.verify import fixed_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["SETTLED", "write"]
 
 SETTLED: tuple[str, ...] = ()
-_CHUNK = 64  # elements of one array: MAX_ARRAY_LEN, kernel/trace/trace_probe.h
 
 
 def write(events: Sequence[Event]) -> Written:
@@ -65,7 +64,7 @@ def write(events: Sequence[Event]) -> Written:
         point = f"{event.group}:{own}={place}{'%return' if returns else ''}"
         words = [point, *[f"{each.name}={body(each.fetch)}" for each in items]]
         lines.append(f"perf probe {option}{shlex.quote(' '.join(words))}")
-        warnings += _unsigned(items)
+        warnings += _unsigned(items) + _taken_for_others(items)
     return Written("\n".join(lines), tuple(dict.fromkeys(warnings)))
 
 
@@ -129,8 +128,8 @@ def _parts(item: Item, word_bytes: int) -> Iterator[tuple[str, Fetch, Decode]]:
     if decode.kind in ("text", "bytes"):
         # The bytes of a counted text: as bytes they are read right.
         total = store.count * size
-        for low in range(0, total, _CHUNK):
-            count = min(_CHUNK, total - low)
+        for low in range(0, total, ELEMENTS):
+            count = min(ELEMENTS, total - low)
             bytes_of = Array(Scalar("x", 8), count)
             shown = Decode(decode.kind, 8, count=count)
             yield (str(low) if low else ""), Fetch(_moved(fetch.value, low), bytes_of), shown
@@ -159,6 +158,21 @@ def _unsigned(items: Sequence[Item]) -> list[Diagnostic]:
             "FC0611",
             f"perf prints {', '.join(names)} unsigned: a negative number shows as a large one",
             notes=("its readers extend no sign of numbers with one or two bytes",),
+        )
+    ]
+
+
+def _taken_for_others(items: Sequence[Item]) -> list[Diagnostic]:
+    texts = [each for each in items if isinstance(each.fetch.store, Text)]
+    names = [f"`{each.name}`" for each in texts[:-1] if isinstance(each.fetch.value, Deref)]
+    if not names:
+        return []
+    return [
+        Diagnostic(
+            "FC0625",
+            f"perf shows the next text of the event where {', '.join(names)} cannot be read",
+            notes=("the text behind a null pointer, for one: the kernel stores no bytes of it",),
+            help="fetch the pointer beside it (`:x64`), or one text an event",
         )
     ]
 

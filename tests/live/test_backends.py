@@ -15,6 +15,7 @@ import fetchc
 from fetchc.ir.decode import Decode
 from tests.live.reading import Unreadable, read, same
 from tests.support.programs import Value, calls, expressions, fixture
+from tests.support.toolchains import require
 from tests.support.tools import Told, missing, run_bpftrace, run_perf, run_uprobe
 from tests.support.tracefs import Session
 
@@ -197,6 +198,23 @@ def test_perf_takes_returns(tmp_path: Path) -> None:
     told, _ = run_perf(text, group, binary, tmp_path)
     assert list(told) == ["ev__return"]
     assert [hit["v"] for hit in told["ev__return"]][:2] == ["-2147483648", "-2147483637"]
+
+
+def test_perf_shows_the_next_text_where_there_is_none(tmp_path: Path) -> None:
+    _require("perf")
+    require("gcc")
+    source, program = tmp_path / "texts.c", tmp_path / "texts"
+    source.write_text(
+        '__attribute__((noinline)) void say(const char *a, const char *b) { __asm__(""); }\n'
+        'int main(void) { say("one", "two"); say(0, "three"); return 0; }\n'
+    )
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True, timeout=60)
+    group = f"fetchc_perf_{os.getpid()}"
+    probe = fetchc.open(program).probe("say")
+    written = probe.written("perf", [probe.compile(text) for text in ("a", "b")], group, "ev")
+    assert [each.code for each in written.warnings] == ["FC0625"]
+    told, _ = run_perf(written.text, group, program, tmp_path)
+    assert told["ev"] == [{"a": '"one"', "b": '"two"'}, {"a": '"three"', "b": '"three"'}]
 
 
 def test_the_uprobe_tool_takes_a_definition() -> None:

@@ -8,8 +8,9 @@ Where the probe sits: bpftrace takes an address of the file, looks for the symbo
 wants a disassembler for any address but a symbol's own. Debian's build (0.17) has none and
 refuses. A number that lies in no symbol it takes, with ``--unsafe``, for an offset in the file
 (src/attached_probe.cpp, ``resolve_offset_uprobe``): so inside of a function the offset is given,
-where it cannot be mistaken for an address. A static probe in one place goes by its name where
-a counter has to be raised, by which the program knows that somebody looks: bpftrace does so.
+where it cannot be mistaken for an address. A static probe in one place goes by its name where it
+can be, and where a counter has to be raised, by which the program knows that somebody looks:
+bpftrace does so. Of a library that a command loads (``-c``) it does not find the name.
 
 In the kernel it has a kind of probe for each of ours but raw tracepoints, which 0.17 does not
 take although it lists them (tried). A function probe is one of BPF's own there (``kfunc``).
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTLED", "write"]
 
-# Texts end at their length and arrays of characters at their count, signs are extended.
-SETTLED = ("FC0601", "FC0604", "FC0608")
+# Arrays of characters end at their count, signs are extended.
+SETTLED = ("FC0604", "FC0608")
 # In quotes a path may hold the rest; bpftrace has no escapes there, and patterns of files.
 _UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"*?\[\]\\:]')
 
@@ -52,7 +53,7 @@ def write(events: Sequence[Event]) -> Written:
             unsafe |= event.kind == "kprobe_inside"
             blocks.append(_probe(event, _kernel_point(event, event.point)))
             continue
-        by_address = not event.start and not event.static
+        by_address = not event.start and not _by_name(event)
         if by_address and event.ambiguous:
             warnings.append(_inside(event))
         unsafe |= by_address and not event.ambiguous
@@ -97,10 +98,14 @@ def _program_point(event: Event) -> str:
             f"the path `{event.path}` holds {unwritable[0]!r}, which a bpftrace program cannot",
             help="make a link with a plain name and give that",
         )
-    if event.static:
+    if _by_name(event):
         return f'usdt:"{event.path}":{event.static}'
     number = event.address if event.start or event.ambiguous else event.offset
     return f'{event.kind}:"{event.path}":{number:#x}'
+
+
+def _by_name(event: Event) -> bool:
+    return event.static != "" and (event.counted or event.ambiguous)
 
 
 def _probe(event: Event, point: str) -> str:

@@ -29,9 +29,9 @@ from fetchc.ir.nodes import (
     Symbol,
     Text,
     Word,
+    fixed_bytes,
     is_address,
 )
-from fetchc.ir.verify import fixed_bytes
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
@@ -122,8 +122,10 @@ class _Values:
     def _field(self, value: KernelValue) -> Shown:
         # Characters in the record are a text by themselves, others are behind an address.
         assert self.event.point is not None
+        if value.text == "$COMM":  # the task's, whether or not the event has a field `comm`
+            return Shown("comm", _TEXT, True)
         held = value.text.removeprefix("$") in self.event.point.arrays
-        word = self._named(value)
+        word = self._named(value, whole=held)
         return Shown(word if held else f"str({word})", _TEXT, True)
 
     def _scalar(self, value: Value, store: Store) -> Shown:
@@ -199,13 +201,20 @@ class _Values:
             case _:
                 assert_never(value)
 
-    def _named(self, value: KernelValue) -> str:
-        # What the kernel gives by a name: a function's argument, an event's field.
+    def _named(self, value: KernelValue, whole: bool = False) -> str:
+        # What the kernel gives by a name: a function's argument, an event's field; an array of an
+        # event only as a `whole`, which is a text.
         point = self.event.point
         assert point is not None
         if value.rule == "current":
             return "curtask"
         own = dict(point.arguments).get(value.text)
+        if value.rule == "event_array" or (own in point.arrays and not whole):
+            field = value.text.removeprefix("$")
+            raise self._cannot(
+                "it has the elements of an event's array alone",
+                f"add one to the program by hand: `args->{field}[0]`",
+            )
         if self.event.kind == "kprobe" and value.rule == "argument":
             return f"arg{int(value.text.removeprefix('$arg')) - 1}"
         if own is None or self.event.kind == "kretprobe":

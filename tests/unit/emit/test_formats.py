@@ -211,7 +211,18 @@ def test_perf_lists_and_signs() -> None:
         "perf probe -x /bin/x 'fetchc_x:e=0x1139 v_0=+8(%di):s32 v_1=+12(%di):s32"
         " short=+0(%di):s8 t_0=+0(+16(%di)):string t_1=+0(+24(%di)):string'"
     )
-    assert [each.code for each in result.warnings] == ["FC0611"]
+    assert [each.code for each in result.warnings] == ["FC0611", "FC0625"]
+
+
+def test_perf_shows_another_text_in_place_of_one_that_is_not_there() -> None:
+    first = item(Deref(Deref(DI, 8), 0), Text(), Decode("text"), "first")
+    middle = item(DI, Word(), name="middle")
+    last = item(Deref(DI, 16), Text(), Decode("text"), "last")
+    (told,) = written("perf", [event(first, middle, last)]).warnings
+    assert told.code == "FC0625"
+    assert told.message == "perf shows the next text of the event where `first` cannot be read"
+    for alone in ([first, middle], [item(Comm(), Text(), Decode("text"), "comm"), last]):
+        assert written("perf", [event(*alone)]).warnings == ()
 
 
 def test_perf_asks_the_kernels_rules() -> None:
@@ -230,6 +241,12 @@ def test_static_probes_by_name() -> None:
     assert 'usdt:"/bin/x":python:line\n{' in made.text
     assert "--unsafe" not in made.text
     assert made.warnings == ()
+    uncounted = event(one, start=False, ambiguous=True, static="lib:go")
+    made = written("bpftrace", [uncounted])
+    assert 'usdt:"/bin/x":lib:go\n{' in made.text
+    assert made.warnings == ()
+    by_offset = written("bpftrace", [event(one, start=False, static="lib:go")]).text
+    assert 'uprobe:"/bin/x":0x1139\n{' in by_offset
     for format, static in (("perf", "python:line"), ("bpftrace", "")):
         with pytest.raises(CompileError, match="semaphore"):
             written(format, [event(one, start=False, counted=True, static=static)])
@@ -278,6 +295,13 @@ def test_texts_of_events() -> None:
     for name, shown in (("comm", "args->comm"), ("filename", "str(args->filename)")):
         field = item(KernelValue("event_field", f"${name}"), Text())
         assert kernel_expression(field, "eprobe", OPENED) == shown
+    field = item(KernelValue("event_field", "$COMM"), Text())
+    assert kernel_expression(field, "eprobe", OPENED) == "comm"
+    for value in (
+        Deref(KernelValue("event_array", "$args"), 8), KernelValue("event_field", "$comm")
+    ):  # fmt: skip
+        with pytest.raises(CompileError, match="the elements of an event's array alone"):
+            kernel_expression(item(value, Scalar("u", 64)), "eprobe", OPENED)
 
 
 def test_places_in_the_kernel() -> None:

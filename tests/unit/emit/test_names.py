@@ -48,6 +48,22 @@ def test_arguments_differ() -> None:
     assert {len(name) for name in taken} == {31}
 
 
+class Counted(set[str]):
+    """Names, with how often one was looked for."""
+
+    asked = 0
+
+    def __contains__(self, name: object) -> bool:
+        self.asked += 1
+        return super().__contains__(name)
+
+
+def test_a_free_name_behind_many_is_found_soon() -> None:
+    taken = Counted(["n", *(f"n_{number}" for number in range(2, 100_000))])
+    assert argument_name("n", KERNEL, taken) == "n_100000"
+    assert taken.asked < 50
+
+
 @pytest.mark.parametrize(
     ("function", "name"),
     [
@@ -71,6 +87,8 @@ def test_arguments_differ() -> None:
         ("System.Collections.Generic.List`1[System.Int32]::Add", "Add"),
         ("_IO_new_fclose", "_IO_new_fclose"),
         ("rec", "rec_"),
+        ("enable", "enable_"),
+        ("main.(*gate).filter", "filter_"),
         ("r1", "r1_"),
         ("record", "record"),
         ("\u03bb", "probe"),
