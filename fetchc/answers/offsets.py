@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 from fetchc import __version__
 from fetchc.answers.documents import told
 from fetchc.api.program import Program
 from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.program.cpp_names import spelling_key
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.diag.model import Diagnostic
     from fetchc.driver.offsets import Offset
 
-__all__ = ["Compared", "Table", "compare", "table_document"]
+__all__ = ["Compared", "Table", "agreeing", "compare", "table_document"]
 
 
 class Compared(Record):
@@ -64,6 +67,8 @@ def compare(
             continue
         binaries.append((path, program.build_id, program.architecture))
         answers.append([_asked(program, text, said) for text in texts])
+        del program
+        gc.collect()  # it is cycles, which are in memory until they are found
     rows = []
     for number in range(len(texts)):
         of_each = [one[number] for one in answers]
@@ -89,10 +94,21 @@ def _asked(
 def _differs(found: Sequence[Offset | None]) -> tuple[str, ...]:
     known = [one for one in found if one is not None]
     differing = [] if len(known) == len(found) else ["found"]
-    for what in ("offset", "bits", "size", "type"):
+    for what in ("offset", "bits", "size"):
         if len({getattr(one, what) for one in known}) > 1:
             differing.append(what)
+    if len({spelling_key(one.type) for one in known}) > 1:
+        differing.append("type")
     return tuple(differing)
+
+
+def agreeing(table: Table, row: Compared) -> list[tuple[Offset | None, list[str]]]:
+    """The binaries that have one answer, together, in the order of the first of each."""
+    groups: dict[object, tuple[Offset | None, list[str]]] = {}
+    for (path, _, _), one in zip(table.binaries, row.found, strict=True):
+        key = None if one is None else (one.offset, one.bits, one.size, spelling_key(one.type))
+        groups.setdefault(key, (one, []))[1].append(path)
+    return list(groups.values())
 
 
 def table_document(table: Table) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from fetchc.api.program import Program
@@ -28,6 +29,7 @@ class Opened:
 
     def __init__(self) -> None:
         self._programs: dict[tuple[object, ...], _Kept] = {}
+        self._let_go = 0  # since the collector ran
 
     def get(self, question: Question, kernel: str) -> tuple[Program, Probe | None]:
         """The program, and the probe point of all expressions; None where they name their own.
@@ -45,6 +47,11 @@ class Opened:
         self._programs[key] = kept
         if len(self._programs) > PROGRAMS:
             del self._programs[next(iter(self._programs))]
+            self._let_go += 1
+            if self._let_go == PROGRAMS:
+                # They are cycles: their files and units are there until these are found.
+                gc.collect()
+                self._let_go = 0
         return kept.program, kept.probe(question, kernel)
 
 

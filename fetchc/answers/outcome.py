@@ -34,7 +34,13 @@ class Outcome:
 
 
 def outcome(
-    program: Program, shared: Probe | None, text: str, kernel: str, whole: bool, returns: bool
+    program: Program,
+    shared: Probe | None,
+    text: str,
+    kernel: str,
+    whole: bool,
+    returns: bool,
+    active: int | None = None,
 ) -> Outcome:
     """Compile ``text`` at the probe ``shared``, or at the point that it names itself.
 
@@ -42,7 +48,7 @@ def outcome(
     """
     result = Outcome(text, whole)
     try:
-        argument = program.argument(text, shared, kernel, returns)
+        argument = program.argument(text, shared, kernel, returns, active)
         if whole:
             argument.whole  # noqa: B018 - compiled now, so that a refusal is seen now
         else:

@@ -50,7 +50,8 @@ def read_line(line: bytes) -> object:
             line.decode(), object_pairs_hook=_unlike_keys, parse_constant=_no_constant
         )
     except json.JSONDecodeError as broken:
-        raise _no_question(f"not JSON: {broken.msg.lower()}, at byte {broken.pos + 1}") from None
+        at = len(broken.doc[: broken.pos].encode()) + 1
+        raise _no_question(f"not JSON: {broken.msg.lower()}, at byte {at}") from None
     except UnicodeDecodeError as broken:
         raise _no_question(f"not UTF-8 at byte {broken.start + 1}") from None
     except ValueError as broken:

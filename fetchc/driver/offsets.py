@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from fetchc.check.indices import element
 from fetchc.check.members import member, through
 from fetchc.check.site import Checker, Site
 from fetchc.check.typed import Held, Part
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Offset", "offsets"]
 
+_INDEXED = re.compile(r"[^\[\]]+(\[[0-9]{1,9}\])+\Z")
+_INDEX = re.compile(r"\[([0-9]+)\]")
 _SHOWN = 4  # of several types with one name
 _DEEPEST = 16  # members without a name inside of each other
 
@@ -49,7 +54,7 @@ class Offset(Record):
 
 
 def offsets(program: Program, text: str) -> tuple[Offset, ...]:
-    """``TYPE.FIELD``, fields of fields too; of a ``TYPE`` alone itself and all its members.
+    """``TYPE.FIELD``, fields of fields and elements too; of a ``TYPE`` itself and all its members.
 
     Raises CompileError where a name is unknown (FC0204, FC0302), means several things that differ
     (FC0208), or is behind a pointer (FC0301).
@@ -104,18 +109,28 @@ def _one(checker: Checker, type_id: TypeId, text: str, start: int) -> tuple[Offs
     # As if an object were at address 0: what is behind a pointer has no offset in it.
     reached: Typed = Held(AtAddress(Address(0)), text[:start], type_id, Span(0, start))
     for name in text[start + 1 :].split("."):
-        span = Span(start + 1, start + 1 + len(name))
-        if not name:
+        plain, bracket, _ = name.partition("[")
+        indexed = _INDEXED.match(name) if bracket else None
+        plain = plain if indexed else name
+        span = Span(start + 1, start + 1 + len(plain))
+        if not plain:
             raise reject("FC0302", "a member without a name cannot be asked for", span, "no name")
-        outer, reached = reached, member(checker, reached, name, span)
-        start = span.end
+        before = text[: span.start - 1]
+        outer, reached = reached, member(checker, reached, plain, span)
+        for each in _INDEX.finditer(name) if indexed else ():
+            if _offset(reached) is None:
+                break
+            at = Span(start + 1 + each.start(1), start + 1 + each.end(1))
+            before = text[: at.start - 1]
+            outer, reached = reached, element(checker, reached, int(each[1]), span, at)
+        start += 1 + len(name)
         if _offset(reached) is None:
             raise reject(
                 "FC0301",
                 f"`{name}` is behind a pointer",
                 span,
                 "not in the same object",
-                notes=(f"`{text[: span.start - 1]}` is a `{checker.spell(outer.type)}`",),
+                notes=(f"`{before}` is a `{checker.spell(outer.type)}`",),
                 help="ask for the offset in the type that the pointer leads to",
             )
     return (_row(checker, text, reached),)

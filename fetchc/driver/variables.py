@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check import scope
-from fetchc.check.evidence import place_words
+from fetchc.check.place_words import place_words
 from fetchc.check.places import variable_place
 from fetchc.check.site import Checker
 from fetchc.diag.errors import CompileError
@@ -125,9 +125,10 @@ def _named_type(checker: Checker, variable: Variable) -> TypeId:
 
 def _no_names(program: Program, found: Found) -> CompileError:
     from fetchc.diag.errors import reject
+    from fetchc.program.demangle import readable
 
     function = found.site.function
-    where = f"`{function.name}`" if function is not None else f"{found.site.address:#x}"
+    where = f"{found.site.address:#x}" if function is None else f"`{readable(function.name)}`"
     notes, help = program.debug_info_advice()
     return reject(
         "FC0903",

@@ -6,7 +6,8 @@ from fetchc.check.typed import Part, Shift
 from fetchc.diag.errors import CompileError
 from fetchc.driver.explained.landmarks import Spot, inside
 from fetchc.ir.nodes import Array, Bits, Text
-from fetchc.lower.where import InValue, Memory, load_word, where
+from fetchc.lower.model import InValue, Memory
+from fetchc.lower.where import load_word, where
 from fetchc.program.types import SliceType, StringType
 
 TYPE_CHECKING = False

@@ -23,12 +23,13 @@ from fetchc.ir.nodes import (
     StackPointer,
     Text,
     Word,
+    fixed_bytes,
     is_address,
 )
 from fetchc.ir.notation import body
 from fetchc.ir.show import listing
-from fetchc.ir.verify import fixed_bytes
 from fetchc.program.places import InMemory, InRegister, Named, Pieces
+from fetchc.program.types import PointerType
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.units import ByteSize
@@ -96,12 +97,25 @@ class Walk:
     def _misfit(self, spot: Spot) -> str | None:
         # What is read in the end is of another size than what is there.
         store = self.fetch.store
-        if spot.type is None or isinstance(store, Bits | Text | Array):
+        if spot.type is None or isinstance(store, Bits | Array):
             return None
+        if isinstance(store, Text):
+            return self._pointer_as_text(spot, store)
         size, there = _size(store, self.word), self.checker.size(spot.type)
         if not isinstance(self.fetch.value, Deref) or there is None or there >= size:
             return None
         return f"{size} bytes are read where `{spot.text}` has {there}"
+
+    def _pointer_as_text(self, spot: Spot, store: Text) -> str | None:
+        # The classic: one pointer too few is followed, and the kernel shows its bytes as letters.
+        assert spot.type is not None
+        made = self.checker.resolved(spot.type)
+        if not isinstance(self.fetch.value, Deref) or not isinstance(made, PointerType):
+            return None
+        if self.checker.size(made.target) != 1:
+            return f"a text is read where the pointer `{spot.text}` is"
+        meant = body(Fetch(Deref(self.fetch.value, 0, self.fetch.value.user), store))
+        return f"a text is read where the pointer `{spot.text}` is; its text is `{meant}`"
 
     def _hop(self, value: Value, store: Store | None, kernel: str, spot: Spot) -> Hop:
         text = _so_far(value, store)

@@ -56,7 +56,7 @@ def is_only_inlined(program: Program, name: str) -> bool:
 def meant(program: Program, name: str) -> list[str]:
     """Names of the functions that a glob, or a part of a name, stands for."""
     from fetchc.driver.listing import matching
-    from fetchc.lang.go_functions import without_type_arguments
+    from fetchc.program.go_names import without_type_arguments
 
     by_part = language(program.main_language()).functions_meant
     # A star among type arguments (Stack[*Item].Push, f<int*>) or in a parameter's type is a
@@ -90,14 +90,14 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
     said = [] if cautions is None else list(cautions(program, chosen))
     others = program.folded_with(chosen)
     if others:
-        from fetchc.program.demangle import demangled
+        from fetchc.program.demangle import readable
 
-        listed = ", ".join([f"`{demangled(symbol) or symbol}`" for symbol in others])
+        listed = ", ".join([f"`{readable(symbol)}`" for symbol in others])
         said.append(
             Diagnostic(
                 "FC0624",
                 f"calls of {listed} are seen too",
-                notes=(f"the linker made one function of them and `{chosen.name}`",),
+                notes=(f"compiler or linker made one function of them and `{chosen.name}`",),
                 help="tell them apart by who calls: `fetchc trace --stack`",
             )
         )

@@ -2,8 +2,7 @@
 
 The kernel's return probe puts a foreign return address on the stack. Go's runtime copies and
 walks stacks, does not know the address, and ends the program; seen live with every version
-from 1.15 to 1.27. At a return instruction the results are where the convention puts them and
-the stack pointer is what it was at the entry.
+from 1.15 to 1.27. At a return instruction the results are where the convention puts them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic
 from fetchc.driver.points.found import Found
 from fetchc.lang import language
-from fetchc.target.load import architecture, table
+from fetchc.target.load import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,14 +65,6 @@ def return_addresses(
             "FC0409",
             f"the returns of `{function.name}` cannot be probed: {refusal_of_all}",
             help="probe its entry: leave out `--return`; `--unsafe-return` takes the risk",
-        )
-    missing = table(f"arch/{program.architecture}").get("returns", {}).get("refusal")
-    if missing:
-        raise reject(
-            "FC0409",
-            f"the returns of `{function.name}` cannot be probed",
-            notes=(missing,),
-            help="probe its entry: leave out `--return`",
         )
     if function.size is None:
         raise _unreadable(function, "where its code ends is not known")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic
+from fetchc.ir.nodes import Bits
+from fetchc.ir.notation import type_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from fetchc.driver.naming import Named
     from fetchc.driver.points.found import Found
+    from fetchc.ir.nodes import Fetch
     from fetchc.source import Span
 
-__all__ = ["apart", "at_address"]
+__all__ = ["apart", "at_address", "require_alike"]
 
 _SHOWN = 4
 
@@ -55,3 +59,34 @@ def apart(expression: str, span: Span, fetched: Iterable[str]) -> CompileError:
         notes=(f"it is fetched by {', '.join(shown)}{more}",),
         help="write a definition for each address: `--format probe`",
     )
+
+
+def require_alike(places: Sequence[Sequence[Named]]) -> None:
+    """Raises CompileError FC0312 where what is fetched at each address is not of one type.
+
+    A kernel takes several definitions of one event only where names and types are the same: a
+    static probe in a template, say, hands over what each instance has.
+    """
+    first = {each.name: _type(each.part.fetch) for each in places[0]}
+    for others in places[1:]:
+        for each in others:
+            if first.get(each.name) == _type(each.part.fetch):
+                continue
+            types = {
+                _type(one.part.fetch) for place in places for one in place if one.name == each.name
+            }
+            raise reject(
+                "FC0312",
+                f"`{each.text}` is not of one type: the probe has several addresses",
+                notes=(
+                    f"it is fetched as {', '.join(f'`{one}`' for one in sorted(types))}",
+                    "definitions of one event have the same types",
+                ),
+                help="`fetchc trace` shows each as what it is there",
+            )
+
+
+def _type(fetch: Fetch) -> str:
+    # As the kernel compares types: bits are the number that they are taken from.
+    store = fetch.store
+    return f"u{store.container}" if isinstance(store, Bits) else type_text(store)

@@ -124,7 +124,9 @@ def _part(program: Program, name: str | None, point: Point) -> str:
 def _as_point(program: Program, name: str) -> Point | None:
     if not name.endswith(_PARTS):
         at = max(name.rfind("+"), name.rfind(":")) + 1
-        if program.in_kernel or not name[at : at + 1].isdecimal() or name[: at - 1].endswith(":"):
+        if not name[at : at + 1].isdecimal() or name[: at - 1].endswith(":"):
+            return None
+        if program.in_kernel and name[at - 1 : at] != "+":  # `tracepoint:9p:9p_client_req`
             return None
         if not at and not name.startswith("0x"):
             return None

@@ -32,7 +32,7 @@ _SHOWN = 8  # files
 
 def code_map(program: Program, span: Span | None) -> CodeMap:
     """Lines and inlined calls of the program; FC0206 where there is nothing of the kind."""
-    found = program.code_map() if program.has_debug_info else None
+    found = program.code_map()
     if found is None:
         notes, help = program.debug_info_advice()
         raise reject(
@@ -100,7 +100,7 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
     Raises CompileError FC0206 where nothing tells: optimised code of gcc has no such place, since
     what comes second in its line table need not be passed by every call.
     """
-    from fetchc.check.places import optimised_by_gcc
+    from fetchc.check.evidence import optimised_by_gcc
 
     code_map(program, point.span)
     if optimised_by_gcc(function):

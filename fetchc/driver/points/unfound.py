@@ -23,6 +23,8 @@ def ambiguous(program: Program, name: str, symbols: list[str]) -> CompileError:
         found += [one for one in program.functions_named(symbol) if one.symbol == symbol]
     if len(found) != len(symbols) or any(demangled(symbol) for symbol in symbols):
         return several_called(program, name, found)
+    # Of a Go program the functions of its own first: those of libraries can be many.
+    symbols = sorted(symbols, key=lambda symbol: not symbol.startswith("main."))
     more = [f"and {len(symbols) - _SHOWN} more"] if len(symbols) > _SHOWN else []
     return reject(
         "FC0203",
@@ -105,6 +107,7 @@ def indirect(function: Function) -> CompileError:
 def unknown(program: Program, name: str) -> CompileError:
     """The refusal of a name that no function with code has, with names like it."""
     from fetchc.driver.points.alike import alike, alike_demangled
+    from fetchc.driver.points.otherwise import meant_otherwise
 
     if program.is_only_inlined(name):
         return reject(
@@ -126,6 +129,9 @@ def unknown(program: Program, name: str) -> CompileError:
             notes=(f"it is a program of .NET in one file, of {', '.join(shown + more)}",),
             help=f"name the assembly that has it: `-x {program.path}:ASSEMBLY`",
         )
+    elsewhere = program.imported(name)
+    if elsewhere is not None:
+        return _imported(program, name, *elsewhere)
     close = alike(name, program.function_names())
     close = close or alike_demangled(name, program.function_names())
     if not close and next(iter(program.function_names()), None) is None:
@@ -137,9 +143,10 @@ def unknown(program: Program, name: str) -> CompileError:
             help=f"{help}; or probe an address: `--at 0x401000`",
         )
     listed = ", ".join(f"`{other}`" for other in close)
-    help = f"did you mean `{close[0]}`?" if close else "list them: `fetchc functions -x BINARY`"
-    if name.isdecimal():
-        help = f"a line is written `:{name}`, a distance in bytes `+{name}`"
+    help = f"list them: `fetchc functions -x {program.path}`"
+    if close:
+        help = f"did you mean `{close[0]}`?"
+    help = meant_otherwise(program, name) or help
     return reject(
         "FC0202",
         f"no function `{name}` has code in `{program.path}`",
@@ -148,16 +155,32 @@ def unknown(program: Program, name: str) -> CompileError:
     )
 
 
+def _imported(program: Program, name: str, needed: tuple[str, ...], path: str) -> CompileError:
+    # Its calls go through a stub; the code, and what is known of it, is the library's.
+    listed = ", ".join([f"`{one}`" for one in needed[:_SHOWN]])
+    help = f"probe it there: `-x {path}` (`trace -p PID` shows the calls of one process)"
+    if not path:
+        help = f"name the library with `-x`: `ldd {program.path}` shows where each of them is"
+    return reject(
+        "FC0202",
+        f"`{name}` is in a library that `{program.path}` loads, not in the file itself",
+        notes=(f"it loads {listed}",) if listed else (),
+        help=help,
+    )
+
+
 def _overloads(program: Program, name: str) -> CompileError | None:
     # Functions of that name take other parameters.
     if not name.endswith(")"):
         return None
-    from fetchc.lang.cpp_functions import meant, parts
+    from fetchc.lang.cpp_functions import counted, meant, parameter_count, parts
 
     plain, parameters, _ = parts(name)
     symbols = [] if parameters is None else meant(plain, program.function_names())
-    if not symbols:
+    if parameters is None or not symbols:
         return None
+    many = counted(parameters)
+    symbols.sort(key=lambda symbol: abs((parameter_count(symbol) or 0) - many))
     called = dict.fromkeys(
         _called(one)
         for symbol in symbols

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from fetchc.diag.model import Diagnostic
-from fetchc.driver.written.stores import problem_at
+from fetchc.driver.written.problems import Depends, problem_at
 from fetchc.ir.nodes import (
     Absolute,
     Comm,
@@ -29,9 +29,8 @@ from fetchc.syntax.fetcharg import Leaf, kernel_number
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.ir.nodes import Value
-    from fetchc.target.kernel import Kernel
 
-__all__ = ["Depends", "ReadBase", "read_base"]
+__all__ = ["ReadBase", "not_a_number", "read_base"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:->|\.)[A-Za-z_][A-Za-z0-9_]*)*\Z")
@@ -43,24 +42,6 @@ _CAST = re.compile(
     r"(?P<members>->[A-Za-z_][A-Za-z0-9_]*(?:(?:->|\.)[A-Za-z_][A-Za-z0-9_]*)*)\Z"
 )
 _SYMBOL_LOADS = 2  # the kernel keeps the symbol beside the address that it loads from
-
-
-class Depends(Record):
-    """Something that a kernel without ``feature`` refuses; with it, ``instead`` is wrong."""
-
-    feature: str
-    what: str
-    span: Span
-    note: str = ""
-    instead: Diagnostic | None = None
-
-    def problem_for(self, kernel: Kernel) -> Diagnostic | None:
-        """What is wrong for this kernel."""
-        if kernel.has(self.feature):
-            return self.instead
-        note = f"Linux {kernel.first(self.feature)} was the first{self.note}"
-        what = f"Linux {kernel.name} does not know {self.what}"
-        return problem_at("FC0506", what, self.span, "not known", note)
 
 
 class ReadBase(Record):

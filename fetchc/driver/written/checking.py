@@ -55,24 +55,37 @@ def check_definition(text: str, rules: Kernel, machine: str = _MACHINE) -> Check
     The file of a whole line is looked at where it is there: a warning says what is not known
     of the probed address. What is certain to break the program is a problem.
     """
+    checked, path = _checked(text, rules, machine)
+    if not checked.problems:
+        return checked
+    from fetchc.driver.written.hints import hinted
+
+    problems = hinted(checked.problems, text, machine, path)
+    return Checked(text, checked.kind, problems, checked.warnings, checked.ranges)
+
+
+def _checked(text: str, rules: Kernel, machine: str) -> tuple[Checked, str | None]:
+    # The verdict, and the probed file of a line that names one.
     registers = architecture(machine).named
     try:
         if is_definition(text):
             line = ReadLine(text)
         else:
-            return _fetch(text, rules, registers)
+            return _fetch(text, rules, registers), None
     except CompileError as refused:
-        return Checked(text, "uprobe", refused.diagnostics, (), ())
+        return Checked(text, "uprobe", refused.diagnostics, (), ()), None
     problems = tuple(line.problems_for(rules, registers))
     accepted = [not line.problems_for(each, registers) for each in _kernels()]
     ranges = _ranges(accepted)
     if line.path is None or line.offset is None:
         kind = line.kind.removesuffix("_inside")
-        return Checked(text, kind, problems, () if problems else _unknown(line, rules), ranges)
+        warnings = () if problems else _unknown(line, rules)
+        return Checked(text, kind, problems, warnings, ranges), line.path
     from fetchc.driver.written.spots import look
 
     broken, warnings = look(line.path, line.offset, line.path_place, line.place)
-    return Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
+    made = Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
+    return made, line.path
 
 
 @cache

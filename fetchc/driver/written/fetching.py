@@ -8,20 +8,17 @@ of those is refused here; tests/live/test_kernel_verdicts.py lists them.
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic, Label
-from fetchc.driver.written.bases import Depends, not_a_number, read_base
-from fetchc.driver.written.stores import problem_at, read_element
+from fetchc.diag.model import Diagnostic
+from fetchc.driver.written.bases import not_a_number, read_base
+from fetchc.driver.written.problems import placed, problem_at
+from fetchc.driver.written.stores import ReadType
 from fetchc.emit.definition import argument_problem
 from fetchc.ir.nodes import (
-    Array,
-    Char,
     Comm,
     Deref,
     Fetch,
     KernelValue,
-    Scalar,
     StackPointer,
-    Symbol,
     Text,
     Word,
 )
@@ -33,17 +30,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from fetchc.driver.written.problems import Depends
     from fetchc.ir.nodes import Store, Value
     from fetchc.syntax.fetcharg import FetchText, Piece
     from fetchc.target.kernel import Kernel
 
 __all__ = ["ReadFetch"]
 
-# The name of a directory entry and of a file: loads, and characters of what the kernel puts in
-# their place, `+0x0(+0xNN(` and `)):string`; the offsets are of two digits in all its versions.
-_DENTRIES = {"%pd": (2, 20), "%pD": (3, 27)}
-_WORD_BITS = 64
-_COUNTS = 1 << 32  # an array's count is read as an unsigned int
+_LABELS = {
+    "FC0207": "not a name it takes",
+    "FC0501": "too long",
+    "FC0502": "too deep",
+    "FC0505": "not a count it takes",
+    "FC0506": "not known",
+    "FC0511": "out of range",
+    "FC0512": "no register",
+}
 
 
 class ReadFetch:
@@ -54,14 +56,12 @@ class ReadFetch:
     """
 
     __slots__ = (
-        "_count",
-        "_counted",
         "_depends",
         "_family",
-        "_longer",
         "_places",
         "_read",
         "_tree",
+        "_type",
         "_whole",
         "base",
         "problems",
@@ -72,21 +72,18 @@ class ReadFetch:
         self._tree = tree
         self._family = family
         self._places: dict[int, Span] = {}
-        self._count: Span | None = None  # of an array
-        self._counted: int | None = None
         self.problems: list[Diagnostic] = []
         self.unknown: list[str] = []
         self._depends: list[Depends] = []  # what younger kernels know
         self._whole = True
-        self._longer = 0  # bytes that the kernel's own spelling of a type adds
         self.base: Value | None = None
         # A half that means nothing has a substitute, so that what is wrong with the other one
-        # is told as well: the stack pointer or a load for the value, a character for the type.
+        # is told as well: of the value the stack pointer or a load.
         value = self._value()
-        store = self._store(value)
-        if store is None:
+        self._type = self._read_type()
+        store = _default(value) if self._type is None else self._type.store
+        if self._type is not None and not self._type.whole:
             self._whole = False
-            store = self._any_store()
         self._alone()
         self._read = Fetch(self._followed(value), store)
 
@@ -122,11 +119,13 @@ class ReadFetch:
         """All that is wrong in a probe of ``kind`` (uprobe, uretprobe)."""
         problems = list(self.problems)
         body = self._tree.body
-        length = body.end - body.start + self._longer
+        length = body.end - body.start + (0 if self._type is None else self._type.longer)
+        count = None if self._type is None else self._type.count_span
         for found, part in findings(self._read, kernel, kind, registers, True, length):
-            counted = found.code == "FC0505" and self._count is not None
-            if self._whole or counted or id(part) in self._places:
-                problems.append(_at(found, self._place(found, part)))
+            if found.code == "FC0505" and count is not None:
+                problems.append(_at(found, count))
+            elif self._whole or id(part) in self._places:
+                problems.append(_at(found, self._place(part)))
         if self.fetch is None and length > kernel.body_bytes:
             note = f"Linux {kernel.name} takes {kernel.body_bytes} bytes"
             what = f"the fetch-arg takes {length} bytes"
@@ -136,16 +135,14 @@ class ReadFetch:
             problems += [] if found_here is None else [found_here]
         return problems
 
-    def _place(self, found: Diagnostic, part: Value | Store | None) -> Span:
-        if found.code == "FC0505" and self._count is not None:
-            return self._count
+    def _place(self, part: Value | Store | None) -> Span:
         return self._tree.body if part is None else self._places.get(id(part), self._tree.body)
 
     def _reject(self, code: str, what: str, span: Span, label: str, note: str = "") -> None:
         self.problems.append(problem_at(code, what, span, label, note))
 
     def _mark(self, node: Value | Store, span: Span) -> None:
-        # By identity: nodes are equal where their content is. The fetch keeps them alive.
+        # By identity: nodes are equal where their content is. Fetch and type keep them alive.
         self._places[id(node)] = span
 
     # The value, from the outside in.
@@ -243,91 +240,32 @@ class ReadFetch:
     def _followed(self, value: Value) -> Value:
         # The kernel writes the types of directory entries and files out as loads.
         written = self._tree.type
-        if not self._longer or written is None:
+        if written is None or self._type is None:
             return value
-        for _ in range(_DENTRIES[written.text][0]):
+        for _ in range(self._type.loads):
             value = Deref(value, 0)
             self._mark(value, written.span)
         return value
 
-    # The type.
-
-    def _any_store(self) -> Store:
-        return Char() if self._counted is None else Array(Char(), self._counted)
-
-    def _store(self, value: Value) -> Store | None:
-        written = self._tree.type
+    def _read_type(self) -> ReadType | None:
+        written, leaf = self._tree.type, self._tree.fetch
         if written is None:
-            text = isinstance(value, KernelValue) and value.rule == "immediate_text"
-            return Text() if text or isinstance(value, Comm) else Word()
-        name, bracket, rest = written.text.partition("[")
-        at = written.span.start
-        span = Span(at, at + len(name))
-        leaf = self._tree.fetch
-        if isinstance(leaf, Leaf) and leaf.text.startswith('\\"') and written.text != "string":
-            what = "an immediate string has no type but `string`"
-            self._reject("FC0507", what, written.span, "not legal here")
-            if bracket:
-                self._array_count(rest, Span(span.end + 1, written.span.end))
             return None
-        if self._family == "function" and written.text in _DENTRIES:
-            self._depends.append(Depends("dentry_text", f"`{name}`", span))
-            self._longer = _DENTRIES[written.text][1] - len(":" + name)
-            return Text()
-        read = read_element(name, span, self._family)
-        element = None if isinstance(read, Diagnostic) else read
-        if isinstance(read, Diagnostic):
-            self.problems.append(read)
-        else:
-            self._mark(read, span)
-        if element is None or not bracket:
-            if bracket:
-                self._array_count(rest, Span(span.end + 1, written.span.end))
-            return element
-        count = self._array_count(rest, Span(span.end + 1, written.span.end))
-        if isinstance(element, Symbol) and (element.text or self._family == "program"):
-            what = f"the kernel has no arrays of `{name}`"
-            self._reject("FC0507", what, span, "one at a time")
-            return None
-        if isinstance(element, Symbol):
-            element = Scalar("x", _WORD_BITS)  # what it is but for how it is printed
-            self._mark(element, span)
-        if count is None or isinstance(element, Word | Array):
-            return None
-        array = Array(element, count)
-        self._mark(array, span)
-        return array
+        text = isinstance(leaf, Leaf) and leaf.text.startswith('\\"')
+        read = ReadType(written, self._family, of_text=text)
+        self.problems += read.problems
+        if read.depends is not None:
+            self._depends.append(read.depends)
+        for node, span in read.places:
+            self._mark(node, span)
+        return read
 
-    def _array_count(self, rest: str, span: Span) -> int | None:
-        inside, closed, suffix = rest.partition("]")
-        if not closed:
-            end = Span(span.end, span.end)
-            self._reject("FC0101", "unclosed `[`", end, "`]` is missing")
-            return None
-        if suffix:
-            after = Span(span.start + len(inside) + 1, span.end)
-            note = "an array has one count, and nothing stands behind it"
-            self._reject("FC0101", f"`{suffix}` cannot stand here", after, "one too many", note)
-            return None
-        self._count = Span(span.start, span.start + len(inside))
-        count = kernel_number(inside, sign=False)
-        if count is None or count >= _COUNTS:
-            self._reject("FC0505", f"`{inside}` is not a count", self._count, "not a count")
-            return None
-        self._counted = count
-        return count
+
+def _default(value: Value) -> Store:
+    # What the kernel stores where no type is written.
+    text = isinstance(value, KernelValue) and value.rule == "immediate_text"
+    return Text() if text or isinstance(value, Comm) else Word()
 
 
 def _at(found: Diagnostic, span: Span) -> Diagnostic:
-    label = {
-        "FC0207": "not a name it takes",
-        "FC0501": "too long",
-        "FC0502": "too deep",
-        "FC0505": "not a count it takes",
-        "FC0506": "not known",
-        "FC0511": "out of range",
-        "FC0512": "no register",
-    }.get(found.code, "not legal here")
-    return Diagnostic(
-        found.code, found.message, Label(span, label), (), found.notes, found.help, found.origin
-    )
+    return placed(found, span, _LABELS.get(found.code, "not legal here"))

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 
 from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.model import Diagnostic
 from fetchc.driver.written.fetching import ReadFetch
 from fetchc.driver.written.kernel_places import read_kernel_place
-from fetchc.driver.written.stores import problem_at
+from fetchc.driver.written.problems import Depends, placed, problem_at
 from fetchc.emit.definition import (
     argument_problem,
     event_problem,
@@ -76,7 +76,7 @@ class ReadLine:
         self.kind = "uretprobe" if tree.letter.text[:1] == "r" else "uprobe"
         self.unknown: list[str] = []
         self._arguments: list[tuple[Piece, ReadFetch]] = []
-        self._used: list[tuple[str, str, Span]] = []
+        self._used: list[Depends] = []
         self._active: tuple[int, Span] | None = None
         if comment is not None:
             what = "the kernel ignores the line from `#` on"
@@ -91,8 +91,7 @@ class ReadLine:
                     self._argument(piece, "program")
 
     def _reject(self, code: str, what: str, span: Span, label: str, note: str = "") -> None:
-        notes = (note,) if note else ()
-        self.problems.append(Diagnostic(code, what, Label(span, label), notes=notes))
+        self.problems.append(problem_at(code, what, span, label, note))
 
     def _letter(self) -> bool:
         letter = self._tree.letter
@@ -209,7 +208,7 @@ class ReadLine:
         problems = self._features(kernel)
         problems = self.problems + problems + self._event(kernel)
         count = number_problem(len(self._arguments), kernel)
-        problems += [_at(each, self._first_argument(), "too many") for each in count]
+        problems += [placed(each, self._first_argument(), "too many") for each in count]
         seen: set[str] = set()
         fetches: list[Fetch] = []
         for position, (piece, read) in enumerate(self._arguments, 1):
@@ -217,7 +216,7 @@ class ReadLine:
             found = argument_problem(name, position, seen, kernel)
             if found is not None:
                 span = piece.span if read.name is None else read.name.span
-                problems.append(_at(found, span, "not a name it takes"))
+                problems.append(placed(found, span, "not a name it takes"))
             seen.add(name)
             problems += read.problems_for(kernel, self.kind, registers)
             if read.fetch is not None:
@@ -226,10 +225,10 @@ class ReadLine:
                 # Once, at the argument that makes it too big.
                 if not before:
                     big = size_problem(fetches, kernel, self.kind)
-                    problems += [_at(each, read.body, "one too many") for each in big]
+                    problems += [placed(each, read.body, "one too many") for each in big]
         length = len(os.fsencode(self._text))
         whole = Span(0, len(self._text))
-        problems += [_at(each, whole, "too long") for each in line_problem(length, kernel)]
+        problems += [placed(each, whole, "too long") for each in line_problem(length, kernel)]
         return problems
 
     def followed_fields(self) -> list[str]:
@@ -255,39 +254,35 @@ class ReadLine:
         if group is not None and group.text:
             found = group_problem(group.text, kernel)
             if found is not None:
-                problems.append(_at(found, group.span, "not a name it takes"))
+                problems.append(placed(found, group.span, "not a name it takes"))
         if event is not None and event.text:
             found = event_problem(event.text, kernel)
             if found is not None:
-                problems.append(_at(found, event.span, "not a name it takes"))
+                problems.append(placed(found, event.span, "not a name it takes"))
         return problems
 
     def _features(self, kernel: Kernel) -> list[Diagnostic]:
         # What the line makes use of and an older kernel does not know.
         tree, used = self._tree, list(self._used)
         if tree.group is not None and tree.event is not None and not tree.event.text:
-            used.append(("group_alone", "a group without an event", tree.group.span))
+            used.append(Depends("group_alone", "a group without an event", tree.group.span))
         place = tree.place
         if place is not None and not self._of_kernel():
             if place.suffix is not None:
-                used.append(("percent_return", "`%return`", place.suffix.span))
+                used.append(Depends("percent_return", "`%return`", place.suffix.span))
             if place.reference is not None:
-                used.append(("semaphore", "a semaphore behind the offset", place.reference.span))
+                used.append(
+                    Depends("semaphore", "a semaphore behind the offset", place.reference.span)
+                )
             if ":" in place.path.text:
-                used.append(("colon_in_path", "`:` in a path", place.path.span))
+                used.append(Depends("colon_in_path", "`:` in a path", place.path.span))
         problems = []
         if self._active is not None and self._active[0] > kernel.returns_at_once:
             what = f"{self._active[0]} calls are more than the kernel watches"
             note = f"it takes numbers up to {kernel.returns_at_once}"
             problems.append(problem_at("FC0504", what, self._active[1], "too many", note))
-        for feature, what, span in used:
-            if not kernel.has(feature):
-                note = f"Linux {kernel.first(feature)} was the first"
-                last = kernel.last(feature)
-                note += f", {last} the last" if last else ""
-                said = f"Linux {kernel.name} does not know {what}"
-                label = Label(span, "not known")
-                problems.append(Diagnostic("FC0506", said, label, notes=(note,)))
+        found = [each.problem_for(kernel) for each in used]
+        problems += [one for one in found if one is not None]
         return problems
 
 
@@ -298,9 +293,3 @@ def _default(read: ReadFetch, position: int, kernel: Kernel) -> str:
     if isinstance(base, KernelValue) and base.rule == "name" and not read.loads:
         return base.text if kernel.version >= first else f"arg{position}"
     return f"arg{position}"
-
-
-def _at(found: Diagnostic, span: Span, label: str) -> Diagnostic:
-    return Diagnostic(
-        found.code, found.message, Label(span, label), (), found.notes, found.help, found.origin
-    )

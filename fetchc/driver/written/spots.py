@@ -40,7 +40,9 @@ def look(path: str, offset: int, named: Span, place: Span) -> Found:
         if address is None:
             what = f"no code of `{path}` is at offset {offset:#x}"
             note = "an offset counts from the start of the file; it is not an address"
-            return (Diagnostic("FC0206", what, Label(place, "no code"), notes=(note,)),), ()
+            help = _as_address(Elf(path), offset)
+            wrong = Diagnostic("FC0206", what, Label(place, "no code"), notes=(note,), help=help)
+            return (wrong,), ()
         program = DwarfProgram(path)
         function = program.function_at(address)
         if function is None:
@@ -81,6 +83,14 @@ def _settable(
     what = f"the instruction at {where}, offset {offset:#x}, cannot be probed: {found.what}"
     help = "probe another instruction: `objdump -d` shows them"
     return (Diagnostic("FC0515", what, Label(place, "not here"), help=help),)
+
+
+def _as_address(elf: Elf, number: int) -> str | None:
+    for segment in elf.segments:
+        inside = number - segment.address
+        if segment.flags & _EXECUTABLE and 0 <= inside < segment.file_size:
+            return f"the address {number:#x} is at offset {segment.offset + inside:#x}"
+    return None
 
 
 def _address(elf: Elf, offset: int) -> Address | None:

@@ -46,7 +46,7 @@ def test_answers_are_those_of_compile(capsys: pytest.CaptureFixture[str]) -> Non
     for number in (0, 1, 2, 4, 6):
         (answered,) = fetchc.bulk([QUESTIONS[number]])
         assert answered == alone(QUESTIONS[number], capsys)
-        assert answered["probes"]
+        assert answered["probes"], answered["diagnostics"]
 
 
 def test_what_has_no_answer_says_why() -> None:

@@ -65,6 +65,10 @@ def test_bytes_of_a_name_that_is_no_text_pass() -> None:
     [
         (b"nonsense", "not JSON: expecting value, at byte 1"),
         (b'{"binary": "b"', "not JSON: expecting ',' delimiter, at byte 15"),
+        (
+            '{"id": "é", x'.encode(),
+            "not JSON: expecting property name enclosed in double quotes, at byte 14",
+        ),
         (b"\xff", "not UTF-8 at byte 1"),
         (b"\xef\xbb\xbf{}", "not JSON: "),
         (b'{"id": 1, "id": 2}', "not JSON: a key is there twice"),

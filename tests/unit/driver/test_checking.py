@@ -134,6 +134,22 @@ def test_every_cause_is_told_in_its_place() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("+8(%di):symbol[2]", ["FC0507"]),
+        ("%di:u8[2", ["FC0101"]),
+        ("%di:char[2", ["FC0101", "FC0506"]),
+        ("$comm:char[99999999999]", ["FC0505", "FC0507"]),
+    ],
+)
+def test_what_is_told_beside_an_array_that_means_nothing(text: str, found: list[str]) -> None:
+    # Of its elements what is wrong with them, and nothing of what stands in for them: before 6.5
+    # the kernel has no `char`.
+    problems = check_definition(text, kernel("5.10" if "$" not in text else "6.12")).problems
+    assert [problem.code for problem in problems] == found
+
+
+@pytest.mark.parametrize(
     ("text", "code"),
     [
         ("", "FC0104"),

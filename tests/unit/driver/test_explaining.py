@@ -79,6 +79,14 @@ def test_only_the_expression_knows_of_casts() -> None:
         ("+9(%di):u8", None, "+1 is not where a `int` starts"),
         ("+8(%r9):u64", None, "no parameter or variable is known to be in `%r9` here"),
         ("+32(+288(%di)):s32", "r->head[1].next", None),
+        # One pointer too few is followed: its bytes would be shown as letters.
+        (
+            "+136(%di):string",
+            "r->text",
+            "a text is read where the pointer `r->text` is; its text is `+0(+136(%di)):string`",
+        ),
+        ("+288(%di):string", "r->head", "a text is read where the pointer `r->head` is"),
+        ("+0(+136(%di)):string", "*r->text", None),
     ],
 )
 def test_what_does_not_fit(text: str, expression: str | None, why: str | None) -> None:

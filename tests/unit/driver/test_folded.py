@@ -88,4 +88,45 @@ def test_instances_of_a_template(tmp_path: Path) -> None:
         "+8(+0(%di)):s32",
         ["FC0624 calls of `Pointer<B>::get()` are seen too"],
     )
-    assert asked(program, "Pointer<B>::get", "p->wanted")[0] == "FC0903"
+    with pytest.raises(fetchc.CompileError) as caught:
+        program.probe("Pointer<B>::get", kernel="6.1").compile("p->wanted")
+    (one,) = caught.value.diagnostics
+    assert (one.code, one.message) == (
+        "FC0903",
+        "`Pointer<B>::get()` has no debug information, no name is known there",
+    )
+
+
+SAME = """
+#include <stdio.h>
+struct A { int x, y, wanted; };
+struct B { int x, wanted, y; };
+#define APART __attribute__((noinline))
+APART int get_a(struct A *p, int k) { printf("k %d", k); return k * 7 + 3; }
+static APART int get_b(struct B *p, int k) { printf("k %d", k); return k * 7 + 3; }
+int main(int c, char **v) {
+    struct A a = {c, 2, 3};
+    struct B b = {c, 22, 33};
+    return get_a(&a, 1) + get_b(&b, 2);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_functions_that_gcc_made_one_of(tmp_path: Path, compiler: str) -> None:
+    # -fipa-icf, on by -O2: get_b is an alias of get_a, and the types are its own.
+    require(compiler)
+    plus = compiler == "g++"
+    source = tmp_path / ("same.cc" if plus else "same.c")
+    source.write_text(SAME.replace("APART int", 'extern "C" APART int', 1) if plus else SAME)
+    subprocess.run(
+        [compiler, "-g", "-O2", source.name, "-o", "same"], cwd=tmp_path, check=True, timeout=60
+    )
+    program = fetchc.open(str(tmp_path / "same"))
+    assert asked(program, "get_a", "p->wanted") == ("+8(%di):s32", [])
+    told = ["FC0624 calls of `get_a` are seen too"]
+    assert asked(program, "get_b", "p->wanted") == ("+4(%di):s32", told)
+    assert asked(program, "get_b", "k") == ("%si:s32", told)
+    assert program.probe("get_b", returns=True, kernel="6.1").compile("$retval").fetcharg
+    with pytest.raises(fetchc.CompileError, match="FC0401"):
+        program.probe("get_b", at="+1", kernel="6.1").compile("p->wanted")

@@ -156,6 +156,9 @@ format:
 \tfield:__data_loc char[] label;\toffset:48;\tsize:4;\tsigned:0;
 \tfield:__data_loc u64[] numbers;\toffset:52;\tsize:4;\tsigned:0;
 \tfield:strange_t other;\toffset:56;\tsize:2;\tsigned:1;
+\tfield:const char *const * argv;\toffset:64;\tsize:8;\tsigned:0;
+\tfield:unsigned long args[6];\toffset:72;\tsize:48;\tsigned:0;
+\tfield:unsigned int pair[2];\toffset:120;\tsize:8;\tsigned:0;
 
 print fmt: "x"
 """
@@ -181,8 +184,27 @@ def test_fields_that_the_running_kernel_tells_of(
     found = line(kernel, "tracepoint:syscalls:example", *texts)  # the program's own memory
     expected = expected.replace("($path):string", "($path):ustring")
     assert found == f"e:g/e syscalls.example {expected} t=+u0($task):s32"
-    assert refused(kernel, "tracepoint:sched:example", "numbers") == "FC0404"
+    assert refused(kernel, "tracepoint:sched:example", "numbers") == "FC0406"
     assert refused(kernel, "tracepoint:sched:none", "x") == "FC0202"
+    # Pointers to pointers, and arrays: those of a word are numbers, longer ones addresses.
+    some = ("a=argv[1]", "one=args[1]", "all=args", "low=pair[0]", "high=pair[1]")
+    found = line(kernel, "tracepoint:syscalls:example", *some, version="6.17")
+    expected = "a=+0(+u8($argv)):ustring one=+8($args):u64 all=+0($args):u64[6]"
+    pair = "low=$pair:u32 high=$pair:b32@32/64"
+    assert found == f"e:g/e syscalls.example {expected} {pair}"
+    assert line(kernel, "tracepoint:sched:example", *some[3:]).endswith(pair)
+    assert refused(kernel, "tracepoint:sched:example", "args[1]", version="6.16") == "FC0506"
+
+
+def test_a_bpf_program_reads_the_record_itself(kernel: fetchc.Program) -> None:
+    texts = ("comm", "path")
+    for version in ("6.18", "5.10"):
+        probe = kernel.probe("tracepoint:sched:switch", kernel=f"{version}/bpf")
+        made = probe.written("bpftrace", [probe.compile(text) for text in texts]).text
+        assert "args->comm" in made
+        assert "str((uint64)args->path)" in made
+    assert refused(kernel, "tracepoint:sched:switch", "path", version="6.18") == "FC0507"
+    assert refused(kernel, "wake", "comm", version="6.18/perf") == "FC0506"
 
 
 def test_the_task_that_runs(kernel: fetchc.Program) -> None:
@@ -214,3 +236,47 @@ def test_what_is_explained(kernel: fetchc.Program) -> None:
     assert kinds("tracepoint:sched:switch", "+0($path):string")[1] == "load string at +0"
     with pytest.raises(fetchc.CompileError, match="FC0507"):
         kernel.probe("fprobe:wake", kernel="6.12").explain("+0(%di):s32")
+
+
+@pytest.mark.parametrize(
+    ("point", "expected"),
+    [
+        ("kprobe:wake%return", "r:g/e wake c=$comm"),
+        ("kretprobe:wake%return", "r:g/e wake c=$comm"),
+        ("fprobe:wake%return", "f:g/e wake%return c=$comm"),
+        ("kprobe:wake+8", "p:g/e wake+0x8 c=$comm"),
+        ("wake+0x8", "p:g/e wake+0x8 c=$comm"),
+        ("kprobe:wake+0", "p:g/e wake c=$comm"),
+    ],
+)
+def test_points_behind_the_means(kernel: fetchc.Program, point: str, expected: str) -> None:
+    assert line(kernel, point, "c=$comm") == expected
+    argument = kernel.argument(f"c=$comm @ {point}", kernel="6.12")
+    assert argument.probe.definition([argument], "g", "e") == expected
+
+
+def test_an_fprobe_has_no_points_within(kernel: fetchc.Program) -> None:
+    assert refused(kernel, "fprobe:wake+8", "$comm") == "FC0206"
+    assert refused(kernel, "kretprobe:wake+8", "$comm") == "FC0206"
+
+
+def test_one_function_by_two_means_is_two_probes(kernel: fetchc.Program) -> None:
+    assert kernel.probe("wake").key != kernel.probe("fprobe:wake").key
+    assert kernel.probe("wake").key == kernel.probe("kprobe:wake").key
+
+
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("k:vfs_read", "write `kprobe:vfs_read`"),
+        ("kfunc:vfs_read", "write `fprobe:vfs_read`"),
+        ("dump_emit:0", "name a function alone: `vfs_read`"),
+        ("x:switch", "an event is written with its kind: `tracepoint:x:switch`"),
+    ],
+)
+def test_what_other_tools_write_before_a_colon(
+    kernel: fetchc.Program, name: str, help: str
+) -> None:
+    with pytest.raises(fetchc.CompileError) as refusal:
+        kernel.probe(name)
+    assert refusal.value.diagnostics[0].help == help

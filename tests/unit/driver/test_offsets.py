@@ -42,6 +42,21 @@ def test_a_field_of_a_field() -> None:
     assert (outer.size, outer.type) == (member.size, member.type)
 
 
+@pytest.mark.parametrize(
+    ("text", "offset", "size"),
+    [
+        ("record.list[2].i", 192 + 2 * 8 + 4, 4),
+        ("record.cube[1][0][1]", 176 + 8 + 2, 2),
+        ("record.cube[1]", 176 + 8, 8),
+        ("record.pointers[1]", 216 + 8, 8),
+        ("record.tail[9].i", 304 + 9 * 8 + 4, 4),
+    ],
+)
+def test_an_element_of_an_array(text: str, offset: int, size: int) -> None:
+    (found,) = C.offsets(text)
+    assert (found.field, found.offset, found.size) == (text, offset, size)
+
+
 def test_a_bit_field_counts_from_the_start_of_the_whole() -> None:
     (found,) = C.offsets("bits.negative")
     bits = BitField(BitOffset(159), BitSize(33))
@@ -74,6 +89,14 @@ def test_a_type_of_go_with_dots() -> None:
         ("record.", "FC0302", ""),
         ("record.head.value", "FC0301", "value"),
         ("record.i.x", "FC0301", "x"),
+        ("record.list[3].i", "FC0303", "3"),
+        ("record.list[1][0]", "FC0304", "list"),
+        ("record.to[1]", "FC0301", "to"),
+        ("record.pointers[1][0]", "FC0301", "pointers"),
+        ("record.list[x].i", "FC0302", "list[x]"),
+        ("record.list[-1]", "FC0302", "list[-1]"),
+        (f"record.list[{'9' * 5000}]", "FC0302", f"list[{'9' * 5000}]"),
+        ("record.[1]", "FC0302", "[1]"),
     ],
 )
 def test_what_has_no_offset(text: str, wanted: str, where: str) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import pytest
 
 import fetchc
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.driver.points.returns import must_not_be_returned_from, return_addresses
+from fetchc.driver.points.returns import must_not_be_returned_from
 from fetchc.program.model import Function
-from fetchc.program.protocol import Program
 from tests.support.programs import fixture
 
 
@@ -77,24 +74,9 @@ def test_an_argument_is_compiled_for_each_address() -> None:
     assert len(each) == 2
 
 
-class OfArm:
-    """A program of 32-bit Arm, as far as its machine is asked for."""
-
-    architecture = "arm"
-
-    def __init__(self, program: object) -> None:
-        self._program = program
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._program, name)
-
-
-def test_where_no_return_can_be_probed_the_machine_is_the_reason() -> None:
-    go = DwarfProgram(str(fixture("go/features/go1.27")))
-    (split,) = go.functions_named("main.split")
-    with pytest.raises(fetchc.CompileError) as caught:
-        return_addresses(cast("Program", OfArm(go)), split)
-    (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.code == "FC0409"
-    assert "takes its frame away" in diagnostic.notes[0]
-    assert return_addresses(go, split)[0]
+def test_a_result_is_meant_where_a_block_around_the_return_hides_it() -> None:
+    program = opened("go/dnsforward/go1.27")
+    # (gp *g, inheritTime, tryWakeP bool), some of whose blocks declare `gp, inheritTime :=` anew
+    probe = program.probe("runtime.findRunnable", returns=True, kernel="6.1")
+    each = probe.each([probe.compile("gp")])
+    assert {made[0].fetcharg for _, made in each} == {"%ax:x64"}

@@ -254,3 +254,15 @@ def test_a_trace_calls_copies_by_what_was_copied(directory: Path) -> None:
     assert (line.function, line.event) == ("lines_c_8", "lines_c_8")
     one = program.probe("first", at=":15", kernel="6.1").plan(["%ax"], "fetchc_test")
     assert (one.function, one.event) == ("first", "lines_c_15")
+
+
+def test_lines_of_what_has_no_line_tables_are_refused() -> None:
+    # Go's run time knows the types of a stripped program, which counts as debug information.
+    stripped = fetchc.open(str(fixture("go/stripped/go1.22")))
+    with pytest.raises(fetchc.CompileError) as caught:
+        stripped.probe(at="main.go:12")
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "FC0206"
+    assert (
+        diagnostic.help == "link the program with its debug information: without `-w` in `-ldflags`"
+    )

@@ -1,0 +1,43 @@
+"""Names of probe points as other tools write them, or at the wrong option. Refusals only.
+
+Sources: bpftrace's reference guide ("Probes"); perf-probe(1), whose cached static probes are
+``sdt_PROVIDER:NAME``.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.program.protocol import Program
+
+__all__ = ["meant_otherwise"]
+
+_SYSCALLS = ("sys_enter_", "sys_exit_")  # events of the kernel
+_OF_BPFTRACE = re.compile(
+    r'(?P<kind>usdt|U|uprobe|u|uretprobe|ur):(?:[^:]*/[^:]*:)?(?:cpp:)?"?(?P<name>[^"]+)"?'
+)
+_OF_PERF = re.compile(r"sdt_(?P<name>\w+:\w+)")
+_POINT = re.compile(r".+[:+](0x[0-9a-f]+|[0-9]+)")
+
+
+def meant_otherwise(program: Program, name: str) -> str | None:
+    """What to write for ``name``, which no function of the program has."""
+    if name.isdecimal():
+        return f"a line is written `:{name}`, a distance in bytes `+{name}`"
+    if name.startswith(_SYSCALLS) and program.event("syscalls", name) is not None:
+        return f"it is an event: `tracepoint:syscalls:{name}`"
+    if program.in_kernel:
+        return None
+    found = _OF_BPFTRACE.fullmatch(name) or _OF_PERF.fullmatch(name)
+    if found is not None:
+        returns = " --return" if found.groupdict().get("kind") in ("uretprobe", "ur") else ""
+        return f"write `-f '{found['name']}'{returns}`, and the file at `-x`"
+    if _POINT.fullmatch(name):
+        return "a point in `-f` is whole: with `--at`, name the function there"
+    if re.fullmatch(r"\w+:\w+", name) and not program.static_probes():
+        return (
+            f"it has no static probes (USDT): `fetchc functions -x {program.path}` lists functions"
+        )
+    return None
