@@ -63,6 +63,10 @@ class Record(metaclass=RecordType):
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and _values(self) == _values(other)
 
+    def __reduce__(self) -> tuple[type[Record], tuple[object, ...]]:
+        # Made anew, since nothing can be set behind the constructor: pickles, and deep copies.
+        return type(self), _values(self)
+
     def __hash__(self) -> int:
         return hash((type(self), _values(self)))
 

@@ -81,8 +81,10 @@ class Probe:
     @property
     def key(self) -> tuple[str, str, int]:
         """What tells the probe from any other of its program."""
-        function = self._found.site.function if self.in_kernel else None
-        return self.kind, "" if function is None else function.symbol, self.address
+        site = self._found.site
+        if not self.in_kernel or site.function is None:
+            return self.kind, "", self.address
+        return self.kind, f"{site.means}:{site.function.symbol}", self.address
 
     @property
     def pushed_by_call(self) -> int:
@@ -108,8 +110,7 @@ class Probe:
     ) -> tuple[tuple[Probe, tuple[Argument, ...]], ...]:
         """This probe at each of its addresses, with ``arguments`` compiled for that address.
 
-        A Go function's return has several, a source line and an inlined function may have: they
-        make one event, a definition an address.
+        A Go function's return has several, a source line and an inlined function may have.
         """
         found = self._found.each()
         probes = [Probe(self._program, self._lock, one, self._kernel) for one in found]
@@ -170,10 +171,32 @@ class Probe:
         """What ``uprobe_events`` takes to fetch ``arguments``, companions included.
 
         One line an address (:meth:`each`), all of one event. Raises CompileError where the
-        kernel would refuse or mangle a line.
+        kernel would refuse or mangle a line, and for an argument of another probe (FC0206).
         """
-        lines = [probe._line(made, group, event) for probe, made in self.each(arguments)]
-        return "\n".join(lines)
+        self._are_own(arguments)
+        if len(places := self.each(arguments)) > 1:
+            from fetchc.driver.points.several import require_alike
+
+            require_alike([probe.named(made) for probe, made in places])
+        return "\n".join([probe._line(made, group, event) for probe, made in places])
+
+    def _are_own(self, arguments: Sequence[Argument]) -> None:
+        # Where a value is holds at one point, and what may be written for one kernel.
+        for each in arguments:
+            other = each.probe
+            if other is self or (
+                other._program is self._program
+                and other.key == self.key
+                and other._kernel.name == self._kernel.name
+            ):
+                continue
+            at, kernel = other._found.site.named_after, other._kernel.name
+            raise reject(
+                "FC0206",
+                f"`{each.expression}` was compiled for another point or kernel",
+                notes=(f"it holds at `{at}` ({other.kind}), for Linux {kernel}",),
+                help="compile it by the probe that it is to be fetched at",
+            )
 
     def _line(self, arguments: Sequence[Argument], group: str | None, event: str | None) -> str:
         from fetchc.driver.defining import defined
@@ -184,9 +207,13 @@ class Probe:
     def events(
         self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
     ) -> tuple[Event, ...]:
-        """What an output format is written from, an event an address."""
+        """What an output format is written from, an event an address.
+
+        Raises CompileError for an argument of another probe (FC0206).
+        """
         from fetchc.driver.backends import event as event_at
 
+        self._are_own(arguments)
         result = []
         for probe, made in self.each(arguments):
             names = probe.named(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from _thread import RLock  # threading itself is dear to import
 
 from fetchc.debuginfo.open import open_binary
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def open(
-    path: str,
-    references: Sequence[str] = (),
-    debug_file: str | None = None,
-    debug_dirs: Sequence[str] = (),
+    path: str | os.PathLike[str],
+    references: Sequence[str | os.PathLike[str]] = (),
+    debug_file: str | os.PathLike[str] | None = None,
+    debug_dirs: Sequence[str | os.PathLike[str]] = (),
     unsafe_return: bool = False,
     arch: str | None = None,
 ) -> Program:
@@ -42,10 +43,10 @@ class Program:
 
     def __init__(
         self,
-        path: str,
-        references: Sequence[str] = (),
-        debug_file: str | None = None,
-        debug_dirs: Sequence[str] = (),
+        path: str | os.PathLike[str],
+        references: Sequence[str | os.PathLike[str]] = (),
+        debug_file: str | os.PathLike[str] | None = None,
+        debug_dirs: Sequence[str | os.PathLike[str]] = (),
         unsafe_return: bool = False,
         arch: str | None = None,
     ) -> None:
@@ -53,13 +54,15 @@ class Program:
         if debug_file is not None or debug_dirs:
             from fetchc.debuginfo.finding.search import Search
 
-            search = Search(debug_file, tuple(debug_dirs))
+            own = None if debug_file is None else os.fsdecode(debug_file)
+            search = Search(own, tuple([os.fsdecode(each) for each in debug_dirs]))
         machine = None
         if arch is not None:
             from fetchc.target.load import architecture_key
 
             machine = architecture_key(arch)
-        self._program: protocol.Program = open_binary(path, tuple(references), search, machine)
+        folders = tuple([os.fsdecode(each) for each in references])
+        self._program: protocol.Program = open_binary(os.fsdecode(path), folders, search, machine)
         self._lock = RLock()
         self._unsafe_return = unsafe_return
         self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
@@ -154,14 +157,21 @@ class Program:
         return self._probe(function, place, returns, kernel, active)
 
     def point(
-        self, text: str, returns: bool = False, kernel: str | None = None
+        self,
+        text: str,
+        returns: bool = False,
+        kernel: str | None = None,
+        active: int | None = None,
     ) -> tuple[Probe, str]:
-        """The probe that an argument names itself (``x @ main.f``), and the argument without it."""
+        """The probe that an argument names itself (``x @ main.f``), and the argument without it.
+
+        The others are as in :meth:`probe`.
+        """
         from fetchc.syntax.parse import parse_argument
 
         tree = parse_argument(text)
         end = (tree.format or tree.expression).span.end
-        return self._probe(None, tree.point, returns, kernel), text[:end]
+        return self._probe(None, tree.point, returns, kernel, active), text[:end]
 
     def argument(
         self,
@@ -169,15 +179,19 @@ class Program:
         probe: Probe | None = None,
         kernel: str | None = None,
         returns: bool = False,
+        active: int | None = None,
     ) -> Argument:
-        """Compile an argument at ``probe``, or at the point that it names itself."""
+        """Compile an argument at ``probe``, or at the point that it names itself.
+
+        The others are as in :meth:`probe`, and for the second case.
+        """
         if probe is not None:
             return probe.compile(text)
         from fetchc.api.argument import Argument
         from fetchc.syntax.parse import parse_argument
 
         tree = parse_argument(text)
-        return Argument(self._probe(None, tree.point, returns, kernel), text, tree)
+        return Argument(self._probe(None, tree.point, returns, kernel, active), text, tree)
 
     def _probe(
         self,
@@ -191,6 +205,10 @@ class Program:
         from fetchc.api.probe import Probe
         from fetchc.driver.points.sites import find_site
 
+        if function is not None and not function.isascii():
+            from fetchc.syntax.parse import check_name
+
+            check_name(function)
         rules = self._rules(kernel)
         with self._lock:
             found = find_site(self._program, function, point, returns, self._unsafe_return)

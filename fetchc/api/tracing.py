@@ -86,6 +86,11 @@ class Tracing:
         """Events that found the kernel's buffers full, so far."""
         return self._session.lost
 
+    @property
+    def missed(self) -> tuple[int, int]:
+        """Entries and returns that the kernel's probes missed, of all processes."""
+        return self._session.missed
+
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What should be known and was not told before: a traced file that was replaced."""
         return self._session.warnings()

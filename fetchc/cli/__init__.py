@@ -6,8 +6,6 @@ import gc
 import os
 import sys
 
-from fetchc.cli.options import COMMANDS, parse
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,13 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Without ``argv`` it has the process to itself, takes ``sys.argv`` and may end it.
     """
-    gc.disable()  # a command ends soon, and collecting what it imports costs 2 ms
     try:
         if argv is None:
+            gc.disable()  # a command ends soon, and collecting what it imports costs 2 ms
             from fetchc.cli.modules import install
 
             install()
-        status = _run(sys.argv[1:] if argv is None else argv)
+        status = _run(sys.argv[1:] if argv is None else argv, argv is None)
     except KeyboardInterrupt:
         status = 130
     if argv is None:
@@ -59,7 +57,9 @@ def _end(status: int) -> None:
     os._exit(status)
 
 
-def _run(words: Sequence[str]) -> int:
+def _run(words: Sequence[str], alone: bool) -> int:
+    from fetchc.cli.commands import COMMANDS
+    from fetchc.cli.options import parse
     from fetchc.cli.output import Output
 
     options = _edge(lambda: parse(words), Output("never"))
@@ -70,7 +70,10 @@ def _run(words: Sequence[str]) -> int:
         from fetchc.debuginfo.elf.image import Image
 
         Image.cache_folder = "" if options.uncached else cache_folder()
+        if options.verbose and not options.uncached and not Image.cache_folder:
+            output.say("note: nothing is kept: neither XDG_CACHE_HOME nor HOME says where")
         Image.say = output.say
+        Image.processes = alone
         if output.terminal:
             Image.progress = _progress
     status = _edge(lambda: _answered(options, output), output)
@@ -99,9 +102,15 @@ def _edge(work: Callable[[], Result], output: Output) -> Result | int:
 
 
 def _answered(options: Options, output: Output) -> int:
+    from fetchc.cli.commands import COMMANDS
     from fetchc.cli.output import exit_status
     from fetchc.diag.errors import CompileError, DebugInfoError, TracerError
 
+    if options.command == "compile":
+        from fetchc.cli.modules import load
+        from fetchc.cli.needed import NEEDED
+
+        load(NEEDED)
     try:
         run = __import__(f"fetchc.cli.{COMMANDS[options.command].module}", fromlist=["run"]).run
         status: int = run(options, output)

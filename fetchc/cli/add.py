@@ -30,7 +30,7 @@ def run(options: Options, output: Output) -> int:
     probe = None
     if options.function is not None or options.at is not None or not texts:
         probe = program.probe(options.function, options.at, options.returns, active=options.active)
-    arguments = _compiled(program, probe, options.returns, texts, output)
+    arguments = _compiled(program, probe, options, texts, output)
     if len(arguments) < len(texts):
         return 1
     probe = probe or arguments[0].probe
@@ -59,13 +59,13 @@ def run(options: Options, output: Output) -> int:
 
 
 def _compiled(
-    program: Program, probe: Probe | None, returns: bool, texts: list[str], output: Output
+    program: Program, probe: Probe | None, options: Options, texts: list[str], output: Output
 ) -> list[Argument]:
     # Fewer than `texts` where one is refused.
     arguments = []
     for text in texts:
         try:
-            argument = program.argument(text, probe, returns=returns)
+            argument = program.argument(text, probe, returns=options.returns, active=options.active)
             output.diagnostics(argument.whole.warnings, text)
             arguments.append(argument)
         except CompileError as refusal:

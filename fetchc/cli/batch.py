@@ -34,7 +34,8 @@ def answers(options: Options, output: Output) -> int:
     """
     if _more_than_a_batch(options):
         output.say(
-            "error: the questions of a batch say all: only --kernel and --color go with --batch"
+            "error: the questions of a batch say all: "
+            "only --kernel, --no-cache, -v and --color go with --batch"
         )
         return 2
     # The collector is off for commands that end soon. Refusals are cycles: one that answers for
@@ -57,7 +58,8 @@ def _more_than_a_batch(options: Options) -> bool:
     given = options.operands, options.expr, options.binary, options.references, options.function
     files = options.debug_file, options.debug_dirs
     wanted = options.at, options.returns, options.format not in ("text", "json")
-    return any(given) or any(files) or any(wanted)
+    single = options.unsafe_return, options.arch, options.active
+    return any(given) or any(files) or any(wanted) or any(single)
 
 
 def _input(path: str) -> AbstractContextManager[BinaryIO]:

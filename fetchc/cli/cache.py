@@ -6,7 +6,7 @@ import os
 
 from fetchc.cli import cache_folder
 from fetchc.debuginfo.finding.store import downloads
-from fetchc.debuginfo.kept.files import entries, own_folder
+from fetchc.debuginfo.kept.files import entries, own_folder, removed
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def run(options: Options, output: Output) -> int:
         kept += downloads(folder)
         if action == "clear":
             for _, _, name in kept:
-                os.unlink(os.path.join(folder, name))
+                removed(os.path.join(folder, name))
     except OSError as refused:
         raise DebugInfoError("FC0901", folder, f"cannot be changed: {refused.strerror}") from None
     _print(options, output, folder, kept)

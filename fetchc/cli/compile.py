@@ -30,19 +30,10 @@ def run(options: Options, output: Output) -> int:
     if not texts:
         output.say("error: no expression is given\n\nusage: fetchc compile EXPR... -x BINARY")
         return 2
-    kernel = running_version() if options.kernel == "running" else options.kernel
-    program = options.opened()
-    shared = None
-    if options.function is not None or options.at is not None:
-        shared = program.probe(
-            options.function, options.at, options.returns, kernel, options.active
-        )
-    whole = options.format in ("probe", "json", *_TOOLS)
-    outcomes = []
-    for text in texts:
-        outcomes.append(outcome(program, shared, text, kernel, whole, options.returns))
     if options.format == "json":
-        return _json(output, program, kernel, shared, outcomes)
+        return _json(options, output, texts)
+    whole = options.format in ("probe", *_TOOLS)
+    _, shared, outcomes = _asked(options, texts, _kernel(options), whole)
     if shared is not None:
         output.diagnostics(shared.warnings, "")
     groups = by_probe(outcomes)
@@ -63,6 +54,29 @@ def run(options: Options, output: Output) -> int:
     return exit_status([each for one in outcomes for each in one.refused])
 
 
+def _kernel(options: Options) -> str:
+    return running_version() if options.kernel == "running" else options.kernel
+
+
+def _asked(
+    options: Options, texts: list[str], kernel: str, whole: bool
+) -> tuple[Program, Probe | None, list[Outcome]]:
+    program = options.opened()
+    shared = None
+    if options.function is not None or options.at is not None:
+        shared = program.probe(
+            options.function, options.at, options.returns, kernel, options.active
+        )
+    return (
+        program,
+        shared,
+        [
+            outcome(program, shared, text, kernel, whole, options.returns, options.active)
+            for text in texts
+        ],
+    )
+
+
 def _settled(format: str) -> tuple[str, ...]:
     if format not in _TOOLS:
         return ()
@@ -80,13 +94,23 @@ def _for_tool(output: Output, format: str, groups: list[tuple[Probe, list[Argume
     output.line(result.text)
 
 
-def _json(
-    output: Output, program: Program, kernel: str, shared: Probe | None, outcomes: list[Outcome]
-) -> int:
+def _json(options: Options, output: Output, texts: list[str]) -> int:
+    # A document whatever comes, as in a batch: who reads it reads no text.
     import json
 
-    from fetchc.answers.documents import document
+    from fetchc.answers.documents import document, refused
+    from fetchc.diag.errors import CompileError, DebugInfoError
 
-    result = document(program, kernel, shared, by_probe(outcomes), outcomes)
+    kernel = _kernel(options)
+    try:
+        program, shared, outcomes = _asked(options, texts, kernel, True)
+        result = document(program, kernel, shared, by_probe(outcomes), outcomes)
+        status = exit_status([each for one in outcomes for each in one.refused])
+    except CompileError as refusal:
+        result = refused(options.binary, refusal.diagnostics)
+        status = exit_status(refusal.diagnostics)
+    except DebugInfoError as unreadable:
+        result = refused(options.binary, (unreadable.diagnostic,))
+        status = 3
     output.line(json.dumps(result, indent=2))
-    return exit_status([each for one in outcomes for each in one.refused])
+    return status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.api.program import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
 
@@ -34,7 +35,24 @@ def run(options: Options, output: Output) -> int:
         output.line("\n".join(spelled(names)))
     if not found:
         output.say(f"no function with code matches `{glob}` in {program.path}")
+        _suggest(program, glob, output)
     return 0 if found else 1
+
+
+def _suggest(program: Program, glob: str, output: Output) -> None:
+    from fetchc.cli.tracing.functions import wider
+    from fetchc.diag.errors import CompileError
+
+    help = wider(program, glob)
+    if help is not None:
+        output.say(help)
+        return
+    try:
+        program.probe(glob)
+    except CompileError as refusal:
+        (why, *_) = refusal.diagnostics
+        for line in (*why.notes, *([why.help] if why.help else ())):
+            output.say(line)
 
 
 def _long(options: Options, output: Output, rows: list[dict[str, object]]) -> None:

@@ -6,7 +6,12 @@ its package says, and what Python keeps of it is read at once, if it is current.
 be the case is left to importlib: :class:`_Loader` is its own loader, and a name that is not found
 here is looked for there.
 
-Source: PEP 552 and ``SourceLoader.get_code`` (what a ``.pyc`` begins with, when it is current).
+Importlib's own ado (a lock of each module, attributes that are tried for) takes 76,000 instructions
+of the 125,000 that remain, and none where a module is there when an import statement wants it. So
+what is known to be wanted is loaded one after the other by :func:`load`.
+
+Source: PEP 552 and ``SourceLoader.get_code`` (what a ``.pyc`` begins with, when it is current);
+``_load_unlocked`` of importlib._bootstrap (what a module has when its code runs).
 """
 
 from __future__ import annotations
@@ -21,13 +26,14 @@ from posix import close, open, read, stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from types import CodeType, ModuleType
 
-__all__ = ["install"]
+__all__ = ["install", "load"]
 
 _ORDINARY = MAGIC_NUMBER + bytes(4)  # checked by time and size of the source
 _KEPT = f".{sys.implementation.cache_tag}.pyc"
+_Module = type(sys)
 _MOST = 100_000  # bytes: twice what the largest has; a longer one is left to importlib
 
 
@@ -35,6 +41,45 @@ def install() -> None:
     """Use it from now on, where Python keeps compiled modules in their usual place."""
     if sys.pycache_prefix is None and sys.flags.optimize == 0:
         sys.meta_path.insert(0, _Finder)
+
+
+def load(names: Iterable[str]) -> None:
+    """Import those modules, each of which comes behind those that it imports itself.
+
+    Of a process without further threads. Nothing where this finder is not in use: then import
+    statements do it.
+    """
+    loaded = sys.modules
+    if _Finder not in sys.meta_path:
+        return
+    for name in names:
+        package, _, tail = name.rpartition(".")
+        around = loaded.get(package)
+        if name in loaded or around is None:
+            continue
+        spec = _Finder.find_spec(name, around.__path__)
+        if spec is None:
+            continue
+        loader = spec.loader
+        assert isinstance(loader, _Loader)
+        code = loader.get_code(name)
+        assert code is not None
+        module = _Module(name)
+        module.__spec__ = spec
+        module.__loader__ = loader
+        module.__file__ = spec.origin
+        module.__dict__["__cached__"] = spec.cached
+        module.__package__ = package
+        if spec.submodule_search_locations is not None:
+            module.__package__ = name
+            module.__path__ = spec.submodule_search_locations
+        loaded[name] = module
+        try:
+            exec(code, module.__dict__)
+        except BaseException:
+            del loaded[name]
+            raise
+        setattr(around, tail, module)
 
 
 class _Finder:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from fetchc.answers.offsets import compare, table_document
+import gc
+
+from fetchc.answers.offsets import agreeing, compare, table_document
 from fetchc.cli.output import exit_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.answers.offsets import Compared, Table
+    from fetchc.answers.offsets import Table
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.driver.offsets import Offset
@@ -17,6 +19,7 @@ __all__ = ["run"]
 
 def run(options: Options, output: Output) -> int:
     """Print the table: of each field the offsets, with the binaries that have them."""
+    gc.freeze()  # what the command itself is made of is not looked through for each binary
     table = compare(options.operands, options.binaries, options.references, options.debug_dirs)
     if options.format == "json":
         import json
@@ -34,7 +37,7 @@ def _print(output: Output, table: Table) -> None:
         output.diagnostics((diagnostic,), text)
     width = max((len(row.field) for row in table.rows), default=0)
     for row in table.rows:
-        groups = _groups(table, row)
+        groups = agreeing(table, row)
         if len(groups) == 1:
             ((one, _),) = groups
             output.line(f"{row.field:<{width}}  {_shown(one)}")
@@ -42,14 +45,6 @@ def _print(output: Output, table: Table) -> None:
         output.line(f"{row.field:<{width}}  differs: {', '.join(row.differs)}")
         for one, paths in groups:
             output.line(f"  {_shown(one)}  in {', '.join(paths)}")
-
-
-def _groups(table: Table, row: Compared) -> list[tuple[Offset | None, list[str]]]:
-    # The binaries that agree, together, in the order of the first of each.
-    groups: dict[Offset | None, list[str]] = {}
-    for (path, _, _), one in zip(table.binaries, row.found, strict=True):
-        groups.setdefault(one, []).append(path)
-    return list(groups.items())
 
 
 def _shown(one: Offset | None) -> str:

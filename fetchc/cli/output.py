@@ -52,7 +52,8 @@ class Output:
     def __init__(self, color: str) -> None:
         self.terminal = sys.stderr is not None and sys.stderr.isatty()
         self._shown = sys.stdout is not None and sys.stdout.isatty()
-        painted = self.terminal and not os.environ.get("NO_COLOR")
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        painted = self.terminal and not plain
         self._color = color == "always" or (color == "auto" and painted)
 
     def line(self, text: str) -> None:
@@ -62,11 +63,15 @@ class Output:
         if self._shown:
             text = _harmless(text)
         try:
-            sys.stdout.write(text + "\n")
+            self._write(text)
         except BrokenPipeError:
             raise
         except OSError as error:
             raise Unwritable(error.strerror) from error
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stdout.write(text + "\n")
         except UnicodeEncodeError:
             # A name of the file that is no text here: its bytes, as the file has them.
             sys.stdout.flush()

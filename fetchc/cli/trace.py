@@ -8,8 +8,12 @@ from fetchc.cli.output import exit_status
 from fetchc.cli.tracing.request import Refused, Usage, request
 from fetchc.cli.tracing.show import Show
 from fetchc.cli.tracing.targets import collect
+from fetchc.cli.tracing.traceable import traceable
 from fetchc.cli.tracing.watch import Ending, watch
 from fetchc.diag.codes import TITLES
+from fetchc.diag.errors import DebugInfoError
+from fetchc.target.kernel import kernel, running_version
+from fetchc.tracer.kernel.tracefs import find_tracefs
 from fetchc.tracer.kernelfilter import kernel_filter
 from fetchc.tracer.process.command import WAITING, Command
 from fetchc.tracer.session import Session
@@ -37,10 +41,16 @@ def run(options: Options, output: Output) -> int:
     except Refused as refused:
         output.diagnostics(refused.diagnostics, refused.text)
         return 1
-    program = options.opened()
+    try:
+        program = options.opened()
+    except DebugInfoError as refused:
+        refused.help = refused.help or _in_its_root(options)
+        raise
     command = Command(options.program) if options.program else None
     session = Session()
     targets = collect(program, options, wanted, session.group)
+    if targets.by_glob:
+        targets = traceable(targets, find_tracefs())
     _told(targets, output)
     if not targets.chosen:
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
@@ -57,9 +67,17 @@ def run(options: Options, output: Output) -> int:
         else:
             status = _started(session, command, options, show, output)
         lost = session.lost
+        entries, returns = session.missed
         output.diagnostics(session.warnings(), "")
     if lost:
         output.say(f"warning: {lost} events were lost: the buffers were full")
+    if entries:
+        output.say(f"warning: {entries} hits were missed: the kernel was handling another probe")
+    if returns:
+        output.say(
+            f"warning: {returns} returns were missed, of all processes: too many calls at a time\n"
+            f"  = help: make room for more: `--maxactive {_room(options.active)}`"
+        )
     return status
 
 
@@ -84,11 +102,24 @@ def _traced(
         number = len({target.plan.function for target in targets.chosen})
         functions = "1 function" if number == 1 else f"{number} functions"
         output.say(f"tracing {functions} of {options.binary}; Ctrl-C ends it")
+        for note in _unloaded(targets, options):
+            output.say(f"note: {note}")
         gone = watch(session, show.take, ending, None, options.pids, options.timeout)
     for pid in gone:
         output.say(f"process {pid} has ended")
     show.end()
     return 0
+
+
+def _unloaded(targets: Targets, options: Options) -> list[str]:
+    plan = targets.chosen[0].plan
+    if not options.pids or plan.of_kernel:
+        return []
+    from fetchc.tracer.process.loaded import unloaded
+
+    # The file that the definition names: that with Mono's code is another one than its image.
+    path = plan.definitions[0].split(maxsplit=2)[1].rpartition(":")[0]
+    return [note for pid in options.pids if (note := unloaded(pid, path)) is not None]
 
 
 def _started(
@@ -110,6 +141,21 @@ def _started(
     if not show.seen and not options.filters:
         output.say(f"note: nothing was hit: {_unhit(command.words[0], options.binary)}")
     return status
+
+
+def _in_its_root(options: Options) -> str | None:
+    # A process of a container sees other files by the same paths.
+    import os.path
+
+    for pid in options.pids:
+        inside = f"/proc/{pid}/root{os.path.abspath(options.binary)}"
+        if not os.path.lexists(options.binary) and os.path.isfile(inside):
+            return f"process {pid} has one by that path: `-x {inside}`"
+    return None
+
+
+def _room(active: int | None) -> int:
+    return min(max(64, 8 * (active or 0)), kernel(running_version()).returns_at_once)
 
 
 def _unhit(word: str, binary: str) -> str:

@@ -9,7 +9,7 @@ __all__ = ["CompileError", "DebugInfoError", "Error", "TracerError", "reject"]
 
 
 class Error(Exception):
-    """Base of every exception of the library."""
+    """Base of every exception of the library. They can be pickled: pools of processes do that."""
 
 
 class CompileError(Error):
@@ -18,6 +18,9 @@ class CompileError(Error):
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.diagnostics,), self.__dict__
 
 
 class DebugInfoError(Error):
@@ -51,6 +54,9 @@ class DebugInfoError(Error):
         self.help = help
         self.notes = notes
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.code, self.path, self.what, self.section, self.offset), vars(self)
+
     @property
     def diagnostic(self) -> Diagnostic:
         """The same as data, for the renderers."""
@@ -68,6 +74,9 @@ class TracerError(Error):
         super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
         self.text = text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.diagnostics, self.text), self.__dict__
 
 
 def reject(

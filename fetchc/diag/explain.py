@@ -6,7 +6,7 @@ the pages they are. Not for the way of ``compile``.
 
 from __future__ import annotations
 
-import os
+from pkgutil import get_data
 
 from fetchc.diag.codes import TITLES
 
@@ -28,13 +28,11 @@ def explain(code: str) -> str:
 def _texts() -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     lines: list[str] = []  # of the comment at the top, until the first code
-    with open(
-        os.path.join(os.path.dirname(__file__), "explanations.txt"), encoding="utf-8"
-    ) as file:
-        for line in file:
-            line = line.rstrip("\n")
-            if line.startswith("FC"):
-                lines = texts[line] = []
-            else:
-                lines.append(line)
+    content = get_data("fetchc.diag", "explanations.txt")  # of an installation that is a zip, too
+    assert content is not None
+    for line in content.decode("utf-8").split("\n"):
+        if line.startswith("FC"):
+            lines = texts[line] = []
+        else:
+            lines.append(line)
     return {code: "\n".join(text).strip("\n") for code, text in texts.items()}

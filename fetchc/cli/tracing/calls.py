@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.request import BUILTINS
 from fetchc.cli.tracing.targets import FRAME
-from fetchc.tracer.filters import accepts
+from fetchc.tracer.conditions import accepts
 from fetchc.tracer.latency import Calls, microseconds
 
 TYPE_CHECKING = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.diag.errors import reject
+from fetchc.program.go_names import without_type_arguments
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from fetchc.api.program import Program
 
-__all__ = ["MOST", "Name", "named"]
+__all__ = ["MOST", "Name", "named", "wider"]
 
 MOST = 10_000
 """Functions of a session: installed in a few seconds, and a kernel has room for them."""
@@ -42,11 +43,15 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
             found.setdefault(pattern, False)
             continue
         matching = list(program.functions(pattern))
+        if not matching and _is_go_name(pattern):
+            matching = [pattern]
+            found.setdefault(pattern, False)
         if not matching:
             raise reject(
                 "FC0755",
                 f"no function with code matches `{pattern}` in `{program.path}`",
-                help=_wider(program, pattern),
+                help=wider(program, pattern)
+                or f"list them: `fetchc functions '*part*' -x {program.path}`",
             )
         for name in matching:
             found.setdefault(name, True)
@@ -59,12 +64,21 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
     return [Name(text, by_glob) for text, by_glob in found.items()]
 
 
-def _wider(program: Program, pattern: str) -> str:
+def wider(program: Program, pattern: str) -> str | None:
+    """What a glob of a part of names would have to be; None where that matches nothing either."""
     # A glob is of whole names, with their package's path or their namespaces.
-    number = sum(1 for _ in program.functions(f"*{pattern}"))
-    if number:
-        return f"`*{pattern}` matches {number}: a glob is of whole names"
-    return "list them: `fetchc functions '*part*' -x BINARY`"
+    tried = [f"*{pattern}", f"*{pattern}*"]
+    found = [(sum(1 for _ in program.functions(whole)), whole) for whole in tried]
+    if "*" in pattern or "?" in pattern:
+        del found[1:]
+    number, whole = max(found, key=lambda one: one[0])
+    return f"`{whole}` matches {number}: a glob is of whole names" if number else None
+
+
+def _is_go_name(pattern: str) -> bool:
+    # dns.(*Msg).Pack, Stack[*Item].Push: a receiver's star, or a type argument's.
+    rest = without_type_arguments(pattern).replace("(*", "(")
+    return "*" not in rest and "?" not in rest
 
 
 def _method(pattern: str, known: set[str]) -> bool:

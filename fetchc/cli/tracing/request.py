@@ -106,6 +106,8 @@ def _together(options: Options) -> None:
         raise Usage("--by needs --histogram EXPR or --sum EXPR")
     if options.at and (options.latency or options.returns):
         raise Usage("--at is a place of its own: not with --return or --latency")
+    if options.latency and not options.functions:
+        raise Usage("--latency is of whole functions: name them with -f FUNCTION")
     if options.at and len(options.functions) > 1:
         raise Usage("--at takes one function")
     silent = _counts(options) and not (options.operands or options.expr)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.calls import Hits
 from fetchc.cli.tracing.targets import CALLER
+from fetchc.ir.decode import Decode
+from fetchc.record import Record
 from fetchc.tracer import shape as shapes
 from fetchc.tracer.process.stacks import Stacks
 from fetchc.tracer.values.kinds import CodeAddress, ReturnAddress, SymbolName
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.model import Event, Value
     from fetchc.tracer.process.stacks import Frame
 
-__all__ = ["Show"]
+__all__ = ["Show", "has_function"]
 
 
 class Show:
@@ -52,7 +54,7 @@ class Show:
         self._stacks = Stacks()
         self._with_stack = options.stack
         self._pointers = {
-            each.plan.event: [one.label for one in each.plan.values if _has_function(one.shape)]
+            each.plan.event: [one.label for one in each.plan.values if has_function(one.shape)]
             for each in targets
         }
         self._tallies: list[HistogramTally | Summary | Sums] = []
@@ -145,31 +147,18 @@ class Show:
             self._output.say(f"note: {self._hits.forgotten} calls did not return in time to count")
 
 
-def _has_function(shape: shapes.Shape) -> bool:
-    match shape:
-        case shapes.Leaf(decode=decode) | shapes.Row(decode=decode):
-            return decode.kind == "symbol"
-        case shapes.Members(members=members):
-            return any(_has_function(inner) for _, inner in members)
-        case shapes.Items(items=items):
-            return any(_has_function(inner) for inner in items)
-        case (
-            shapes.Sequence(elements=inner)
-            | shapes.Ranged(elements=inner)
-            | shapes.Referred(inner=inner)
-            | shapes.OfVariant(inner=inner)
-            | shapes.Inside(inner=inner)
-            | shapes.Kept(inner=inner)
-        ):
-            return _has_function(inner)
+def has_function(part: object) -> bool:
+    """Whether a value of the shape, of whatever kind, may have the address of a function in it."""
+    match part:
         case shapes.Called():
             return True  # of a call that is not known, who made it
-        case shapes.Either(at_none=first, other=second):
-            return _has_function(first) or _has_function(second)
-        case shapes.Choice(cases=cases):
-            return any(_has_function(inner) for _, inner in cases)
-        case shapes.Variants(cases=variants):
-            return any(one.fields is not None and _has_function(one.fields) for one in variants)
+        case Decode(kind=kind):
+            return kind == "symbol"
+        case Record():
+            names: tuple[str, ...] = type(part).__match_args__
+            return any(has_function(getattr(part, name)) for name in names)
+        case tuple():
+            return any(has_function(one) for one in part)
         case _:
             return False
 

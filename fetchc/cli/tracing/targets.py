@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from fetchc.cli.tracing.functions import named
-from fetchc.cli.tracing.request import BUILTINS, Refused
+from fetchc.cli.tracing.reading import reading
+from fetchc.cli.tracing.request import Refused
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic
 from fetchc.emit.names import event_name
 from fetchc.record import Record
-from fetchc.tracer.filters import unfit
 from fetchc.tracer.plan.planning import distinct
-from fetchc.tracer.shape import (
-    Between,
-    Called,
-    Choice,
-    Difference,
-    Either,
-    Kept,
-    Leaf,
-    Reckoned,
-    Sum,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +21,6 @@ if TYPE_CHECKING:
     from fetchc.tracer.filters import Condition
     from fetchc.tracer.model import Plan
     from fetchc.tracer.plan.planning import Asked
-    from fetchc.tracer.shape import Shape
 
 __all__ = ["CALLER", "FRAME", "GOROUTINE", "LeftOut", "Target", "Targets", "collect"]
 
@@ -42,8 +30,6 @@ GOROUTINE = "$goid"
 """The same for Go, whose stacks move."""
 CALLER = "*(unsigned long *)%sp"
 """Where a function returns to: at its entry the walk of frame pointers leaves that out."""
-
-_NUMBERS = ("integer", "duration", "bool", "enum", "float", "pointer", "reference")
 
 
 class Target(Record):
@@ -75,11 +61,15 @@ class LeftOut(Record):
 
 
 class Targets(Record):
-    """``told`` are warnings about what is probed, each with its expression."""
+    """``told`` are warnings about what is probed, each with its expression.
+
+    ``by_glob`` are the events of functions that a pattern matched and nobody named.
+    """
 
     chosen: tuple[Target, ...]
     left_out: tuple[LeftOut, ...]
     told: tuple[tuple[str, Diagnostic], ...]
+    by_glob: frozenset[str] = frozenset()
 
 
 def collect(program: Program, options: Options, request: Request, group: str) -> Targets:
@@ -89,14 +79,19 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
     Raises CompileError for globs (FC0755) and for the function of ``--since``.
     """
     collecting = _Collecting(program, options, request, group)
+    by_glob: set[str] = set()
     for name in named(program, options.functions):
+        first = len(collecting.chosen)
         collecting.function(name)
+        if name.by_glob and name.text not in options.functions:
+            by_glob.update([each.plan.event for each in collecting.chosen[first:]])
     if not options.functions:
         collecting.points()  # named by the expressions themselves, or by --at
     if options.since is not None and collecting.chosen:
         collecting.start(options.since)
     told = tuple(dict.fromkeys(collecting.told)) if len(collecting.chosen) < 3 else ()
-    return Targets(tuple(collecting.chosen), tuple(collecting.left_out), told)
+    chosen, left_out = tuple(collecting.chosen), tuple(collecting.left_out)
+    return Targets(chosen, left_out, told, frozenset(by_glob))
 
 
 class _Collecting:
@@ -133,7 +128,9 @@ class _Collecting:
         by_point: dict[tuple[str, str, int], tuple[Probe, list[str]]] = {}
         for text in self._request.shown:
             try:
-                probe, bare = self._program.point(text, self._options.returns)
+                probe, bare = self._program.point(
+                    text, self._options.returns, active=self._options.active
+                )
             except CompileError as refused:
                 self.left_out.append(LeftOut("", text, refused.diagnostics))
                 continue
@@ -171,7 +168,7 @@ class _Collecting:
             wanted = [*shown, *self._further(probe, shown)]
             caller = self._caller(probe)
             plan = self._plan(probe, [*wanted, *caller])
-            reading = self._reading(wanted, (plan,))
+            asked = reading(self._options, self._request, wanted, (plan,))
         except Refused as refused:
             parts = probe.each()
             if len(parts) > 1 and _unlike(refused):
@@ -182,7 +179,7 @@ class _Collecting:
             return
         labels = tuple([each.label for each in shown])
         self._tell(probe, shown)
-        self.chosen.append(Target("hit", plan, labels, *reading, caller=bool(caller)))
+        self.chosen.append(Target("hit", plan, labels, *asked, caller=bool(caller)))
 
     def _calls(self, entry: Probe, leave: Probe) -> None:
         # What the entry has is taken there, and at the return with --return.
@@ -200,7 +197,8 @@ class _Collecting:
                 self._plan(probe, [one for at, one in [*placed, *both] if at is probe])
                 for probe in (entry, leave)
             ]
-            reading = self._reading([one for _, one in placed], tuple(plans))
+            wanted = [one for _, one in placed]
+            asked = reading(self._options, self._request, wanted, tuple(plans))
         except Refused as refused:
             self._leave_out(entry, refused)
             return
@@ -208,7 +206,7 @@ class _Collecting:
         self._tell(leave, shown)
         pushed = leave.pushed_by_call if key == FRAME else 0
         self.chosen.append(Target("enter", plans[0], labels, key=key))
-        self.chosen.append(Target("leave", plans[1], labels, *reading, key=key, pushed=pushed))
+        self.chosen.append(Target("leave", plans[1], labels, *asked, key=key, pushed=pushed))
 
     def _further(self, probe: Probe, shown: list[Asked]) -> list[Asked]:
         known = {one.label for one in shown}
@@ -231,27 +229,6 @@ class _Collecting:
         event = event_name(probe.named_after, self._events)
         self._events.add(event)
         return event
-
-    def _reading(
-        self, wanted: list[Asked], plans: tuple[Plan, ...]
-    ) -> tuple[tuple[tuple[str, Condition], ...], str, tuple[str, ...], str]:
-        """The filter's conditions with their labels; labels of what is counted and of the key."""
-        shapes = {each.label: each.shape for plan in plans for each in plan.values}
-        labels = {one.text: one.label for one in wanted} | {one.label: one.label for one in wanted}
-        made = []
-        for condition in self._request.conditions:
-            label = labels.get(condition.expression, condition.expression)
-            problem = unfit(condition, _shape(label, shapes))
-            if problem is not None:
-                raise Refused(condition.text, (problem,))
-            made.append((label, condition))
-        measure, by = self._options.histogram or "", self._options.by or ""
-        measure, by = labels.get(measure, measure), labels.get(by, by)
-        sums = tuple([labels.get(one, one) for one in dict.fromkeys(self._options.sums)])
-        for one, what in ((measure, "histogram"), *[(one, "sum") for one in sums]):
-            if one and not _is_number(_shape(one, shapes)):
-                raise Refused("", (_no_number(one, what),))
-        return tuple(made), measure, sums, by
 
     def _leave_out(self, probe: Probe, refused: Refused) -> None:
         name = "" if probe.function is None else probe.function.name
@@ -311,32 +288,3 @@ def _pairing(probe: Probe, key: str) -> Asked:
 
 def _key(leave: Probe) -> str:
     return GOROUTINE if leave.kind == "return-site" else FRAME
-
-
-def _shape(label: str, shapes: dict[str, Shape]) -> Shape:
-    built_in = BUILTINS.get(label)
-    return shapes[label] if built_in is None else built_in.shape
-
-
-def _is_number(shape: Shape) -> bool:
-    match shape:
-        case Leaf(decode=decode) | Sum(decode=decode):
-            return decode.kind in _NUMBERS
-        case Called(cases=cases) | Choice(cases=cases):
-            return any(_is_number(one) for _, one in cases)
-        case Either(at_none=first, other=second):
-            return _is_number(first) and _is_number(second)
-        case Kept(inner=inner):
-            return _is_number(inner)
-        case Reckoned(is_none=asks):
-            return not asks
-        case _:
-            return isinstance(shape, Between | Difference)
-
-
-def _no_number(text: str, what: str) -> Diagnostic:
-    return Diagnostic(
-        "FC0756",
-        f"no {what} can be made of `{text}`: it is not a number",
-        help=f"take a number of it, or use it as the key: `--by '{text}'`",
-    )

@@ -53,6 +53,14 @@ def test_memory_of_the_program_is_followed_as_such(kernel: str) -> None:
     assert found == ["+u0(%di):u32", "+0(+u8(%di)):string", "+0(%si):u32"]
 
 
+def test_a_point_in_the_expression_keeps_the_room_for_calls(
+    kernel: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compile", "$retval @ vfs_read", "-x", kernel, "--return", "--kernel", "6.12"]
+    assert main([*words, "--maxactive", "10", "--format", "probe"]) == 0
+    assert capsys.readouterr().out.startswith("r10:")
+
+
 def test_definitions_name_the_function(kernel: str) -> None:
     program = fetchc.open(kernel)
     probe = program.probe("vfs_read", kernel="6.12")
@@ -84,6 +92,8 @@ def test_json_has_no_address(kernel: str, capsys: pytest.CaptureFixture[str]) ->
 def test_the_running_kernel_and_its_modules() -> None:
     with pytest.raises(fetchc.DebugInfoError, match="no BTF of a module"):
         fetchc.open("kernel:no_such_module")
+    with pytest.raises(fetchc.DebugInfoError, match="no module is named"):
+        fetchc.open("kernel:")
 
 
 def test_what_the_kernel_calls_by_number_has_a_name(kernel: str) -> None:

@@ -74,13 +74,24 @@ def test_the_kernel_of_questions_that_name_none(
 
 
 @pytest.mark.parametrize(
-    "more", [["r"], ["-x", C], ["-f", "visit"], ["--return"], ["--format=probe"], ["--expr=r"]]
+    "more",
+    [
+        ["r"],
+        ["-x", C],
+        ["-f", "visit"],
+        ["--return"],
+        ["--format=probe"],
+        ["--expr=r"],
+        ["--arch=arm64"],
+        ["--maxactive=4"],
+        ["--unsafe-return"],
+    ],
 )
 def test_nothing_else_is_asked_beside_a_batch(
     more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compile", "--batch", "-", *more]) == 2
-    assert "only --kernel and --color go with --batch" in capsys.readouterr().err
+    assert "only --kernel, --no-cache, -v and --color go with --batch" in capsys.readouterr().err
 
 
 def test_a_batch_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

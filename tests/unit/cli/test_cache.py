@@ -70,6 +70,17 @@ def test_verbose_says_that_nothing_can_be_kept(
     assert f"note: nothing is kept in {cache}/fetchc: " in capsys.readouterr().err
 
 
+def test_verbose_says_that_there_is_no_place(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    wanted = "note: nothing is kept: neither XDG_CACHE_HOME nor HOME says where\n"
+    for words, said in (["-v"], wanted), (["-v", "--no-cache"], ""), ([], ""):
+        assert main([*ALL, *words]) == 0
+        assert capsys.readouterr().err == said
+
+
 def test_nothing_is_kept_without_a_cache(folder: Path) -> None:
     for _ in range(3):
         assert main([*ALL, "--no-cache"]) == 0

@@ -21,8 +21,12 @@ TIME = 1_700_000_000
 TOLD = """
 import sys
 if sys.argv[1] == "own":
-    from fetchc.cli.modules import install
+    from fetchc.cli.modules import install, load
     install()
+    if sys.argv[2:]:
+        load(["fetchc.units", "fetchc.debuginfo", "fetchc.debuginfo.elf"])
+        assert "fetchc.debuginfo.elf" in sys.modules
+        assert sys.modules["fetchc"].units is sys.modules["fetchc.units"]
 import fetchc.debuginfo.elf, fetchc.units
 for module in (fetchc.debuginfo.elf, fetchc.units):
     spec = module.__spec__
@@ -34,9 +38,13 @@ for module in (fetchc.debuginfo.elf, fetchc.units):
 """
 
 
-def _told(how: str) -> tuple[str, str]:
+def _told(*how: str) -> tuple[str, str]:
     done = subprocess.run(
-        [sys.executable, "-c", TOLD, how], capture_output=True, text=True, check=True, cwd=CHECKOUT
+        [sys.executable, "-c", TOLD, *how],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=CHECKOUT,
     )
     return done.stdout, done.stderr
 
@@ -47,6 +55,7 @@ def test_a_module_says_the_same_of_itself() -> None:
     assert own == ordinary
     assert set(loaders.split()) == {"fetchc.cli.modules"}
     assert "fetchc.cli.modules" not in others
+    assert _told("own", "ahead") == (own, loaders)
 
 
 def _loaded(folder: Path) -> ModuleType:
@@ -110,6 +119,42 @@ def test_what_is_not_there_and_what_is_not_ours_is_for_others(tmp_path: Path) ->
     _write(tmp_path, "")
     assert modules._Finder.find_spec("other.sample", [str(tmp_path)]) is None
     assert modules._Finder.find_spec("fetchc", None) is None
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The finder is in use, and ``fetchc.sample`` would be in a package of the folder."""
+    package = ModuleType("fetchc.around")
+    package.__path__ = [str(tmp_path)]
+    monkeypatch.setitem(sys.modules, "fetchc.around", package)
+    monkeypatch.setattr(sys, "meta_path", [modules._Finder, *sys.meta_path])
+    return package
+
+
+def test_what_is_loaded_ahead_is_loaded_once(tmp_path: Path, installed: ModuleType) -> None:
+    _write(tmp_path, "VALUE = []\n")
+    modules.load(["fetchc.around.sample", "fetchc.around.none", "fetchc.nowhere.sample"])
+    first = sys.modules["fetchc.around.sample"]
+    modules.load(["fetchc.around.sample"])
+    assert sys.modules.pop("fetchc.around.sample") is first is installed.sample
+    assert first.VALUE == []
+
+
+def test_a_module_that_fails_is_not_there(tmp_path: Path, installed: ModuleType) -> None:
+    _write(tmp_path, "1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
+        modules.load(["fetchc.around.sample"])
+    assert "fetchc.around.sample" not in sys.modules
+    assert not hasattr(installed, "sample")
+
+
+def test_nothing_is_loaded_ahead_where_importlib_is_left_alone(
+    tmp_path: Path, installed: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", sys.meta_path[1:])
+    _write(tmp_path, "1 / 0\n")
+    modules.load(["fetchc.around.sample"])
+    assert "fetchc.around.sample" not in sys.modules
 
 
 @pytest.mark.parametrize(("name", "value"), [("pycache_prefix", "/nowhere"), ("flags", None)])

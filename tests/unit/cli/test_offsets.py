@@ -60,3 +60,13 @@ def test_a_file_that_cannot_be_read_hides_no_other(capsys: pytest.CaptureFixture
 def test_what_is_missing(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert "is missing" in capsys.readouterr().err
+
+
+def test_compilers_spell_one_type_differently(capsys: pytest.CaptureFixture[str]) -> None:
+    # gcc: `std::allocator<Contact>, Contact`, `std::pair<int const, …>`; clang: `const int`.
+    paths = [str(CORPUS / f"cpp/addressbook/bin/{each}-O0") for each in ("g++", "clang++")]
+    nested = "__gnu_cxx::__alloc_traits<std::allocator<Contact>,Contact>::value_type.calls"
+    asked = "std::map<int,std::string>._M_t", nested
+    assert main(["offsets", *asked, *binaries(*paths)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in printed] == ["+0", "+96"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from fetchc.cli import main
 from fetchc.cli.output import Output
+from fetchc.diag.model import Diagnostic
 from tests.support.programs import fixture
 
 
@@ -34,9 +38,63 @@ def test_standard_output_that_takes_nothing(
     assert done.returncode == 3
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_name_that_is_no_text_on_a_full_disk(tmp_path: Path, unbuffered: str) -> None:
+    binary = tmp_path / os.fsdecode(b"\xff")
+    binary.symlink_to(fixture("c/layouts/gcc-O2-dwarf5"))
+    command = ["-m", "fetchc", "compile", "r->i", "-f", "visit", "--format", "probe", "-x"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, *command, binary, "-v", "--kernel", "6.1"],
+            stdout=full, stderr=subprocess.PIPE, encoding="utf-8", timeout=60, check=False,
+            env=os.environ
+            | {"PYTHONIOENCODING": "utf-8:strict", "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    why = "error: standard output cannot be written: No space left on device\n"
+    assert (done.stderr, done.returncode) == (why, 3)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "painted"),
+    [("TERM", "xterm", True), ("TERM", "dumb", False), ("NO_COLOR", "1", False)],
+)
+def test_what_a_terminal_is_painted_on(
+    variable: str, value: str, painted: bool, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    Output("auto").diagnostics([Diagnostic("FC0201", "no variable")], "x")
+    assert ("\x1b[" in capsys.readouterr().err) == painted
+
+
 def test_a_reader_that_goes_away_is_no_error() -> None:
     done = run("| head -n 1", "types")
     assert (done.stderr, done.stdout.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        (("-f", "nothing"), 1, "FC0202"),
+        (("-f", "visit", "--kernel", "2.6"), 1, "FC0506"),
+        (("-f", "visit", *["r->i"] * 200), 1, "FC0504"),
+        (("-x", "nowhere", "-f", "visit"), 3, "FC0901"),
+        (("-f", "visit", "--at", "+0x"), 1, "FC0101"),
+    ],
+    ids=lambda value: " ".join(value)[:30] if isinstance(value, tuple) else "",
+)
+def test_a_document_whatever_is_refused(
+    words: tuple[str, ...], status: int, code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = () if "-x" in words else ("-x", str(fixture("c/layouts/gcc-O2-dwarf5")))
+    assert main(["compile", "r->i", *own, *words, "--format", "json"]) == status
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert [each["code"] for each in document["diagnostics"]] == [code]
+    assert (document["probes"], document["binary"], printed.err) == ([], (own + words)[1], "")
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])

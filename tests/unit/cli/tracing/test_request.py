@@ -53,6 +53,7 @@ def test_single_events_are_printed_where_nothing_else_is(
         (("-f", "f", "--by", "n"), "--by needs --histogram"),
         (("-f", "f", "--at", "+4", "--latency"), "not with --return or --latency"),
         (("-f", "f", "-f", "g", "--at", "+4"), "--at takes one function"),
+        (("n @ f", "--latency"), "--latency is of whole functions: name them with -f FUNCTION"),
         (("-f", "f", "--stack", "--summary"), "name an EXPR"),
         (("-f", "f", "--filter", "$latency > 1"), "$latency is known with"),
         (("-f", "f", "--histogram", "$latency"), "$latency is known with"),

@@ -39,6 +39,14 @@ def test_names_with_stars_are_names() -> None:
     assert [each.text for each in named(program, ["(*server).forward"])] == ["(*server).forward"]
 
 
+def test_stars_of_receivers_and_type_arguments_are_no_wildcards() -> None:
+    # The linker writes (*stack[go.shape.string]).push, and stack[go.shape.*uint8].
+    for name in ("(*stack[string]).push", "main.(*stack[string]).push", "stack[*Item].push"):
+        assert [(each.text, each.by_glob) for each in named(Program(GO), [name])] == [(name, False)]
+    with pytest.raises(CompileError, match="no function with code matches"):
+        named(Program(GO), ["(*stack[string]).pu*h"])
+
+
 def test_a_glob_that_matches_nothing() -> None:
     with pytest.raises(CompileError, match="no function with code matches `mian"):
         named(Program(GO), ["mian.*"])
@@ -125,6 +133,8 @@ def test_what_filters_and_histograms_need_is_hidden() -> None:
         (("--filter", "$pid == 'x'"), "FC0752"),
         (("--histogram", "r->name"), "FC0756"),
         (("--histogram", "r->in"), "FC0756"),
+        (("--histogram", "r->list[0:2]"), "FC0756"),
+        (("--sum", "r->grid[1]"), "FC0756"),
         (("--histogram", "$comm"), "FC0756"),
         (("--histogram", "nn"), "FC0201"),
     ],
@@ -133,6 +143,32 @@ def test_what_cannot_be_compared_or_counted(words: tuple[str, ...], code: str) -
     found = targets(C, "-f", "visit", *words)
     assert not found.chosen
     assert [each[2] for each in codes(found)] == [code]
+
+
+@pytest.mark.parametrize(
+    ("condition", "help"),
+    [
+        ("w != nil", None),
+        ("w == nil", None),
+        ("w == 3", "compare what is in it, of one type: `e.(*T).x == 1`"),
+        ("w == false", "compare what is in it, of one type: `e.(*T).x == 1`"),
+        ("w > 0", "compare what is in it, of one type: `e.(*T).x == 1`"),
+        ("r.Question[0].Name == x", 'compare it with a text: `== "x"`'),
+        ("r.Question[0].Name == nil", 'compare it with the empty text: `== ""`'),
+    ],
+)
+def test_interfaces_and_texts_compare_as_they_are(condition: str, help: str | None) -> None:
+    found = targets(GO, "-f", "main.(*server).handleRequest", "--filter", condition)
+    assert bool(found.chosen) == (help is None)
+    assert [one.diagnostics[0].help for one in found.left_out] == ([] if help is None else [help])
+
+
+@pytest.mark.parametrize("number", ["r.Question[0].Qtype", "len(r.Question[1].Name)"])
+def test_numbers_that_may_not_be_there_are_counted(number: str) -> None:
+    found = targets(GO, "-f", "main.(*server).handleRequest", "--histogram", number)
+    assert [one.measure for one in found.chosen] == [number]
+    found = targets(GO, "-f", "main.(*server).handleRequest", "--sum", number)
+    assert [one.sums for one in found.chosen] == [(number,)]
 
 
 def test_the_caller_is_fetched_for_stacks_at_an_entry() -> None:
