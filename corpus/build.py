@@ -133,7 +133,7 @@ def build_go(fixture: Fixture, target: Path, scratch: Path) -> None:
         CORPUS / fixture.program, scratch / "src" / package, ignore=shutil.ignore_patterns("bin")
     )
     go = str(go_root(version) / "bin/go")
-    command = [go, "build", "-trimpath", *fixture.flags, "-o", str(target), package]
+    command = [go, "build", *fixture.flags, "-o", str(target), package]
     run(command, scratch, go_environment(version, scratch))
 
 

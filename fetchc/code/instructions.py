@@ -7,6 +7,7 @@ capstone is optional and dear to import; nothing on the usual way of ``compile``
 
 from __future__ import annotations
 
+from fetchc.code.sweep import not_code, swept
 from fetchc.diag.errors import reject
 from fetchc.record import Record
 from fetchc.target.load import return_instructions, table
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from capstone import Cs, CsInsn
-
-    from fetchc.diag.errors import CompileError
 
 __all__ = [
     "Exits",
@@ -70,7 +69,7 @@ def instruction_starts(code: bytes, base: Address, architecture: str) -> Iterato
         yield address
         decoded = address + size - base
     if decoded < len(code):
-        raise _not_code(base + decoded)
+        raise not_code(Address(base + decoded))
 
 
 def _by_length(code: bytes, base: Address, lengths: Mapping[str, Any]) -> Iterator[Address]:
@@ -93,22 +92,21 @@ def instructions(code: bytes, base: Address, architecture: str) -> Iterator[CsIn
 def exits(code: bytes, base: Address, architecture: str) -> Exits:
     """How control leaves the function ``code`` at ``base``, by every instruction in it.
 
-    One instruction behind the other is right where no data stands among them: Go keeps jump
-    tables and constants in sections of their own. Raises CompileError as
-    :func:`is_instruction_start` does.
+    Go keeps jump tables in sections of their own, so that nothing but constants, where the machine
+    has them there, stands among instructions. Raises CompileError as :func:`is_instruction_start`
+    does.
     """
     disassembler = _disassembler(architecture)
     import capstone
 
     disassembler.detail = True
     leaving = return_instructions(architecture)
+    counter = table(f"arch/{architecture}")["disassembler"].get("counter")
     end = base + len(code)
     returns: list[Address] = []
     jumps: list[Address | None] = []
     calls: set[Address] = set()
-    decoded = 0
-    for instruction in disassembler.disasm(code, base):
-        decoded = instruction.address + instruction.size - base
+    for instruction in swept(disassembler, code, base, architecture):
         position = instruction.address - base
         if any(each.starts(code, position) for each in leaving):
             returns.append(Address(instruction.address))
@@ -120,8 +118,10 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
             target = _target(instruction)
             if target is None or not base <= target < end:
                 jumps.append(target)
-    if decoded < len(code):
-        raise _not_code(base + decoded)
+        elif counter is not None and counter in map(
+            instruction.reg_name, instruction.regs_access()[1]
+        ):
+            jumps.append(None)
     return Exits(tuple(returns), tuple(jumps), frozenset(calls))
 
 
@@ -168,11 +168,3 @@ def _disassembler(architecture: str) -> Cs:
     names = table(f"arch/{architecture}")["disassembler"]
     modes = sum([getattr(capstone, mode) for mode in names["modes"]])
     return capstone.Cs(getattr(capstone, names["architecture"]), modes)
-
-
-def _not_code(address: int) -> CompileError:
-    return reject(
-        "FC0206",
-        f"the bytes at {address:#x} are not an instruction",
-        help="probe at an address before them",
-    )

@@ -63,6 +63,8 @@ def _opened(
             inside = open_in_bundle(path, references)
             if inside is not None:
                 return inside
+        if refused.code == "FC0901" and refused.path == path and "/" not in path:
+            refused.help = _in_path(path)
         if refused.code != "FC0902" or refused.path != path:
             raise
         # Seldom, so an ELF file does not pay for the question.
@@ -83,8 +85,26 @@ def _opened(
 
         opened = open_file(path, of_btf=machine)
         if opened is None:
+            refused.help = _not_a_program(head)
             raise
         return opened
+
+
+def _in_path(name: str) -> str | None:
+    # A shell and a loader find files by their names alone; what is probed has a path.
+    from fetchc.debuginfo.finding.installed import installed
+
+    found = installed(name)
+    return None if found is None else f"give its path: `{found}`"
+
+
+def _not_a_program(head: bytes) -> str | None:
+    if head.startswith(b"#!"):
+        words = head[2:].split(b"\n")[0].decode("utf-8", "replace").split()
+        return f"it is a script: probe what runs it, `{words[0]}`" if words else None
+    if head.startswith((b"!<arch>\n", b"!<thin>\n")):
+        return "it is an archive: name the program or library that it is linked into"
+    return None
 
 
 def _no_debug_file(path: str, search: Search | None) -> None:

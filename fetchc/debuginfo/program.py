@@ -7,10 +7,8 @@ owns what they cache. They are imported where they are used: a listing of symbol
 
 from __future__ import annotations
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.elf.machines import architecture_of
-from fetchc.debuginfo.elf.symbols import STT_GNU_IFUNC
-from fetchc.debuginfo.ordinary import Ordinary
+from fetchc.debuginfo.dwarf.entries.constants import DW_AT_low_pc, DW_AT_ranges
+from fetchc.debuginfo.elf_program import ElfProgram
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, DieOffset
 
@@ -20,66 +18,52 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.debuginfo.finding.search import Search
-    from fetchc.program.model import Callers, Extent, Function, StaticProbe, Uses, Variable
+    from fetchc.program.model import Callers, Extent, Function, Uses, Variable
     from fetchc.program.places import AtAddress, Place
     from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
-    from fetchc.units import FileOffset, TypeId
+    from fetchc.units import TypeId
 
 __all__ = ["DwarfProgram"]
 
-# What the kernel exports to modules: no program has it. Source: include/asm-generic/vmlinux.lds.h.
-KERNEL_SECTION = "__ksymtab"
 CACHED_ANSWERS = 4096  # of each kind, in one process that compiles many expressions
-# Where NativeAOT puts methods: dotnet/runtime, src/coreclr/tools/aot/ILCompiler.Compiler.
-MANAGED_CODE = "__managedcode"
 
 
-class DwarfProgram(Ordinary):
-    """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
+class DwarfProgram(ElfProgram):
+    """Answers every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
         "_bodies",
         "_callers",
+        "_code_uses",
         "_definitions",
-        "_elf",
         "_functions",
+        "_globals",
         "_language",
         "_parameters",
         "_read_info",
         "_read_types",
         "_runtime_types",
         "_visible",
-        "architecture",
-        "build_id",
-        "in_kernel",
-        "little_endian",
-        "machine_flags",
-        "path",
-        "word_bytes",
     )
 
     def __init__(self, path: str, search: Search | None = None, online: bool = False) -> None:
-        self._elf = elf = Elf(path, search, online)
-        self.architecture: str = architecture_of(elf)
+        super().__init__(path, search, online)
         self._read_info: DebugInfo | None = None
         self._read_types: TypeTable | None = None
         self._bodies: dict[tuple[DieOffset | None, Address], Address] = {}
         self._callers: dict[tuple[Address, Address], Callers] = {}
+        self._code_uses: CodeUses | None = None
         self._functions: dict[str, tuple[Function, ...]] = {}
         self._parameters: dict[DieOffset, tuple[Variable, ...]] = {}
         self._visible: dict[tuple[DieOffset, Address], tuple[Variable, ...]] = {}
         self._definitions: dict[TypeId, TypeId] = {}
+        self._globals: dict[tuple[str, DieOffset | None], tuple[Variable, ...]] = {}
         self._language: str | None = None
         self._runtime_types: RuntimeTypes | None = None
-        self.path: str = path
-        self.word_bytes: int = elf.word_bytes
-        self.little_endian: bool = elf.little_endian
-        self.machine_flags: int = elf.flags
-        self.build_id: str | None = elf.build_id()
-        self.in_kernel = elf.section_address(KERNEL_SECTION) is not None
 
     @property
     def _info(self) -> DebugInfo:
@@ -98,21 +82,6 @@ class DwarfProgram(Ordinary):
         return self._read_types
 
     @property
-    def has_debug_info(self) -> bool:
-        """Whether names and types can be asked for at all."""
-        return self._elf.open_section(".debug_info") is not None
-
-    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
-        """Where its debug file was looked for, and how one is had."""
-        if self.has_debug_info:
-            return (), "build that part of the program with -g"
-        notes, help = self._elf.finder.advice()
-        if self._elf.section_address(MANAGED_CODE) is not None:
-            notes += ("its code is C# that NativeAOT compiled, of which no names are left",)
-            help = "fetch registers at addresses (`%di --at 0x...`), or publish it with ReadyToRun"
-        return notes, help
-
-    @property
     def lacks_go(self) -> bool:
         """Whether Go linked the program, and its debug information is of C alone or missing."""
         from fetchc.debuginfo.dwarf.entries.attributes import is_go, linked_by_go
@@ -120,7 +89,7 @@ class DwarfProgram(Ordinary):
         return linked_by_go(self._elf) and not any(map(is_go, self._info.units()))
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
-        """Every function of that name and its clones; see :mod:`.dwarf.functions`."""
+        """Every function of that name and its clones; see :mod:`.dwarf.names.functions`."""
         found = self._functions.get(name)
         if found is None:
             from fetchc.debuginfo.dwarf.names.functions import functions_named
@@ -129,26 +98,11 @@ class DwarfProgram(Ordinary):
             _keep(self._functions, name, found)
         return found
 
-    def static_probes(self) -> tuple[StaticProbe, ...]:
-        """The probes that the notes of ``<sys/sdt.h>`` tell about."""
-        from fetchc.debuginfo.elf.usdt import static_probes
-
-        return static_probes(self._elf)
-
-    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
-        """The addresses of the symbols of exactly that name, each once."""
-        found = self._elf.symbols_named(name)
-        return tuple(dict.fromkeys(symbol.address for symbol in found))
-
     def function_at(self, address: Address) -> Function | None:
         """The function whose code holds ``address``."""
         from fetchc.debuginfo.dwarf.names.functions import function_at
 
         return function_at(self._elf, self._info, address)
-
-    def function_names(self) -> Iterator[str]:
-        """Names of the symbol table that have code, each once."""
-        return self._elf.function_names()
 
     def is_inlined(self, function: Function) -> bool:
         """Whether the function's body was also put into some of its callers."""
@@ -156,32 +110,17 @@ class DwarfProgram(Ordinary):
 
         return function.die is not None and is_inlined(self._info, self._die(function))
 
-    def is_indirect(self, function: Function) -> bool:
-        """Whether the symbol is an IFUNC: its code chooses the function that is called."""
-        known = self._elf.symbols_named(function.symbol)
-        return any(s.kind == STT_GNU_IFUNC and s.address == function.address for s in known)
-
-    def local_entry(self, function: Function) -> int:
-        """Bytes of the function that callers of its own module pass over.
-
-        Source: 64-Bit ELF V2 ABI for Power, 3.4.1 Symbol Values, st_other.
-        """
-        known = self._elf.symbols_named(function.symbol)
-        others = {s.other >> 5 for s in known if s.address == function.address}
-        return max([(1 << other) >> 2 << 2 for other in others if other < 7], default=0)
-
-    def assemblies(self) -> tuple[str, ...]:
-        """Names of the images of .NET inside, where the file is a single-file program."""
-        from fetchc.debuginfo.dotnet.image.bundle import bundle_of
-
-        bundle = None if self.in_kernel else bundle_of(self.path)
-        return () if bundle is None else tuple(bundle.names())
-
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""
         from fetchc.debuginfo.dwarf.names.described import is_only_inlined
 
         return self._info.present and is_only_inlined(self._info, name)
+
+    def packages_called(self, name: str) -> tuple[str, ...]:
+        """Import paths of the Go packages that call themselves so, as the linker writes them."""
+        from fetchc.debuginfo.dwarf.names.go_names import packages_called
+
+        return tuple(packages_called(self._info, name)) if self._info.present else ()
 
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""
@@ -216,9 +155,14 @@ class DwarfProgram(Ordinary):
 
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void and for Go, whose results are variables."""
-        from fetchc.debuginfo.dwarf.locations.variables import result
+        from fetchc.debuginfo.dwarf.locations.variables import is_undescribed, result
+        from fetchc.program.types import UnknownType
 
-        return result(self._info, self._die(function))
+        die = self._die(function)
+        found = result(self._info, die)
+        if found is None and is_undescribed(self._info, die):
+            return self.intern(UnknownType("", None, "it was compiled with line tables alone"))
+        return found
 
     def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
         """Locals and parameters visible at ``address``, innermost scope first."""
@@ -233,29 +177,28 @@ class DwarfProgram(Ordinary):
 
     def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
         """Variables of that name outside functions; the function's own unit is preferred."""
-        from fetchc.debuginfo.dwarf.locations.variables import global_variables
+        from fetchc.debuginfo.dwarf.locations.global_variables import global_variables
 
         self._require()
-        linked = lambda die, name: self._linked(die, name) is not None  # noqa: E731
-        return global_variables(self._info, name, self._within(function), linked)
+        key = name, None if function is None else function.die
+        found = self._globals.get(key)
+        if found is None:
+            linked = lambda die, name: self._linked(die, name) is not None  # noqa: E731
+            found = global_variables(self._info, name, self._within(function), linked)
+            _keep(self._globals, key, found)
+        return found
 
     def _linked(self, die: Die, name: str) -> AtAddress | None:
         from fetchc.debuginfo.variable_symbols import linked_place
 
         return None if self.in_kernel else linked_place(self._info, self._elf, die, name)
 
-    def may_be_copied(self, name: str, address: Address) -> bool:
-        """Whether an executable may hold the live copy of this shared library's variable."""
-        from fetchc.debuginfo.elf.copies import may_be_copied
-
-        return may_be_copied(self._elf, name, address)
-
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """What the debug information says of the variable's place, by address range.
 
         Places relative to the frame stay so: each address has its own rule for the CFA.
         """
-        from fetchc.debuginfo.dwarf.locations.loclists import extents
+        from fetchc.debuginfo.dwarf.locations.extents import extents
 
         die = self._info.die(variable.die)
         return extents(self._info, die, self._around(variable, function))
@@ -266,7 +209,7 @@ class DwarfProgram(Ordinary):
         What is relative to the CFA is made relative to the register that the call-frame
         information names there, so the answer holds at ``address`` only.
         """
-        from fetchc.debuginfo.dwarf.locations.loclists import place_at
+        from fetchc.debuginfo.dwarf.locations.location import place_at
         from fetchc.program.places import AtAddress, is_frame_relative
 
         die = self._info.die(variable.die)
@@ -304,7 +247,7 @@ class DwarfProgram(Ordinary):
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
-        from fetchc.debuginfo.dwarf.locations.loclists import frame_base_at
+        from fetchc.debuginfo.dwarf.locations.location import frame_base_at
         from fetchc.program.places import FrameRelative
 
         base = frame_base_at(self._info, self._die(function), function.address)
@@ -332,7 +275,7 @@ class DwarfProgram(Ordinary):
         if found is None:
             from fetchc.debuginfo.dwarf.locations.callers import callers
 
-            found = callers(self._elf, self._info, function, address, self.architecture)
+            found = callers(self._elf, self._info, function, address, self._used_by_code())
             _keep(self._callers, (function.address, address), found)
         return found
 
@@ -340,19 +283,34 @@ class DwarfProgram(Ordinary):
         """How the file uses ``function``; see :mod:`.dwarf.locations.uses`."""
         from fetchc.debuginfo.dwarf.locations.uses import uses
 
-        return uses(self._elf, self._info, function, self.architecture)
+        return uses(self._elf, self._info, function, self._used_by_code())
+
+    def _used_by_code(self) -> CodeUses | None:
+        """What its code calls; None where what calls of the machine look like is not told."""
+        if self._code_uses is None:
+            from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
+            from fetchc.target.load import call_rules
+
+            rules = call_rules(self.architecture)
+            self._code_uses = None if rules is None else CodeUses(self._elf, rules)
+        return self._code_uses
 
     def folded_with(self, function: Function) -> tuple[str, ...]:
         """Symbols of other functions at its address; see :mod:`.dwarf.names.folded`."""
-        if self.in_kernel or function.die is None or not self._elf.may_fold():
+        if self.in_kernel or function.die is None:
+            return ()
+        die = self._die(function)
+        # Of gcc the other's entry has no code; to look at all symbols otherwise is dear.
+        if not self._elf.may_fold() and (die.has(DW_AT_low_pc) or die.has(DW_AT_ranges)):
             return ()
         from fetchc.debuginfo.dwarf.names.folded import folded_with
 
-        return folded_with(self._elf, self._info, self._die(function), function.address)
+        found = folded_with(self._elf, self._info, die, function.address)
+        return tuple([symbol for symbol in found if symbol != function.symbol])
 
     def frame_stands(self, function: Function, address: Address) -> bool:
         """Whether places counted from the function's frame are what they say at ``address``."""
-        from fetchc.debuginfo.dwarf.locations.loclists import frame_base_at
+        from fetchc.debuginfo.dwarf.locations.location import frame_base_at
         from fetchc.debuginfo.dwarf.locations.standing import stands
 
         base = frame_base_at(self._info, self._die(function), address)
@@ -370,11 +328,10 @@ class DwarfProgram(Ordinary):
         return found
 
     def code_map(self) -> CodeMap | None:
-        """Lines and inlined calls; DebugInfoError FC0903 without debug information."""
+        """Lines and inlined calls; None without DWARF."""
         from fetchc.debuginfo.dwarf.lines import code_map
 
-        self._require()
-        return code_map.CodeMap(self._elf, self._info)
+        return code_map.CodeMap(self._elf, self._info) if self._info.present else None
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
@@ -408,27 +365,27 @@ class DwarfProgram(Ordinary):
 
         if not isinstance(self._types.type(type_id), DeclaredType):
             return type_id
-        from fetchc.debuginfo.dwarf.names import search as names
-
         found = self._definitions.get(type_id)
         if found is None:
-            found = names.definition(self._types, type_id)
+            from fetchc.debuginfo.dwarf.names.definitions import definition
+
+            found = definition(self._types, type_id)
             _keep(self._definitions, type_id, found)
         return found
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
         """Definitions of that name: ``struct s``, ``s``, ``int``, ``pkg.T``."""
-        from fetchc.debuginfo.dwarf.names import search as names
+        from fetchc.debuginfo.dwarf.names.named_types import types_named
 
         self._require()
-        return names.types_named(self._types, name, self._within(function))
+        return types_named(self._types, name, self._within(function))
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that are defined outside functions; walks all units."""
-        from fetchc.debuginfo.dwarf.names import search as names
+        from fetchc.debuginfo.dwarf.names.named_types import type_names
 
         self._require()
-        return names.type_names(self._types)
+        return type_names(self._types)
 
     def runtime_types(self) -> RuntimeTypes | None:
         """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
@@ -450,20 +407,6 @@ class DwarfProgram(Ordinary):
         """An id for a type that no debug information has (a cast's pointer)."""
         return self._types.intern(made)
 
-    def file_offset(self, address: Address) -> FileOffset:
-        """Where the byte at ``address`` is in the file, by the PT_LOAD that holds it."""
-        return self._elf.file_offset(address)
-
-    def image_offset(self, address: Address, probe: Address) -> int:
-        """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``."""
-        return address - self._elf.image_start(probe)
-
-    def code(self, address: Address, size: int) -> bytes:
-        """Machine code at ``address``, shorter where the segment ends, none outside of all."""
-        if self._elf.segment_of(address) is None:
-            return b""
-        return self._elf.read(address, size)
-
     def source_line(self, function: Function) -> str | None:
         """``file.c:17`` of the declaration, None where unknown."""
         from fetchc.debuginfo.dwarf.lines import of_function
@@ -480,8 +423,10 @@ class DwarfProgram(Ordinary):
     def _die(self, function: Function) -> Die:
         self._require()
         if function.die is None:
+            from fetchc.program.demangle import readable
+
             notes, help = self.debug_info_advice()
-            what = f"no debug information describes `{function.name}`"
+            what = f"no debug information describes `{readable(function.name)}`"
             raise DebugInfoError("FC0903", self.path, what, help=help, notes=notes)
         return self._info.die(function.die)
 

@@ -153,6 +153,12 @@ class Program(Protocol):
     def function_names(self) -> Iterator[str]:
         """Names of all functions with code, cheap to list; for globs and suggestions."""
 
+    def packages_called(self, name: str) -> tuple[str, ...]:
+        """Import paths of the Go packages that call themselves so, as the linker writes them.
+
+        ``math/rand/v2`` is called ``rand``, ``gopkg.in/yaml%2ev3`` ``yaml``.
+        """
+
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""
 
@@ -179,6 +185,12 @@ class Program(Protocol):
 
     def may_be_copied(self, name: str, address: Address) -> bool:
         """Whether an executable may hold the live copy of this shared library's variable."""
+
+    def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
+        """The libraries that are loaded for a function that is only called here, and which has it.
+
+        The path of that one is empty where it is not known; None of other names.
+        """
 
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """What the debug information says of the variable's place, by address range."""

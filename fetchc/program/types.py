@@ -11,6 +11,7 @@ from fetchc.record import Record
 from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
 
 __all__ = [
+    "USER",
     "ArrayType",
     "BitField",
     "BoolType",
@@ -215,8 +216,12 @@ class NamedType(Record):
     alignment: ByteSize | None = None
 
 
+USER = "__user"
+"""The qualifier of what a pointer of the kernel has in the memory of a program."""
+
+
 class QualifiedType(Record):
-    """``target`` with ``const``, ``volatile``, ``restrict`` or ``atomic``."""
+    """``target`` with ``const``, ``volatile``, ``restrict``, ``atomic`` or :data:`USER`."""
 
     qualifier: str
     target: TypeId
@@ -260,13 +265,15 @@ class Window(Record):
 
     ``around``: the array's first element follows its last one. ``of_any``: what is said to be
     the array is an object that can be something else. ``capacity`` is how many elements the array
-    has, where it does not say so itself.
+    has, where it does not say so itself. ``or_text``: of the units of a text, references to
+    texts, one of which the object can be.
     """
 
     start: Member
     around: bool
     of_any: bool
     capacity: Member | None = None
+    or_text: TypeId | None = None
 
 
 class SequenceType(Record):
@@ -374,13 +381,15 @@ class UnknownType(Record):
     """A type that fetchc does not read; ``reason`` completes "because ...".
 
     ``slot``: of a virtual base, which word of the object's table says how far from the object it
-    is, counted from where the object's first word leads; None of all else.
+    is, counted from where the object's first word leads; None of all else. ``foreign_order``: it is
+    a number in the byte order that the machine does not have.
     """
 
     name: str
     size: ByteSize | None
     reason: str
     slot: int | None = None
+    foreign_order: bool = False
 
 
 Type = (

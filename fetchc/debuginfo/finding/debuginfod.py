@@ -13,6 +13,7 @@ from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.finding.same import opened
 from fetchc.debuginfo.finding.store import Store, client_cache
 from fetchc.debuginfo.finding.transfer import Limits, Unavailable, download
+from fetchc.debuginfo.kept.files import removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,4 +94,4 @@ def _from(
         raise Unavailable(f"cannot be kept: {refused.strerror or refused}") from None
     finally:
         if not kept:
-            os.unlink(partial)
+            removed(partial)

@@ -13,7 +13,7 @@ from stat import S_ISREG
 from zlib import crc32
 
 from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.kept.files import made, own_folder
+from fetchc.debuginfo.kept.files import made, own_folder, removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ class Store:
         for used, _, name in downloads(cache):
             if now - used > UNUSED_SECONDS:
                 try:
-                    os.unlink(os.path.join(cache, name))
+                    removed(os.path.join(cache, name))
                 except OSError:
-                    return  # another process does the same
+                    return
 
 
 def _own(path: str) -> float | None:
@@ -105,7 +105,10 @@ def downloads(cache: str) -> list[tuple[float, int, str]]:
     if own_folder(folder):
         with os.scandir(folder) as names:
             for entry in names:
-                status = entry.stat(follow_symlinks=False)
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # another process has removed it
                 if S_ISREG(status.st_mode):
                     name = os.path.join(FOLDER, entry.name)
                     # File systems note when a file is mapped, some once a day, some never.

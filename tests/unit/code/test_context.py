@@ -9,7 +9,8 @@ import pytest
 
 from fetchc.code.context import Fill, fills
 from fetchc.program.places import InMemory, InRegister
-from fetchc.target.load import architecture, convention_tables, table
+from fetchc.target.conventions import convention_tables
+from fetchc.target.load import architecture, table
 from fetchc.units import Address, DwarfRegister
 
 BASE = Address(0x1000)

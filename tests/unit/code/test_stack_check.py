@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from fetchc.code.stack_check import after_stack_check, behind_bare_call, growth_start
-from fetchc.target.load import convention
+from fetchc.target.conventions import convention
 from fetchc.target.model import GoRules, Growth, StackCheck
 from tests.support.toolchains import ROOT, TOOLCHAINS
 

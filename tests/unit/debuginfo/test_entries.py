@@ -371,7 +371,7 @@ def test_a_split_unit_names_its_file(tmp_path: Path) -> None:
     indexed = Attr(AT, c.DW_FORM_addrx, 0x100)  # for a .debug_addr, without which none is split
     root = compile_unit(low=0x100, high=0x110, extra=(name, stated))
     info = opened(tmp_path, Unit(root, 4), Unit(compile_unit(extra=(indexed,)), 5))
-    split, whole = info.own.units()
+    split, whole = info.files.own.units()
     assert (split.split_file, split.dwo_id, split.skeleton) == ("f.dwo", 7, split)
     assert whole.split_file is None
     with pytest.raises(DebugInfoError, match=r"the split debug file f\.dwo is not found") as raised:

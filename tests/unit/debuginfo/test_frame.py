@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.debuginfo.dwarf.locations.cfi import Row
-from fetchc.debuginfo.dwarf.locations.frame import cfa_at, entry_at, row
+from fetchc.debuginfo.dwarf.locations.frame import cfa_at, row
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import Absent, FrameRelative, Indirect, InMemory, InRegister, Place
@@ -234,10 +234,10 @@ def test_encodings_of_addresses(encoding: str, start: str, size: str) -> None:
     built = Builder(exception=True)
     cie = built.cie(augmentation="zR", data=encoding)
     built.fde(cie, bytes.fromhex(start), bytes.fromhex(size), "00 0e18")
-    entry = entry_at(built.elf(), Address(0x1080))
-    assert entry is not None
-    assert (entry.start, entry.end) == (0x1000, 0x1100)
-    assert cfa_at(built.elf(), Address(0x1080)) == memory(7, 0x18)
+    for inside in (0x1000, 0x10FF):
+        assert cfa_at(built.elf(), Address(inside)) == memory(7, 0x18)
+    for outside in (0xFFF, 0x1100):
+        assert row(built.elf(), Address(outside)) is None
 
 
 def pc_relative(augmentation: str = "zR", data: str = "1b") -> Builder:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
-from fetchc.debuginfo.dwarf.lines.line import LineRow, file_name, rows
+from fetchc.debuginfo.dwarf.lines.header import file_name
+from fetchc.debuginfo.dwarf.lines.rows import LineRow, rows
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address
 

@@ -18,7 +18,9 @@ from fetchc.debuginfo.dwarf.entries.constants import (
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.dwarf.entries.die import LocationListRef
 from fetchc.debuginfo.dwarf.locations.const_value import constant_of
-from fetchc.debuginfo.dwarf.locations.loclists import entries, extents, place_at
+from fetchc.debuginfo.dwarf.locations.extents import extents
+from fetchc.debuginfo.dwarf.locations.location import frame_base_at, place_at
+from fetchc.debuginfo.dwarf.locations.loclists import entries
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Extent
 from fetchc.program.places import Absent, Constant, FrameRelative, InMemory, InRegister, Place
@@ -72,6 +74,10 @@ class FakeUnit:
     def elf(self) -> FakeUnit:
         return self
 
+    @property
+    def tables(self) -> FakeUnit:
+        return self
+
     def is_discarded(self, address: Address) -> bool:
         return address == 0
 
@@ -121,8 +127,8 @@ def read(raw: str, unit: FakeUnit | None = None) -> list[tuple[int, int, str]]:
     unit = unit or FakeUnit()
     name = ".debug_loc" if unit.version <= 4 else ".debug_loclists"
     info: Any = FakeInfo({name: raw}, unit.little)
-    die: Any = FakeDie({}, unit)
-    return [(e.start, e.end, e.expression.hex()) for e in entries(info, die, WHOLE_LIST)]
+    lists: Any = unit
+    return [(e.start, e.end, e.expression.hex()) for e in entries(info, lists, WHOLE_LIST)]
 
 
 def extent(start: int, end: int, place: Place) -> Extent:
@@ -191,20 +197,20 @@ def test_malformed_lists(raw: str, version: int, message: str) -> None:
 
 def test_a_list_that_is_nowhere() -> None:
     info: Any = FakeInfo({})
-    die: Any = FakeDie({})
+    unit: Any = FakeUnit()
     with pytest.raises(DebugInfoError, match=r"there is no \.debug_loclists"):
-        entries(info, die, WHOLE_LIST)
+        tuple(entries(info, unit, WHOLE_LIST))
     info = FakeInfo({".debug_loclists": "00"})
     with pytest.raises(DebugInfoError) as caught:
-        entries(info, die, LocationListRef(5))
+        tuple(entries(info, unit, LocationListRef(5)))
     assert caught.value.code == "FC0904"
 
 
 def test_a_list_of_endless_length_is_refused() -> None:
     info: Any = FakeInfo({".debug_loclists": "04 10 20 01 55" * 140_000})
-    die: Any = FakeDie({})
+    unit: Any = FakeUnit()
     with pytest.raises(DebugInfoError, match="more than 131072 entries"):
-        entries(info, die, WHOLE_LIST)
+        tuple(entries(info, unit, WHOLE_LIST))
 
 
 def test_a_place_by_address() -> None:
@@ -265,6 +271,18 @@ def test_a_frame_base_with_a_list_of_its_own_splits_a_variable() -> None:
     )
     for found in extents(info, die, function):
         assert place_at(info, die, function, found.start) == found.place
+
+
+def test_a_default_location_of_a_frame_base_holds_where_no_other_does() -> None:
+    info: Any = FakeInfo({".debug_loclists": "05 02 7708 04 10 20 02 7710 00"})
+    function: Any = FakeDie({DW_AT_frame_base: WHOLE_LIST}, code=((0x1000, 0x1030),))
+    die: Any = FakeDie({DW_AT_location: "91 04"})
+    rsp = DwarfRegister(7)
+    assert frame_base_at(info, function, Address(0x1000)) == InMemory(rsp, ByteOffset(8))
+    assert frame_base_at(info, function, Address(0x1010)) == InMemory(rsp, ByteOffset(16))
+    found = {at.start: at.place for at in extents(info, die, function)}
+    assert found == {start: place_at(info, die, function, start) for start in found}
+    assert found[Address(0x1020)] == InMemory(rsp, ByteOffset(12))
 
 
 def test_a_whole_location_holds_in_the_function_or_everywhere() -> None:

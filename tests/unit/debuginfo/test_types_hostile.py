@@ -181,6 +181,45 @@ def test_arrays_that_c_cannot_index(tmp_path: Path) -> None:
         assert reason in found.reason
 
 
+FORTRAN = 0x22
+
+
+@pytest.mark.parametrize(
+    ("language", "ordering", "columns"),
+    [(FORTRAN, None, True), (FORTRAN, 0, False), (dw.DW_LANG_C99, 1, True)],
+)
+def test_arrays_that_lie_by_columns(
+    tmp_path: Path, language: int, ordering: int | None, columns: bool
+) -> None:
+    # integer b(0:1,0:2) of gfortran: the indices of both dimensions start at a stated 0.
+    bounds = [
+        die("", dw.DW_TAG_subrange_type, [number(dw.DW_AT_lower_bound, 0), number(upper, last)])
+        for upper, last in ((dw.DW_AT_upper_bound, 1), (dw.DW_AT_upper_bound, 2))
+    ]
+    stated = [] if ordering is None else [number(dw.DW_AT_ordering, ordering)]
+    entries = [
+        die("a", dw.DW_TAG_array_type, [ref("int"), *stated], bounds),
+        die("row", dw.DW_TAG_array_type, [ref("int"), *stated], bounds[:1]),
+        die("c", dw.DW_TAG_typedef, [name("grid"), ref("a")]),
+        die("d", dw.DW_TAG_typedef, [name("line"), ref("row")]),
+    ]
+    made = program(tmp_path, entries, language)
+    grid, line = (bare_type(made, asked) for asked in ("grid", "line"))
+    assert isinstance(line, t.ArrayType)
+    assert made.main_language() == ("Fortran" if language == FORTRAN else "c")
+    if columns:
+        assert isinstance(grid, t.UnknownType)
+        assert "column by column" in grid.reason
+    else:
+        assert isinstance(grid, t.ArrayType)
+
+
+def bare_type(made: DwarfProgram, asked: str) -> Type:
+    alias = typed(made, asked)
+    assert isinstance(alias, t.NamedType)
+    return made.type(alias.target)
+
+
 MEMBERS: dict[str, list[Attr]] = {
     "a member at offset -8": [number(dw.DW_AT_data_member_location, -8)],
     "a location that breaks off": [

@@ -26,16 +26,40 @@ KNOWN = [
     "main.(*Stack[go.shape.[]example.com/a.b/c.T]).Pop",
     "main.pair[go.shape.string,go.shape.struct { a int; b [2]string }]",
     "main.sum[go.shape.int_0]",
+    "internal/godebug.lookup",
+    "main.(*server).lookup",
     "runtime.check",
     "runtime.check.abi0",
     "runtime.memhash.abi0",
     "type:.eq.main.handle",
     "_rt0_amd64",
+    "math/rand/v2.IntN",
+    "math/rand.Int",
+    "math/rand/v2.Int",
+    "crypto/rand.Int",
+    "example.com/go-dash.(*Thing).Ptr",
+    "example.com/go-dash.Each[go.shape.string]",
+    "gopkg.in/yaml%2ev3.(*Node).Decode",
+    'main.keep[go.shape.struct { main.id int "json:\\"id]\\""; B string }]',
+    "main.keep[go.shape.func(int) string]",
+    "main.keep[go.shape.*uint8]",
 ]
+
+
+RECORD = "struct { main.id int; B string }"
+
+
+def packages(name: str) -> tuple[str, ...]:
+    return {
+        "rand": ("math/rand/v2", "math/rand", "crypto/rand"),
+        "dash": ("example.com/go-dash",),
+    }.get(name, ())
 
 
 def shapes(argument: str, package: str) -> tuple[str, ...]:
     shape = "*uint8" if argument.startswith("*") else argument
+    if argument in ("handler", "record"):
+        return ("go.shape.func(" if argument == "handler" else "go.shape." + RECORD,)
     return (f"go.shape.{shape}", "go.shape.string" if argument == f"{package}.name" else "")
 
 
@@ -72,28 +96,44 @@ def shapes(argument: str, package: str) -> tuple[str, ...]:
         ),
         ("runtime.check", "runtime.check"),
         ("memhash", "runtime.memhash.abi0"),
+        ("keep[handler]", "main.keep[go.shape.func(int) string]"),
+        ("keep[*T]", "main.keep[go.shape.*uint8]"),
+        ("pair[string]", "main.pair[go.shape.string,go.shape.struct { a int; b [2]string }]"),
+        (
+            "keep[record]",
+            'main.keep[go.shape.struct { main.id int "json:\\"id]\\""; B string }]',
+        ),
+        ("rand.IntN", "math/rand/v2.IntN"),
+        ("v2.IntN", "math/rand/v2.IntN"),
+        ("dash.(*Thing).Ptr", "example.com/go-dash.(*Thing).Ptr"),
+        ("dash.Thing.Ptr", "example.com/go-dash.(*Thing).Ptr"),
+        ("dash.Each[string]", "example.com/go-dash.Each[go.shape.string]"),
+        ("yaml.Node.Decode", "gopkg.in/yaml%2ev3.(*Node).Decode"),
     ],
 )
 def test_one_function_is_meant(wanted: str, found: str) -> None:
-    assert meant(wanted, KNOWN, shapes) == [found]
+    assert meant(wanted, KNOWN, shapes, packages) == [found]
 
 
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
         ("main", ["main.main", "runtime.main"]),
+        # A function of another package is not what someone means who has a method of that name.
+        ("lookup", ["internal/godebug.lookup", "main.(*server).lookup"]),
         ("Load", ["example.com/dnsd/zone%2ev2.Load", "other.org/zone.Load"]),
+        ("rand.Int", ["crypto/rand.Int", "math/rand.Int", "math/rand/v2.Int"]),
         ("Push", ["main.(*Stack[go.shape.int]).Push", "main.(*Stack[go.shape.string]).Push"]),
     ],
 )
 def test_several_are_listed(wanted: str, found: list[str]) -> None:
-    assert meant(wanted, KNOWN, shapes) == found
+    assert meant(wanted, KNOWN, shapes, packages) == found
 
 
 @pytest.mark.parametrize(
     "wanted",
-    ["andle", "erver.handle", "(*question).handle", "Stack[bool].Push", "pair[int]", "(*main).main",
-     "v2.Load", ""],
+    ["andle", "erver.handle", "(*question).handle", "Stack[bool].Push", "pair[int]", "sum[int,int]",
+     "(*main).main", "v2.Load", "yaml.Decode", "Thing.Ptr.dash", ""],
 )  # fmt: skip
 def test_what_is_not_there_is_not_meant(wanted: str) -> None:
-    assert meant(wanted, KNOWN, shapes) == []
+    assert meant(wanted, KNOWN, shapes, packages) == []

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fetchc.debuginfo.go import stripped
+from fetchc.debuginfo.go.stripped import stripped_go
 from fetchc.debuginfo.program import DwarfProgram
+from fetchc.diag.errors import DebugInfoError
 from fetchc.driver.points.functions import find_function
 from fetchc.lang.go import spell
 from fetchc.lang.go_shapes import shapes
@@ -19,9 +22,13 @@ from tests.support.programs import fixture
         ("[3]int8", "[3]int8"),
         ("weight", "uint16"),
         ("main.weight", "uint16"),
-        ("machine", "struct { speed int; turns int }"),
-        ("holder", "struct { inner *main.circle }"),
+        ("machine", "struct { main.speed int; main.turns int }"),
+        ("holder", "struct { main.inner *main.circle }"),
         ("set", "map[uint16]struct {}"),
+        ("[]byte", "[]uint8"),
+        ("map[rune]any", "map[int32]interface {}"),
+        ("error", "interface { Error() string }"),
+        ("interface{}", "interface {}"),
     ],
 )
 def test_a_type_has_the_shape_that_the_linker_names(argument: str, shape: str) -> None:
@@ -31,7 +38,7 @@ def test_a_type_has_the_shape_that_the_linker_names(argument: str, shape: str) -
 
 def test_other_types_have_other_shapes() -> None:
     program = DwarfProgram(str(fixture("go/features/go1.27")))
-    assert shapes("weight", "main", program, spell) == ("go.shape.weight", "go.shape.uint16")
+    assert shapes("weight", "other", program, spell) == ("go.shape.weight", "go.shape.uint16")
     assert shapes("nobody", "main", program, spell) == ("go.shape.nobody",)
 
 
@@ -41,3 +48,36 @@ def test_a_star_among_type_arguments_is_no_glob() -> None:
     assert function.name == "main.largest[go.shape.int32]"
     function, _ = find_function(program, "stack[*].push")
     assert function.name == "main.(*stack[go.shape.string]).push"
+
+
+@pytest.mark.parametrize(
+    ("argument", "shape"), [("internal/sync.hashFunc", "func("), ("dns.RR", "interface { ")]
+)
+def test_what_nothing_spells_has_the_beginning_of_a_shape(argument: str, shape: str) -> None:
+    program = DwarfProgram(str(fixture("go/miekg/go1.27")))
+    assert shapes(argument, "main", program, spell)[1:] == (f"go.shape.{shape}",)
+    assert "go.shape.*uint8" not in shapes(argument, "main", program, spell)
+
+
+@pytest.mark.parametrize("wanted", ["entropy.source.Sample", "entropy.(*source).Sample"])
+def test_a_package_has_the_name_of_its_clause(wanted: str) -> None:
+    program = DwarfProgram(str(fixture("go/miekg/go1.27")))
+    function, _ = find_function(program, wanted)
+    assert function.symbol == "crypto/internal/entropy/v1%2e0%2e0.(*source).Sample"
+
+
+def test_types_tell_how_packages_without_debug_information_call_themselves() -> None:
+    program = stripped_go(str(fixture("go/stripped/go1.27")), "x86_64")
+    assert program is not None
+    assert program.packages_called("abi") == ("internal/abi",)
+
+
+def test_damaged_types_leave_functions_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(_: object) -> None:
+        raise DebugInfoError("FC0904", "program", "no types", "runtime.moduledata")
+
+    monkeypatch.setattr(stripped, "module", damaged)
+    program = stripped_go(str(fixture("go/stripped/go1.27")), "x86_64")
+    assert program is not None
+    assert program.packages_called("abi") == ()
+    assert find_function(program, "main.main")[0].name == "main.main"

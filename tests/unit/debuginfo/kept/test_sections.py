@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from mmap import ALLOCATIONGRANULARITY
 from pathlib import Path
 from random import Random
 
@@ -151,6 +152,30 @@ def test_a_damaged_block_behind_what_is_read_is_no_matter(runs: Runs, kept: Path
     assert runs.ask(kept, 900_000) == (CONTENT[:900_000], 0)
 
 
+def test_a_damaged_block_beside_what_is_read_is_no_matter(runs: Runs, kept: Path) -> None:
+    (file,) = runs.kept()
+    _flipped(ALLOCATIONGRANULARITY + 3 * files.BLOCK)(file)
+    section = Image(str(kept)).open_section(NAME)
+    assert section is not None
+    for start, end in ((100, 3 * files.BLOCK), (4 * files.BLOCK, 1_000_000)):
+        assert section.bytes_between(start, end) == CONTENT[start:end]
+    assert runs.inflated == 2_000_000  # by those that wrote it
+    runs.inflated = 0
+    assert section.bytes_between(0, 3 * files.BLOCK + 1) == CONTENT[: 3 * files.BLOCK + 1]
+    assert runs.inflated > 0
+
+
+def test_more_checksums_than_a_page_has(runs: Runs, tmp_path: Path) -> None:
+    content = CONTENT * 3
+    assert len(content) // files.BLOCK * 4 > ALLOCATIONGRANULARITY
+    path = program(tmp_path / "program", content)
+    for inflated in (len(content), len(content), 0):
+        assert runs.ask(path, len(content)) == (content, inflated)
+    (file,) = runs.kept()
+    _flipped(ALLOCATIONGRANULARITY + 100)(file)  # a checksum
+    assert runs.ask(path, 100) == (content[:100], 8192)
+
+
 def _linked(file: Path) -> None:
     file.rename(file.parent / "elsewhere")
     file.symlink_to(file.parent / "elsewhere")
@@ -234,6 +259,32 @@ def test_a_disk_without_room(runs: Runs, tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     (file,) = runs.kept()
     assert file.stat().st_size == 0
+
+
+def test_a_file_that_a_killed_run_left_is_in_nobodys_way(runs: Runs, tmp_path: Path) -> None:
+    path = program(tmp_path / "program")
+    runs.ask(path)
+    (file,) = runs.kept()
+    left = file.with_name(f"{file.name}.{os.getpid()}")  # in containers all have one number
+    left.write_text("half of it")
+    runs.ask(path)
+    assert runs.ask(path) == (CONTENT[:2_000_000], 0)
+
+
+def test_what_is_cleared_while_it_is_written_is_not_kept(
+    runs: Runs, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cleared(partial: str, path: str) -> None:
+        for file in runs.kept():
+            file.unlink()
+        raise FileNotFoundError(2, "No such file or directory", partial)
+
+    monkeypatch.setattr(files, "notes", [])
+    monkeypatch.setattr(os, "rename", cleared)
+    assert runs.ask(kept, SIZE) == (CONTENT, SIZE)
+    assert runs.kept() == []
+    (note,) = files.notes
+    assert note.endswith(" is not written: No such file or directory")
 
 
 def test_what_was_not_used_for_longest_goes_first(
