@@ -66,9 +66,11 @@ def table(
         lines.append("|---|" + "---|" * len(NEWER_COLUMNS))
         lines += [f"| {name} | " + _cells(row, NEWER_COLUMNS) for name, row in results.items()]
     if tasks:
-        lines += ["", "| task | fetchc | perf |", "|---|---|---|"]
+        lines += ["", "| task | fetchc | elapsed | perf |", "|---|---|---|---|"]
     for name, row in tasks.items():
-        lines.append(f"| {name} | " + _cells(row, ("fetchc", "perf")))
+        ours = row["fetchc"]
+        shown = _cell(ours, ours), f"{ours.elapsed * 1e3:.0f}", _cell(row.get("perf"), ours)
+        lines.append(f"| {name} | " + " | ".join(shown) + " |")
     lines += ["", *_why(results)]
     lines += ["", *(f"* missed: {line}" for line in failures)]
     return "\n".join(lines if failures else [*lines, "Every goal is met."])

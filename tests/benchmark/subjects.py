@@ -247,4 +247,4 @@ def debug_bytes(subject: Subject, path: Path) -> int:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.elf.file import Elf
 
-    return int(DebugInfo(Elf(str(path))).section.size)
+    return int(DebugInfo(Elf(str(path))).files.section.size)
