@@ -1,4 +1,4 @@
-"""What every test run needs: hypothesis profiles, ``--bless``, one live test at a time."""
+"""What every test run needs: hypothesis profiles, ``--bless``, tests that take turns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import os
 import signal
 import threading
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.support")
+
+LIVE = Path(__file__)  # the kernel has one list of uprobes
+LAB = LIVE.with_name("lab") / "conftest.py"  # emulation takes a core and some hundred MiB a guest
 
 # A profile by name: FETCHC_HYPOTHESIS=long .venv/bin/pytest tests/property. No deadlines: a
 # shared machine makes them report its load; pytest-timeout bounds the whole test.
@@ -42,27 +46,57 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have those that take turns begin where a worker does, so that they wait for nobody.
+
+    pytest-xdist (``--dist worksteal``) gives the first half of the tests to one of two workers,
+    the rest to the other, and what is left at the end of a queue to the one that has none.
+    """
+    turns = [_turn(item) for item in items]
+    lab, live, free = [
+        [item for item, lock in zip(items, turns, strict=True) if lock == kind]
+        for kind in (LAB, LIVE, None)
+    ]
+    middle = max(len(items) // 2 - len(lab), 0)
+    items[:] = [*lab, *free[:middle], *live, *free[middle:]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("long") and not os.environ.get("FETCHC_LONG"):
+        pytest.skip("takes a minute: FETCHC_LONG=1 runs it")
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run live tests one after another, whatever ``-n`` says: the kernel has one list of uprobes.
+    """Run tests that take turns one after another, with any ``-n`` and scheduler.
 
-    A lock on this file does it for any scheduler of pytest-xdist, and for two runs in one
-    checkout; its own groups (``--dist loadgroup``) have no effect with pytest 9. First of
-    all wrappers, so that the wait does not count for pytest-timeout.
+    First of all wrappers, so that the wait does not count for pytest-timeout.
     """
-    if item.get_closest_marker("live") is None:
+    path = _turn(item)
+    if path is None:
         return (yield)
-    with open(__file__, "rb") as lock:
+    with path.open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return (yield)
+
+
+def _turn(item: pytest.Item) -> Path | None:
+    # The file whose lock is held while the test runs.
+    if LAB.parent in item.path.parents:
+        return LAB
+    return None if item.get_closest_marker("live") is None else LIVE
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Generator[None, None, None]:
     """Nothing that a test has fetchc keep reaches the user's own cache, and nothing comes from it.
 
-    What tests start inherits it.
+    What tests start inherits it. Go compiles its packages once for all of them.
     """
+    from tests.support.toolchains import GO_CACHE
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GOCACHE", str(GO_CACHE))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield

@@ -20,7 +20,7 @@ import fetchc.abi.choose
 import fetchc.lower.scalars
 from fetchc.ir.decode import Decode
 from fetchc.record import Record
-from fetchc.target.load import convention
+from fetchc.target.conventions import convention
 from fetchc.target.model import Convention, WordRules
 from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS, Target

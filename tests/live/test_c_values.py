@@ -21,6 +21,9 @@ struct ops { int (*first)(int); int (*table[3])(int); const char *name, *none; }
 static int twice(int n) { return 2 * n; }
 static int thrice(int n) { return 3 * n; }
 const char *words[] = {"zero", "one", NULL};
+typedef float quad __attribute__((vector_size(16)));
+typedef char bytes __attribute__((vector_size(16)));
+struct lanes { int n; quad q; bytes b; } lanes = {1, {1.5, -2, 3, 4}, {'a', 'b', 0, 'c'}};
 KEPT void handle(struct ops *ops, const char *text) { USE(ops); USE(text); }
 KEPT void rows(int n, int m, int grid[n][m]) { USE(grid); }
 struct point { double x, y; };
@@ -68,6 +71,18 @@ def test_functions_have_their_names_wherever_they_are(
     table = "[twice, 0x0, thrice]"
     whole = f'{{first=thrice, table={table}, name="ops", none=null}}'
     assert shown == f"ops->first=thrice  ops->table={table}  *ops={whole}"
+
+
+def test_vectors_in_memory_are_lists_of_numbers(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shown = _only(program, capfd, "lanes.q[1]", "lanes.q", "lanes.b[0:4]", "lanes")
+    numbers = "[1.5, -2.0, 3.0, 4.0]"
+    rest = ", 0" * 12
+    assert shown == (
+        f"lanes.q[1]=-2.0  lanes.q={numbers}  lanes.b[0:4]=[97, 98, 0, 99]  "
+        f"lanes={{n=1, q={numbers}, b=[97, 98, 0, 99{rest}]}}"
+    )
 
 
 def test_a_variable_that_is_declared_alone(

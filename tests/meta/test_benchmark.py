@@ -23,6 +23,7 @@ def test_cpu_time_memory_and_status_are_the_commands_own() -> None:
     results = measure(commands, 1)
     assert (results["bare"].status, results["hungry"].status) == (0, 3)
     assert 0 < results["bare"].median < results["hungry"].median
+    assert results["hungry"].elapsed > 0.9 * results["hungry"].median
     # Also when the process that measures is big itself, as this one is.
     assert results["bare"].peak_bytes < 40_000_000 < results["hungry"].peak_bytes
 
@@ -90,6 +91,12 @@ def test_newer_peers_have_a_table_of_their_own() -> None:
     columns = shown[shown.index(header) + 2].split(" | ")
     assert columns[3] == "90 (90-90); 10 MB; 3.00x"
     assert "newer" not in table({"libc": {"fetchc": _result(0.03)}}, {}, {"libc": 1}, [], 9)
+
+
+def test_tasks_have_what_they_took_by_the_clock() -> None:
+    ours = Result(6.0, 5.0, 7.0, 200_000_000, 0, 3.25)
+    shown = table({}, {"index of vmlinux": {"fetchc": ours}}, {}, [], 3).splitlines()
+    assert "| index of vmlinux | 6000 (5000-7000); 200 MB; 1.00x | 3250 |  |" in shown
 
 
 def test_why_a_peer_fails_is_told_where_it_does() -> None:

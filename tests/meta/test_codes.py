@@ -27,7 +27,7 @@ ELSEWHERE = {
     "FC0617": "tests/unit/driver/test_statements.py::"
     "test_an_inlined_function_is_probed_where_its_copies_begin",
     "FC0751": "tests/unit/tracer/test_filters.py::test_what_does_not_parse",
-    "FC0752": "tests/unit/tracer/test_filters.py::test_constants_that_can_never_be",
+    "FC0752": "tests/unit/tracer/test_conditions.py::test_constants_that_can_never_be",
     "FC0753": "tests/unit/tracer/test_command.py::test_programs_that_cannot_be_run",
     "FC0755": "tests/unit/cli/tracing/test_targets.py::test_more_functions_than_fit",
     "FC0756": "tests/unit/cli/tracing/test_targets.py::test_what_cannot_be_compared_or_counted",

@@ -141,6 +141,12 @@ def test_wheel_installs_and_runs(sources: Path, wheel: Path, tmp_path: Path) -> 
     assert "compile" in _run(python, "-m", "fetchc", "--help")
 
 
+def test_the_wheel_runs_as_it_is(wheel: Path, tmp_path: Path) -> None:
+    python = _environment(tmp_path)
+    words = (python, "-m", "fetchc", "explain", "FC0302")
+    assert _run(*words, PYTHONPATH=str(wheel)).startswith("FC0302: ")
+
+
 def test_the_wheel_tries_a_compiler(wheel: Path, tmp_path: Path) -> None:
     """Nothing of the checkout is needed; one set of options of the compiler is enough here."""
     if shutil.which("gcc") is None:

@@ -8,7 +8,8 @@ import pytest
 
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.locations.loclists import extents, place_at
+from fetchc.debuginfo.dwarf.locations.extents import extents
+from fetchc.debuginfo.dwarf.locations.location import place_at
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import Absent, Place

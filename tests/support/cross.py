@@ -94,7 +94,7 @@ def build_go(target: Target, version: str, source: str, folder: Path) -> Path:
     file.write_text(source)
     environment = go_environment(version, folder) | {"GOARCH": target.go}
     subprocess.run(
-        [str(go_root(version) / "bin/go"), "build", "-trimpath", "-o", str(binary), str(file)],
+        [str(go_root(version) / "bin/go"), "build", "-o", str(binary), str(file)],
         env=environment,
         cwd=folder,
         check=True,

@@ -40,8 +40,7 @@ OBJDUMP = {
     "i386": "objdump",
 }
 
-# 32-bit Arm's return takes the frame away in the same step.
-LEAVING = ("aarch64", "riscv64", "ppc64le", "i386")
+LEAVING = ("aarch64", "riscv64", "ppc64le", "i386", "arm")
 
 
 @dataclass

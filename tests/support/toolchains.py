@@ -1,9 +1,9 @@
 """Where the compilers are that the tests and ``corpus/build.py`` use, or why there are none.
 
 ``.ci/setup`` brings them. Names: ``gcc``, ``clang`` and other commands by their own name,
-``go1.15``, ``go1.22`` and so on for the toolchains below ``.toolchains``, and ``miekg`` for the
-source of the Go package github.com/miekg/dns. ``FETCHC_GO=1.23,1.26`` has the tests of Go take
-these versions and no others.
+``go1.15``, ``go1.22`` and so on for the toolchains below ``.toolchains``, ``libc++`` for clang's,
+and ``miekg`` for the source of the Go package github.com/miekg/dns. ``FETCHC_GO=1.23,1.26`` has
+the tests of Go take these versions and no others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_GO_VERSIONS",
+    "GO_CACHE",
     "GO_VERSIONS",
     "ROOT",
     "ZIG",
@@ -32,6 +33,8 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[2]
 TOOLCHAINS = ROOT / ".toolchains"
 ZIG = TOOLCHAINS / "ziglang/ziglang/zig"  # clang for every machine
+LIBCXX = Path("/usr/lib/llvm-14/include/c++/v1/string")  # libc++-14-dev, for clang
+GO_CACHE = TOOLCHAINS / "cache-go"
 GOCODE = TOOLCHAINS / "gopath/usr/share/gocode"
 
 # 1.15: stack calling convention, DWARF 4 in .zdebug_ sections; 1.22: register convention, DWARF 4;
@@ -95,6 +98,8 @@ def require(*names: str) -> None:
 def go_environment(version: str, workspace: Path) -> dict[str, str]:
     """Environment of an offline build with one toolchain, in GOPATH mode, cache kept between runs.
 
+    All builds are without the names of folders: what one has compiled serves the others.
+
     ``workspace`` is the GOPATH with the program; GOPATH mode is the one that every version
     from 1.15 on has, and that takes Debian's Go packages as they are.
     """
@@ -103,10 +108,10 @@ def go_environment(version: str, workspace: Path) -> dict[str, str]:
         "HOME": str(workspace),
         "GOROOT": str(go_root(version)),
         "GOPATH": f"{workspace}:{GOCODE}",
-        "GOCACHE": str(TOOLCHAINS / f"cache-go{version}"),
+        "GOCACHE": str(GO_CACHE),
         "GO111MODULE": "off",
         "GOPROXY": "off",
-        "GOFLAGS": "",
+        "GOFLAGS": "-trimpath",
         "GOTOOLCHAIN": "local",
         "GOTELEMETRY": "off",
         "CGO_ENABLED": "0",
@@ -118,6 +123,8 @@ def go_environment(version: str, workspace: Path) -> dict[str, str]:
 def _present(name: str) -> bool:
     if name == "zig":
         return os.access(ZIG, os.X_OK)
+    if name == "libc++":
+        return LIBCXX.exists()
     if name == "miekg":
         return (GOCODE / "src/github.com/miekg/dns/msg.go").exists()
     if name.startswith("go") and name[2:] in _GO_ROOTS:
