@@ -2,11 +2,13 @@
  *
  * open PATH FLAGS MODE RESULT, then for each file read or written:
  * read|write NAME COUNT FLAGS INODE MODE RESULT. Numbers are decimal; all names begin with "lab_".
- * With an argument nothing is printed.
+ * With an argument, a number of seconds, nothing is printed: the process stays that long instead, for
+ * whoever reads its files in /proc.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -46,6 +48,6 @@ int main(int argc, char **argv) {
     SAY("open /none/lab_missing %d 0 %d\n", O_RDONLY, open("/none/lab_missing", O_RDONLY) < 0 ? -2 : 0);
     SAY("process %d\n", getpid());
     if (argc > 1)
-        return 0;
+        return sleep(atoi(argv[1])) != 0;
     return write(1, said, length) == (ssize_t)length ? 0 : 1;
 }
