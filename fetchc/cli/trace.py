@@ -86,8 +86,7 @@ def _kernel_filters(session: Session, targets: Targets) -> None:
     if any(target.role != "hit" for target in targets.chosen):
         return
     for target in targets.chosen:
-        text = kernel_filter(target.plan, target.conditions)
-        if text:
+        if target.filter is not None and (text := kernel_filter(target.plan, target.filter)):
             session.filter(target.plan, text)
 
 

@@ -1,4 +1,7 @@
-"""``--filter 'EXPR op CONST'``, as written: the comparisons, or where it is none."""
+"""``--filter 'EXPR op CONST'``, as written: the comparisons, or where it is none.
+
+``&&`` binds its comparisons together before ``||`` does, and brackets before both.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,17 @@ from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax.limits import LENGTH
 
-__all__ = ["Condition", "parse_filter"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["All", "AnyOf", "Condition", "Filter", "comparisons", "parse_filter", "replaced"]
+
+DEPTH = 32  # brackets in brackets
 
 
 class Condition(Record):
-    """One comparison: ``expression`` as given, the operator, the constant.
+    """One comparison: ``expression`` as given or the label of its value, operator, constant.
 
     A ``word`` is a constant without quotes: the name of an enumerator. ``text`` is the whole
     filter, ``span`` where the comparison stands in it.
@@ -28,6 +37,21 @@ class Condition(Record):
     span: Span
 
 
+class All(Record):
+    """Lets pass what all of its parts do."""
+
+    parts: tuple[Filter, ...]
+
+
+class AnyOf(Record):
+    """Lets pass what one of its parts does."""
+
+    parts: tuple[Filter, ...]
+
+
+Filter = Condition | All | AnyOf
+
+
 # The last operator in front of a constant is the comparison's; `->` is none, and `&` and the
 # orders take numbers alone, so that `r->colour` is not a comparison with `colour`.
 _NUMBER = r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"
@@ -39,7 +63,7 @@ _COMPARISON = re.compile(
     r"|(?P<equal>==|!=)\s*(?P<word>[^\W\d][\w.:]*))\s*",
     re.DOTALL,
 )
-_AND = re.compile(rf"{_QUOTED}|'(?:[^'\\]|\\.)'|(&&|\|\|)")
+_TOKEN = re.compile(rf"{_QUOTED}|'(?:[^'\\]|\\.)'|(&&|\|\||[()])")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\"}
 _WORDS: dict[str, int | bool] = {
@@ -47,27 +71,66 @@ _WORDS: dict[str, int | bool] = {
 }  # fmt: skip
 
 
-def parse_filter(text: str) -> tuple[Condition, ...]:
-    """The comparisons of a filter, all of which have to hold: ``n > 3 && name ~ "a*"``.
+def comparisons(filter: Filter) -> list[Condition]:
+    """All comparisons in a filter, in their order."""
+    if isinstance(filter, Condition):
+        return [filter]
+    return [each for part in filter.parts for each in comparisons(part)]
+
+
+def replaced(filter: Filter, by: Callable[[Condition], Condition]) -> Filter:
+    """The same filter of other comparisons."""
+    if isinstance(filter, Condition):
+        return by(filter)
+    return type(filter)(tuple([replaced(part, by) for part in filter.parts]))
+
+
+def parse_filter(text: str) -> Filter:
+    """What a filter lets pass: ``n > 3 && (name ~ "a*" || name == "b")``.
 
     Raises CompileError FC0751 with the place, or FC0102.
     """
     if len(text) > LENGTH:
         what = f"the filter has {len(text)} characters, more than {LENGTH}"
         raise reject("FC0102", what, Span(LENGTH, len(text)), "too long")
-    conditions = []
-    start = 0
-    for found in [*_AND.finditer(text), None]:
-        if found is not None and found[1] is None:
-            continue
-        end = len(text) if found is None else found.start(1)
-        if found is not None and found[1] == "||":
-            raise _wrong(
-                text, Span(end, end + 2), "only `&&` joins comparisons", "two traces can do it"
-            )
-        conditions.append(_condition(text, start, end))
-        start = end + 2
-    return tuple(conditions)
+    return _parsed(text, 0, len(text), 0)
+
+
+def _parsed(text: str, start: int, end: int, depth: int) -> Filter:
+    tokens = _outside(text, start, end)
+    for symbol, joined in (("||", AnyOf), ("&&", All)):
+        places = [found.start(1) for found in tokens if found[1] == symbol]
+        if places:
+            starts = [start, *[place + 2 for place in places]]
+            parts = zip(starts, [*places, end], strict=True)
+            return joined(tuple([_parsed(text, *part, depth) for part in parts]))
+    # A comparison ends in a constant: what a bracket ends is comparisons, if one begins it.
+    inner = text[start:end].strip()
+    if not (inner.endswith(")") and inner.startswith("(") and len(tokens) == 2):
+        return _condition(text, start, end)
+    if depth == DEPTH:
+        span = Span(start, end)
+        raise _wrong(text, span, f"there are more than {DEPTH} brackets in brackets")
+    first, last = tokens
+    return _parsed(text, first.end(1), last.start(1), depth + 1)
+
+
+def _outside(text: str, start: int, end: int) -> list[re.Match[str]]:
+    """What joins, and the brackets that open and close, outside of other brackets."""
+    found, depth = [], 0
+    opened = start
+    for token in _TOKEN.finditer(text, start, end):
+        depth -= token[1] == ")"
+        if depth < 0:
+            raise _wrong(text, Span(*token.span()), "this bracket closes nothing")
+        if token[1] is not None and depth == 0:
+            found.append(token)
+        if token[1] == "(":
+            opened = token.start() if depth == 0 else opened
+            depth += 1
+    if depth:
+        raise _wrong(text, Span(opened, opened + 1), "this bracket is not closed")
+    return found
 
 
 def _condition(text: str, start: int, end: int) -> Condition:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 
+from fetchc.record import assert_never
+from fetchc.tracer.filters import All, AnyOf, Condition
 from fetchc.tracer.shape import Inside, Leaf, Sized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fetchc.tracer.filters import Condition
+    from fetchc.tracer.filters import Filter
     from fetchc.tracer.model import Plan
 
 __all__ = ["kernel_filter"]
@@ -31,24 +31,47 @@ _GLOB = re.compile(r"\*?[ !#-)+->@-Z^-~]*\*?\Z")
 _WHOLE = ("integer", "duration", "enum", "pointer", "reference", "char", "bool", "symbol")
 
 
-def kernel_filter(plan: Plan, conditions: Iterable[tuple[str, Condition]]) -> str:
+def kernel_filter(plan: Plan, filter: Filter) -> str:
     """The text for the event's ``filter`` file, empty where the kernel can take nothing.
 
-    Each of ``conditions`` comes with the label of its value.
+    The expressions of ``filter`` are the labels of their values.
     """
-    shapes = {wanted.label: wanted.shape for wanted in plan.values}
+    return _joined(plan, All((filter,)))
+
+
+def _joined(plan: Plan, every: All) -> str:
+    # What the kernel cannot take of it is left out, and what is left lets more pass.
     text = ""
-    for label, condition in conditions:
-        shape = shapes.get(label)
-        while isinstance(shape, Inside):
-            shape = shape.inner  # whether it is there, the reader tells of those that pass
-        if isinstance(shape, Sized) and condition.operator != "!=":
-            shape = shape.inner  # a text with a NUL in it differs from what the kernel compares
-        if isinstance(shape, Leaf) and not (shape.size or shape.offset or shape.shift):
-            term = _term(shape, _stores(plan, shape.field), condition)
-            if term is not None and len(f"{text} && {term}".encode()) < _PAGE:
-                text = f"{text} && {term}" if text else term
+    for part in every.parts:
+        term = _part(plan, part)
+        if term and len(f"{text} && {term}".encode()) < _PAGE:
+            text = f"{text} && {term}" if text else term
     return text
+
+
+def _part(plan: Plan, filter: Filter) -> str:
+    match filter:
+        case All():
+            return _joined(plan, filter)
+        case AnyOf(parts=parts):
+            terms = [_part(plan, part) for part in parts]
+            return f"({' || '.join(f'({term})' for term in terms)})" if all(terms) else ""
+        case Condition():
+            return _compared(plan, filter)
+        case _:
+            assert_never(filter)
+
+
+def _compared(plan: Plan, condition: Condition) -> str:
+    shapes = {wanted.label: wanted.shape for wanted in plan.values}
+    shape = shapes.get(condition.expression)
+    while isinstance(shape, Inside):
+        shape = shape.inner  # whether it is there, the reader tells of those that pass
+    if isinstance(shape, Sized) and condition.operator != "!=":
+        shape = shape.inner  # a text with a NUL in it differs from what the kernel compares
+    if not isinstance(shape, Leaf) or shape.size or shape.offset or shape.shift:
+        return ""
+    return _term(shape, _stores(plan, shape.field), condition) or ""
 
 
 def _stores(plan: Plan, field: str) -> str:

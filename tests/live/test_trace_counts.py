@@ -140,6 +140,18 @@ FILTERS: list[tuple[str, Any, bool]] = [
     ("it->act != nil && n < 3", lambda v: v["n"] < 3, True),
     ('$comm == "traced" && n < 3', lambda v: v["n"] < 3, True),
     ('$comm == "else"', lambda v: False, False),
+    (
+        "n < 3 || n == 7 && it->small != 0",
+        lambda v: v["n"] < 3 or (v["n"] == 7 and v["small"]),
+        True,
+    ),
+    (
+        "(n > 160 || n < 2) && n != 165",
+        lambda v: (v["n"] > 160 or v["n"] < 2) and v["n"] != 165,
+        True,
+    ),
+    ("n == 3 || it->d > 1.5", lambda v: v["n"] == 3 or v["d"] > 1.5, False),
+    ("n == 3 || $pid == 1", lambda v: v["n"] == 3, False),
 ]
 
 

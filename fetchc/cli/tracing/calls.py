@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.request import BUILTINS
 from fetchc.cli.tracing.targets import FRAME
+from fetchc.record import assert_never
 from fetchc.tracer.conditions import accepts
+from fetchc.tracer.filters import All, AnyOf, Condition
 from fetchc.tracer.latency import Calls, microseconds
 
 TYPE_CHECKING = False
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fetchc.cli.tracing.targets import Target
+    from fetchc.tracer.filters import Filter
     from fetchc.tracer.model import Event, Value
 
     Part = Callable[[Event], "Hit | None"]
@@ -67,9 +70,9 @@ class Hits:
                 shown = lambda event: self._reach(target, event)  # noqa: E731
             case _:
                 shown = lambda event: Hit(target, event, None)  # noqa: E731
-        if not target.conditions:
+        if target.filter is None:
             return shown
-        passes = _conditions(target)
+        passes = _passes(target.filter)
 
         def filtered(event: Event) -> Hit | None:
             hit = shown(event)
@@ -101,13 +104,19 @@ class Hits:
         return Hit(target, event, None if start is None else microseconds(start, event))
 
 
-def _conditions(target: Target) -> Callable[[Hit], bool]:
-    tests = [(value_of(label), accepts(condition)) for label, condition in target.conditions]
-
-    def passes(hit: Hit) -> bool:
-        return all(test(value(hit)) for value, test in tests)
-
-    return passes
+def _passes(filter: Filter) -> Callable[[Hit], bool]:
+    match filter:
+        case Condition():
+            value, test = value_of(filter.expression), accepts(filter)
+            return lambda hit: test(value(hit))
+        case All(parts=parts):
+            every = [_passes(part) for part in parts]
+            return lambda hit: all(passes(hit) for passes in every)
+        case AnyOf(parts=parts):
+            either = [_passes(part) for part in parts]
+            return lambda hit: any(passes(hit) for passes in either)
+        case _:
+            assert_never(filter)
 
 
 def value_of(label: str) -> Callable[[Hit], Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fetchc.cli.tracing.request import BUILTINS, Refused
 from fetchc.diag.model import Diagnostic
 from fetchc.tracer.conditions import unfit, within
+from fetchc.tracer.filters import Condition, replaced
 from fetchc.tracer.shape import (
     Between,
     Called,
@@ -20,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.cli.options import Options
     from fetchc.cli.tracing.request import Request
-    from fetchc.tracer.filters import Condition
+    from fetchc.tracer.filters import Filter
     from fetchc.tracer.model import Plan
     from fetchc.tracer.plan.planning import Asked
     from fetchc.tracer.shape import Shape
@@ -32,28 +33,33 @@ _NUMBERS = ("integer", "duration", "bool", "enum", "float", "pointer", "referenc
 
 def reading(
     options: Options, request: Request, wanted: list[Asked], plans: tuple[Plan, ...]
-) -> tuple[tuple[tuple[str, Condition], ...], str, tuple[str, ...], str]:
-    """The filter's conditions with their labels; labels of what is counted and of the key.
+) -> tuple[Filter | None, str, tuple[str, ...], str]:
+    """The filter by the labels of its values; labels of what is counted and of the key.
 
     They are those of ``wanted``, which ``plans`` fetch. Raises Refused (FC0752, FC0756) where a
     value cannot be compared like that, or is no number to count.
     """
     shapes = {each.label: each.shape for plan in plans for each in plan.values}
     labels = {one.text: one.label for one in wanted} | {one.label: one.label for one in wanted}
-    made = []
-    for condition in request.conditions:
+
+    def labelled(condition: Condition) -> Condition:
         label = labels.get(condition.expression, condition.expression)
         problem = unfit(condition, _shape(label, shapes))
         if problem is not None:
             raise Refused(condition.text, (problem,))
-        made.append((label, condition))
+        return Condition(
+            label, condition.operator, condition.constant, condition.word,
+            condition.text, condition.span,
+        )  # fmt: skip
+
+    filter = request.filter and replaced(request.filter, labelled)
     measure, by = options.histogram or "", options.by or ""
     measure, by = labels.get(measure, measure), labels.get(by, by)
     sums = tuple([labels.get(one, one) for one in dict.fromkeys(options.sums)])
     for one, what in ((measure, "histogram"), *[(one, "sum") for one in sums]):
         if one and not _is_number(_shape(one, shapes)):
             raise Refused("", (_no_number(one, what),))
-    return tuple(made), measure, sums, by
+    return filter, measure, sums, by
 
 
 def _shape(label: str, shapes: dict[str, Shape]) -> Shape:

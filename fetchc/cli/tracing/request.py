@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
 from fetchc.record import Record
-from fetchc.tracer.filters import parse_filter
+from fetchc.tracer.filters import All, comparisons, parse_filter
 from fetchc.tracer.shape import Leaf
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.options import Options
     from fetchc.diag.model import Diagnostic
-    from fetchc.tracer.filters import Condition
+    from fetchc.tracer.filters import Filter
     from fetchc.tracer.model import Event, Value
 
     Source = Callable[[Event, float | None], Value]
@@ -63,7 +63,7 @@ class Request(Record):
 
     shown: tuple[str, ...]
     further: tuple[str, ...]
-    conditions: tuple[Condition, ...]
+    filter: Filter | None
     lines: bool
 
 
@@ -71,22 +71,22 @@ def request(options: Options) -> Request:
     """Read the options. Raises Usage, and Refused (FC0751) for a filter."""
     _together(options)
     shown = tuple(dict.fromkeys([*options.operands, *options.expr]))
-    conditions = tuple([each for text in options.filters for each in _conditions(text)])
-    wanted = [each.expression for each in conditions]
+    filters = [_parsed(text) for text in options.filters]
+    wanted = [each.expression for filter in filters for each in comparisons(filter)]
     wanted += [each for each in (options.histogram, *options.sums, options.by) if each is not None]
     for text in wanted:
         if text == "$latency" and not (options.latency or options.since):
             raise Usage("$latency is known with --latency or --since FUNCTION")
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
     lines = bool(shown) or not _counts(options)
-    return Request(shown, tuple(further), conditions, lines)
+    return Request(shown, tuple(further), All(tuple(filters)) if filters else None, lines)
 
 
 def _counts(options: Options) -> bool:
     return bool(options.summary or options.histogram or options.sums)
 
 
-def _conditions(text: str) -> tuple[Condition, ...]:
+def _parsed(text: str) -> Filter:
     try:
         return parse_filter(text)
     except CompileError as refused:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fetchc.cli.options import Options
     from fetchc.cli.tracing.functions import Name
     from fetchc.cli.tracing.request import Request
-    from fetchc.tracer.filters import Condition
+    from fetchc.tracer.filters import Filter
     from fetchc.tracer.model import Plan
     from fetchc.tracer.plan.planning import Asked
 
@@ -43,7 +43,7 @@ class Target(Record):
     role: str
     plan: Plan
     labels: tuple[str, ...]
-    conditions: tuple[tuple[str, Condition], ...] = ()
+    filter: Filter | None = None
     measure: str = ""
     sums: tuple[str, ...] = ()
     by: str = ""

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 def one(text: str) -> Condition:
-    (condition,) = parse_filter(text)
+    condition = parse_filter(text)
+    assert isinstance(condition, Condition)
     return condition
 
 

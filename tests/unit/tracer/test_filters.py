@@ -7,11 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.diag.errors import CompileError
-from fetchc.tracer.filters import Condition, parse_filter
+from fetchc.tracer.filters import (
+    DEPTH,
+    All,
+    Condition,
+    Filter,
+    comparisons,
+    parse_filter,
+)
 
 
 def one(text: str) -> Condition:
-    (condition,) = parse_filter(text)
+    condition = parse_filter(text)
+    assert isinstance(condition, Condition)
     return condition
 
 
@@ -42,9 +50,48 @@ def test_a_comparison(text: str, expression: str, operator: str, constant: objec
 
 
 def test_comparisons_joined() -> None:
-    first, second = parse_filter('a > 1 && s ~ "x&&*"')
+    joined = parse_filter('a > 1 && s ~ "x&&*"')
+    assert isinstance(joined, All)
+    first, second = comparisons(joined)
     assert (first.expression, second.expression, second.constant) == ("a", "s", "x&&*")
     assert second.text[second.span.start : second.span.end] == 's ~ "x&&*"'
+
+
+def written(filter: Filter) -> str:
+    if isinstance(filter, Condition):
+        return f"{filter.expression}{filter.operator}{filter.constant}"
+    joint = " && " if isinstance(filter, All) else " || "
+    return f"[{joint.join(written(part) for part in filter.parts)}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("a > 1 || b > 2", "[a>1 || b>2]"),
+        ("a > 1 && b > 2 || c > 3", "[[a>1 && b>2] || c>3]"),
+        ("a > 1 || b > 2 && c > 3 || d > 4", "[a>1 || [b>2 && c>3] || d>4]"),
+        ("(a > 1 || b > 2) && c > 3", "[[a>1 || b>2] && c>3]"),
+        ("((a > 1))", "a>1"),
+        ("( a > 1 ) && ((b > 2) || c > 3)", "[a>1 && [b>2 || c>3]]"),
+        ("(long)(s) == 0 || *(int *)&p->c < 5", "[(long)(s)==0 || *(int *)&p->c<5]"),
+        ("(a)->b == 1 && (c) == 2", "[(a)->b==1 && (c)==2]"),
+        ("c == ')' || s == \"(||\"", "[c==) || s==(||]"),
+        ("len(s) > 8", "len(s)>8"),
+    ],
+)
+def test_either_and_brackets(text: str, meant: str) -> None:
+    filter = parse_filter(text)
+    assert written(filter) == meant
+    assert all(each.text == text for each in comparisons(filter))
+
+
+def test_no_deeper_than_a_recursion() -> None:
+    deepest = "(" * DEPTH + "a > 1" + ")" * DEPTH
+    assert written(parse_filter(deepest)) == "a>1"
+    for text in (f"({deepest})", "(" * 2000 + "a > 1" + ")" * 2000):
+        with pytest.raises(CompileError) as refused:
+            parse_filter(text)
+        assert [each.code for each in refused.value.diagnostics] == ["FC0751"]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +108,12 @@ def test_comparisons_joined() -> None:
         ("x & 1.5", 0, 7),
         ('s == "open', 0, 10),
         (r's == "\q"', 0, 9),
-        ("a > 1 || b > 2", 6, 8),
+        ("a > 1 || ", 9, 10),
+        ("|| a > 1", 0, 1),
+        ("a > 1 && ()", 10, 11),
+        ("b == 1 && (a > 1", 10, 11),
+        ("(b) == 1 && (a > (1", 12, 13),
+        ("a > 1)", 5, 6),
         ("a > 1 && ", 9, 10),
         ("5", 0, 1),
     ],
@@ -99,12 +151,12 @@ def test_no_longer_than_an_argument(text: str) -> None:
     assert [each.code for each in refused.value.diagnostics] == ["FC0102"]
 
 
-@given(st.text(alphabet="ab10 ->=!<&|~\"'\\.x", max_size=20))
+@given(st.text(alphabet="ab10 ->=!<&|~\"'\\.x()", max_size=20))
 def test_any_text_is_read_or_refused(text: str) -> None:
     codes: list[str] = ["FC0751"]
-    conditions: tuple[Condition, ...] = ()
+    conditions: list[Condition] = []
     try:
-        conditions = parse_filter(text)
+        conditions = comparisons(parse_filter(text))
     except CompileError as refused:
         codes = [each.code for each in refused.diagnostics]
     assert codes == ["FC0751"]

@@ -23,8 +23,7 @@ def plan(field: str, decode: Decode, offset: int = 0, size: int = 0) -> Plan:
 
 
 def sent(text: str, field: str, decode: Decode) -> str:
-    conditions = [("v", each) for each in parse_filter(text)]
-    return kernel_filter(plan(field, decode), conditions)
+    return kernel_filter(plan(field, decode), parse_filter(text))
 
 
 SIGNED8, UNSIGNED8 = Decode("integer", 8, True), Decode("integer", 8)
@@ -47,6 +46,10 @@ SIGNED8, UNSIGNED8 = Decode("integer", 8, True), Decode("integer", 8)
         ('v ~ "*a*"', "s", Decode("text"), 's ~ "*a*"'),
         ("v > 1 && v < 9", "u8", UNSIGNED8, "u8 > 1 && u8 < 9"),
         ("v > 1 && v < 900", "u8", UNSIGNED8, "u8 > 1"),
+        ("v < 2 || v > 9", "u8", UNSIGNED8, "((u8 < 2) || (u8 > 9))"),
+        ("v < 2 || v > 4 && v < 9", "u8", UNSIGNED8, "((u8 < 2) || (u8 > 4 && u8 < 9))"),
+        ("v < 2 || v > 4 && v < 900", "u8", UNSIGNED8, "((u8 < 2) || (u8 > 4))"),
+        ("(v < 2 || v > 9) && v != 7", "u8", UNSIGNED8, "((u8 < 2) || (u8 > 9)) && u8 != 7"),
     ],
 )
 def test_what_the_kernel_takes(text: str, field: str, decode: Decode, expected: str) -> None:
@@ -63,6 +66,7 @@ def test_no_more_than_the_kernel_reads() -> None:
     ("text", "field", "decode"),
     [
         ("v == 251", "i8", SIGNED8),  # matches -5 by its bits
+        ("v == 1 || v < 256", "u8", UNSIGNED8),  # one of two is no filter
         ("v < 256", "u8", UNSIGNED8),  # cast to 0
         ("v > -1", "u8", UNSIGNED8),  # cast to 255
         ("v == 1", "b", Decode("integer", 5)),  # a bit field
@@ -94,7 +98,7 @@ def test_an_element_that_may_not_be_there() -> None:
     number, element = Leaf("i32", Decode("integer", 32, True)), Leaf("u8", UNSIGNED8)
     wanted = Wanted("v", Inside(number, 2, element))
     listed = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (wanted,))
-    assert kernel_filter(listed, [("v", each) for each in parse_filter("v > 5")]) == "u8 > 5"
+    assert kernel_filter(listed, parse_filter("v > 5")) == "u8 > 5"
 
 
 @pytest.mark.parametrize(
@@ -105,13 +109,13 @@ def test_a_text_with_a_nul_in_it_is_another_one_than_the_kernel_sees(
 ) -> None:
     shape = Sized(Leaf("s", Decode("text")), Leaf("i32", Decode("integer", 32)))
     listed = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (Wanted("v", shape),))
-    assert kernel_filter(listed, [("v", each) for each in parse_filter(text)]) == expected
+    assert kernel_filter(listed, parse_filter(text)) == expected
 
 
 def test_a_part_of_a_field_is_not_for_the_kernel() -> None:
-    conditions = [("v", each) for each in parse_filter("v == 1")]
-    assert kernel_filter(plan("u8", UNSIGNED8, 0, 1), conditions) == ""
-    assert kernel_filter(plan("u8", UNSIGNED8, 8), conditions) == ""
+    condition = parse_filter("v == 1")
+    assert kernel_filter(plan("u8", UNSIGNED8, 0, 1), condition) == ""
+    assert kernel_filter(plan("u8", UNSIGNED8, 8), condition) == ""
     shape = Bytes("s", 32)
     cut = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (Wanted("v", shape),))
-    assert kernel_filter(cut, [("v", each) for each in parse_filter('v == "a"')]) == ""
+    assert kernel_filter(cut, parse_filter('v == "a"')) == ""

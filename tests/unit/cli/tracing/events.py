@@ -25,8 +25,8 @@ def plan(event: str = "f", function: str | None = "main.f", kind: str = "entry")
 def target(
     role: str, made: Plan, *labels: str, filter: str = "", **fields: str | int | tuple[str, ...]
 ) -> Target:
-    conditions = tuple([(each.expression, each) for each in parse_filter(filter)]) if filter else ()
-    return Target(role, made, labels, conditions, **fields)  # type: ignore[arg-type]
+    parsed = parse_filter(filter) if filter else None
+    return Target(role, made, labels, parsed, **fields)  # type: ignore[arg-type]
 
 
 def event(

@@ -59,6 +59,15 @@ def test_goroutines_are_told_by_their_number() -> None:
     assert (hit.event.args["n"], hit.latency) == (1, 1e6)
 
 
+def test_one_of_several_comparisons_is_enough() -> None:
+    made = plan()
+    hits = Hits([target("hit", made, "n", filter="(n < 3 || n > 7) && n != 9 || $pid == 1")])
+    passed = [n for n in range(12) if hits.hit(event(made, {"n": n})) is not None]
+    assert passed == [0, 1, 2, 8, 10, 11]
+    assert hits.hit(event(made, {}, faults=("n",))) is None
+    assert hits.hit(event(made, {}, pid=1, faults=("n",))) is not None
+
+
 def test_filters_see_the_entry_the_return_and_the_time() -> None:
     hits = Hits(calls(filter="n == 1 && $retval > 5 && $latency < 2000000"))
 

@@ -7,6 +7,7 @@ import pytest
 from fetchc.cli import main
 from fetchc.cli.options import Options, parse
 from fetchc.cli.tracing.request import Refused, Request, Usage, request
+from fetchc.tracer.filters import comparisons
 
 
 def asked(*words: str) -> Request:
@@ -22,7 +23,8 @@ def test_expressions_of_filters_and_histograms_are_fetched_too() -> None:
     )  # fmt: skip
     assert wanted.shown == ("n", "-1")
     assert wanted.further == ("s", "len(s)")
-    assert [each.expression for each in wanted.conditions] == ["s", "$comm"]
+    assert wanted.filter is not None
+    assert [each.expression for each in comparisons(wanted.filter)] == ["s", "$comm"]
 
 
 @pytest.mark.parametrize(

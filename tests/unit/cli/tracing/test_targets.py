@@ -13,6 +13,7 @@ from fetchc.cli.tracing.functions import named
 from fetchc.cli.tracing.request import request
 from fetchc.cli.tracing.targets import CALLER, FRAME, GOROUTINE, Targets, collect
 from fetchc.diag.errors import CompileError
+from fetchc.tracer.filters import comparisons
 from tests.support.btfwriter import BtfWriter
 from tests.support.programs import fixture
 
@@ -120,7 +121,8 @@ def test_what_filters_and_histograms_need_is_hidden() -> None:
     (one,) = found.chosen
     assert one.labels == ("d",)
     assert [each.label for each in one.plan.values] == ["d", "r->i", "r->u"]
-    assert [label for label, _ in one.conditions] == ["d", "r->i"]
+    assert one.filter is not None
+    assert [each.expression for each in comparisons(one.filter)] == ["d", "r->i"]
     assert (one.measure, one.by) == ("r->u", "$comm")
 
 
