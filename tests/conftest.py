@@ -14,8 +14,11 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.support")
 
-LIVE = Path(__file__)  # the kernel has one list of uprobes
-LAB = LIVE.with_name("lab") / "conftest.py"  # emulation takes a core and some hundred MiB a guest
+# The kernel has one list of uprobes, whichever checkout the tests are of.
+KERNEL = "/sys/kernel"
+LIVE = Path(KERNEL if os.path.isdir(KERNEL) else __file__)
+# Emulation takes a core and some hundred MiB a guest.
+LAB = Path(__file__).with_name("lab") / "conftest.py"
 
 # A profile by name: FETCHC_HYPOTHESIS=long .venv/bin/pytest tests/property. No deadlines: a
 # shared machine makes them report its load; pytest-timeout bounds the whole test.
@@ -76,9 +79,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     path = _turn(item)
     if path is None:
         return (yield)
-    with path.open("rb") as lock:
+    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return (yield)
+    finally:
+        os.close(lock)
 
 
 def _turn(item: pytest.Item) -> Path | None:

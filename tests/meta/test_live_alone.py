@@ -18,30 +18,35 @@ def test_alone(number):
     start = time.monotonic()
     time.sleep(0.05)
     with open(os.environ["REPORT"], "a") as log:
-        log.write(f"{os.environ['PYTEST_XDIST_WORKER']} {start} {time.monotonic()}\\n")
+        who = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+        log.write(f"{who} {start} {time.monotonic()}\\n")
 """
 
 
+def started(folder: Path, report: Path, workers: int) -> subprocess.Popen[bytes]:
+    """A run of a checkout of its own."""
+    folder.mkdir()
+    (folder / "test_probe.py").write_text(PROBE)
+    written = (CHECKOUT / "tests/conftest.py").read_text()
+    # The kernel is another one: that of this machine may be in use for long.
+    conftest = written.replace('"/sys/kernel"', repr(str(folder.parent)))
+    assert conftest != written
+    (folder / "conftest.py").write_text(conftest)
+    command = [sys.executable, "-m", "pytest", "-n", str(workers), "-p", "no:cacheprovider"]
+    command += ["-c", str(CHECKOUT / "pyproject.toml"), "--rootdir", str(folder), str(folder)]
+    environment = {"PATH": "/usr/bin:/bin", "REPORT": str(report)}
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=folder, env=environment)
+
+
 def test_live_tests_wait_for_each_other(tmp_path: Path) -> None:
-    (tmp_path / "test_probe.py").write_text(PROBE)
-    (tmp_path / "conftest.py").write_text((CHECKOUT / "tests/conftest.py").read_text())
     report = tmp_path / "report"
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider"),
-            *("-c", str(CHECKOUT / "pyproject.toml"), "--rootdir", str(tmp_path), str(tmp_path)),
-        ],
-        check=True,
-        capture_output=True,
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "REPORT": str(report)},
-        timeout=60,
-    )
+    for run in [started(tmp_path / str(workers), report, workers) for workers in (0, 2)]:
+        assert run.wait(timeout=200) == 0
     runs = sorted(
         (float(start), float(end), worker)
-        for worker, start, end in (line.split() for line in report.read_text().splitlines())
+        for worker, start, end in map(str.split, report.read_text().splitlines())
     )
-    assert len(runs) == 4
-    assert {worker for *_, worker in runs} == {"gw0", "gw1"}
+    assert len(runs) == 8
+    assert {worker for *_, worker in runs} == {"alone", "gw0", "gw1"}
     for (_, end, _), (start, _, _) in itertools.pairwise(runs):
         assert end <= start
