@@ -51,7 +51,7 @@ def built(source: str, build: str, folder: Path, *more: str) -> Path:
 
 def told(program: Path) -> dict[str, list[dict[str, object]]]:
     """What the program prints of each function's calls."""
-    run = subprocess.run([program], capture_output=True, check=True, timeout=30, encoding="utf-8")
+    run = subprocess.run([program], capture_output=True, check=True, timeout=60, encoding="utf-8")
     calls: dict[str, list[dict[str, object]]] = {}
     for line in run.stdout.splitlines():
         _, name, values = line.split(" ", 2)

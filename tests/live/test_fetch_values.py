@@ -27,6 +27,7 @@ from fetchc.ir.nodes import Array, Deref, Fetch, Register, Scalar, Store, Text
 from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
 from fetchc.target.kernel import kernel, running_version
+from fetchc.tracer.kernel.owner import session_name
 from fetchc.units import FileOffset
 from tests.property.test_fetch_values import shown
 from tests.support import fetches
@@ -37,7 +38,7 @@ from tests.support.verdicts import TRACEFS, Uprobes, why_not
 UNCLEAR = "a line with two readings"
 pytestmark = [pytest.mark.live]
 
-GROUP = "fetchc_fetch_values"
+GROUP = session_name()
 COMM = "fetchc_values"
 KERNEL = kernel(running_version())
 SOURCE = r"""
@@ -105,7 +106,7 @@ class Lab:
                 self.probes.add(line)
             (self.instance / "trace").write_text("")
             events.write_text("1")
-            subprocess.run([self.program], input=given, check=True, timeout=20)
+            subprocess.run([self.program], input=given, check=True, timeout=60)
             trace = (self.instance / "trace").read_bytes().decode("latin-1")
         finally:
             if events.exists():
@@ -141,7 +142,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     instance = TRACEFS / "instances" / GROUP
     probes = Uprobes(GROUP)
     probes.clear()
-    instance.mkdir(exist_ok=True)
+    instance.mkdir()
     try:
         yield Lab(program, offset, bias, instance, probes)
     finally:

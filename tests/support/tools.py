@@ -25,7 +25,7 @@ __all__ = ["Told", "missing", "run_bpftrace", "run_perf", "run_uprobe"]
 Told = dict[str, list[dict[str, str]]]
 """What a tool printed: for each event its hits, the printed values by name."""
 
-_SECONDS = 60
+_SECONDS = 120
 _NAME = r"\w+(?:\[\d+:\d+\])?"
 _VALUE = re.compile(
     rf' ({_NAME})=("[^\0]*?"(?=$| {_NAME}=)|\{{[^\0]*?\}}(?=$| {_NAME}=)|[^\s"{{]+)', re.DOTALL
@@ -42,7 +42,9 @@ def run_bpftrace(text: str, binary: Path, folder: Path) -> tuple[Told, str]:
     program, output = folder / "program.bt", folder / "output"
     program.write_text(text + "\n")
     program.chmod(0o755)
-    command: list[str | os.PathLike[str]] = [program, "-o", output, "-c", str(binary)]
+    # Its reader may have to wait for a processor: there is room for all events.
+    room = "BPFTRACE_PERF_RB_PAGES=2048"
+    command: list[str | os.PathLike[str]] = ["env", room, program, "-o", output, "-c", str(binary)]
     printed = _run(command).rstrip("\n")  # it ends with a line of its own
     told: Told = defaultdict(list)
     first, *lines = output.read_text().split("\n")
@@ -163,12 +165,11 @@ def run_uprobe(definition: str, binary: Path) -> list[str]:
 
 
 def _until(switch: Path, tool: subprocess.Popen[str]) -> None:
-    for _ in range(100):
+    until = time.monotonic() + _SECONDS
+    while tool.poll() is None and time.monotonic() < until:
         if switch.exists() and switch.read_text().strip() == "1":
             return
-        if tool.poll() is not None:
-            break
-        time.sleep(0.1)
+        time.sleep(0.05)
     raise AssertionError(f"{switch} was not switched on")
 
 

@@ -23,7 +23,7 @@ from types import TracebackType
 __all__ = ["Hit", "Refused", "Session", "parse_hit", "require_uprobes", "unavailable"]
 
 _TRACEFS = Path("/sys/kernel/tracing")
-_SECONDS = 30  # a program that takes longer hangs
+_SECONDS = 60  # a program that takes longer hangs
 _numbers = itertools.count()
 
 
