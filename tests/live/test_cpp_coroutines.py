@@ -54,12 +54,14 @@ COMPILERS = {"g++": ["g++"], "zig": [str(ZIG), "c++", "-fno-sanitize=undefined"]
 def _build(folder: Path, compiler: str, level: str) -> Path:
     require_uprobes()
     require(compiler)
+    require("g++")
     (folder / "coroutine.cc").write_text(SOURCE)
-    made = folder / "coroutine"
-    command = [*COMPILERS[compiler], "-std=c++20", "-g", level, folder / "coroutine.cc", "-o", made]
+    command = [*COMPILERS[compiler], "-std=c++20", "-g", level, "-c", "coroutine.cc"]
     environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(ROOT / ".toolchains/cache-zig")}
-    subprocess.run([str(word) for word in command], check=True, timeout=900, env=environment)
-    return made
+    subprocess.run(command, check=True, timeout=60, env=environment, cwd=folder)
+    # By g++ whoever compiled: zig would make the whole of libc++ first.
+    subprocess.run(["g++", "coroutine.o", "-o", "coroutine"], check=True, timeout=60, cwd=folder)
+    return folder / "coroutine"
 
 
 def _going_on(program: Path) -> str:
