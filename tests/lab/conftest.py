@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.support.kernel_lab import LabKernel, chosen
+
+SECONDS = 900  # for a test: on a busy machine emulation takes many times its minute
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the lab have more time than others."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(SECONDS))
 
 
 @pytest.fixture(params=chosen(), ids=lambda kernel: kernel.label)

@@ -13,7 +13,8 @@ from tests.support.kernel_lab_guest import Guest
 from tests.support.kernel_lab_python import files, interpreter, why_no_python
 
 SLEEPERS, ROOM = 20, 3
-STAYS = "10"  # seconds; a hit is read in a fraction of one, on a machine that emulates another
+WRITES = 3
+STAYS = "1000"  # seconds: fetchc ends it when it has seen what it was to see
 
 
 def test_sessions_in_the_kernel(lab_kernel: LabKernel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,10 +32,11 @@ def test_sessions_in_the_kernel(lab_kernel: LabKernel, monkeypatch: pytest.Monke
         shown = guest.run(*run, *globs, "--summary", "--", "/calls", "0")
         assert "vfs_write" in shown.split()
         # The files of a process that has ended are not known: it stays while it is read.
-        calls = ("-f", "vfs_write", "--format", "jsonl", "--", "/calls", STAYS)
-        shown = guest.run(*run, "read=file->f_op->read_iter", "--stack", *calls)
+        wanted = ("read=file->f_op->read_iter", "--stack", "-f", "vfs_write")
+        until = ("--count", str(WRITES), "--format", "jsonl", "--", "/calls", STAYS)
+        shown = guest.run(*run, *wanted, *until)
         hits = [json.loads(line) for line in shown.splitlines()]
-        assert len(hits) == 3
+        assert len(hits) == WRITES
         for hit in hits:
             assert hit["stack"][0]["file"] == "/calls"
             assert "write" in hit["stack"][0]["function"]

@@ -24,7 +24,8 @@ from tests.support.verdicts import Verdict
 TRACEFS = "/sys/kernel/tracing"
 _MEBIBYTES = 320
 _BOOT_SECONDS = 90  # 2 when nothing else runs
-_ANSWER_SECONDS = 60
+_ANSWER_SECONDS = 200
+_END_SECONDS = 60  # of an emulator whose line is closed already
 _FRAME = re.compile(rb"\x01 (\d+) (\d+)\n")
 _COMMAND = "  Command: "
 _LINES = 100  # judged in one request
@@ -206,17 +207,18 @@ class Guest:
         if readable:
             more = self._line.recv(1 << 16)
             if not more:
-                raise LabError(f"{self.kernel.label} ended: {self._last_words()}")
+                words = self._last_words(_END_SECONDS)
+                raise LabError(f"{self.kernel.label} ended: {words}")
             self._heard += more
         elif not writable:
             raise LabError(f"{self.kernel.label} did not {what} in time: {self._last_words()}")
 
-    def _last_words(self) -> str:
+    def _last_words(self, seconds: float = 0) -> str:
         said = self._heard[-1500:].decode(errors="replace").strip()
         complaint = ""
         if self._emulator.stderr is not None:
             try:
-                self._emulator.wait(1)
+                self._emulator.wait(seconds)
                 complaint = self._emulator.stderr.read()[-300:].decode(errors="replace").strip()
             except subprocess.TimeoutExpired:
                 pass  # it runs: it has no complaint
