@@ -17,7 +17,7 @@ EXPRESSIONS = (
     "(int)box", "((Request)message).Name",
 )  # fmt: skip
 ROUNDS = 40
-SECONDS = 5.0  # for all questions to one file
+SECONDS = 5.0  # of processor time, for all questions to one file
 
 
 def _asked(path: str) -> int:
@@ -55,10 +55,10 @@ def test_nothing_but_refusals(tmp_path: Path, seed: int) -> None:
                 at = drawn.randrange(len(broken))
                 broken[at] = drawn.choice((0, 0xFF, 0x7F, 0x80, drawn.randrange(256)))
             (tmp_path / name).write_bytes(broken)
-        begun = time.monotonic()
+        begun = time.process_time()
         try:
             _asked(str(tmp_path / NAMES[0]))
         except fetchc.Error:
             refused += 1
-        assert time.monotonic() - begun < SECONDS
+        assert time.process_time() - begun < SECONDS
     assert refused > 2

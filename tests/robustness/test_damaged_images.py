@@ -18,7 +18,7 @@ from fetchc.target.dotnet import runtime
 from tests.support.dotnet import core_image
 
 ROUNDS = 1500
-SECONDS = 2.0  # for any single file
+SECONDS = 2.0  # of processor time, for any single file
 
 
 def _all_questions(path: str) -> int:
@@ -73,9 +73,9 @@ def test_changed_bytes_end_in_a_located_error(tmp_path: Path, seed: int) -> None
         if drawn.random() < 0.1:
             del broken[drawn.randrange(len(broken)) :]
         path.write_bytes(broken)
-        begun = time.monotonic()
+        begun = time.process_time()
         said = _refusal(str(path))
         refused += said is not None
         assert said is None or said.startswith(str(path))
-        assert time.monotonic() - begun < SECONDS, bytes(broken)
+        assert time.process_time() - begun < SECONDS, bytes(broken)
     assert refused > ROUNDS // 40

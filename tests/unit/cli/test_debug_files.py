@@ -9,15 +9,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import fetchc
 from fetchc.cli import main
+from fetchc.cli.output import Output
 from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.finding import transfer
 from tests.support.debug_files import by_build_id
 from tests.support.programs import fixture
 from tests.support.web import Answer, send, serving
@@ -36,6 +38,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A stripped program with its debug file in ``debug``, and a cache of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    # On a busy machine all takes long: no word of it unless it is what is tested.
+    monkeypatch.setattr(transfer, "_FIRST", 600.0)
     (tmp_path / "debug").mkdir()
     objcopy("--only-keep-debug", fixture(NAME), tmp_path / "debug/program.debug")
     objcopy("--strip-all", fixture(NAME), tmp_path / "program")
@@ -176,15 +180,15 @@ def test_a_server_has_it(
     assert f"/usr/lib/debug/{by_build_id(Path(), bytes.fromhex(build_id))}" in printed
 
 
-def slow(content: bytes, seconds: float) -> Answer:
-    """Sends half of it, and the rest later."""
+def slow(content: bytes, until: Event) -> Answer:
+    """Sends half of it, and the rest then."""
 
     def answer(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.send_header("Content-Length", str(len(content)))
         request.end_headers()
         request.wfile.write(content[: len(content) // 2])
-        time.sleep(seconds)
+        until.wait()
         request.wfile.write(content[len(content) // 2 :])
 
     return answer
@@ -193,8 +197,17 @@ def slow(content: bytes, seconds: float) -> Answer:
 def test_who_waits_for_a_server_is_told(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fetchc.debuginfo.finding.transfer._FIRST", 0.1)
-    with serving(slow((folder / "debug/program.debug").read_bytes(), 0.5)) as server:
+    monkeypatch.setattr(transfer, "_FIRST", 0.0)
+    monkeypatch.setattr(transfer, "_EACH", 600.0)
+    told = Event()
+    say = Output.say
+
+    def noted(self: Output, text: str) -> None:
+        say(self, text)
+        told.set()
+
+    monkeypatch.setattr(Output, "say", noted)
+    with serving(slow((folder / "debug/program.debug").read_bytes(), told)) as server:
         monkeypatch.setenv("DEBUGINFOD_URLS", server)
         assert compiled(folder) == 0
         printed = capsys.readouterr()
@@ -210,7 +223,8 @@ def test_who_waits_for_a_server_is_told(
 
 def test_who_does_not_want_to_wait_leaves_nothing(folder: Path) -> None:
     words = ["compile", "r->head->value", "-x", str(folder / "program"), "-f", "visit"]
-    with serving(slow((folder / "debug/program.debug").read_bytes(), 30)) as server:
+    over = Event()
+    with serving(slow((folder / "debug/program.debug").read_bytes(), over)) as server:
         running = subprocess.Popen(
             [sys.executable, "-m", "fetchc", *words],
             env=os.environ | {"DEBUGINFOD_URLS": server},
@@ -220,9 +234,10 @@ def test_who_does_not_want_to_wait_leaves_nothing(folder: Path) -> None:
         assert running.stderr is not None
         assert running.stderr.readline().startswith("downloading ")
         running.send_signal(signal.SIGINT)
-        assert running.wait(timeout=20) == 130
+        assert running.wait(timeout=60) == 130
         assert running.stderr.read() == ""
         running.stderr.close()
+        over.set()
     assert list((folder / "cache/fetchc/debuginfod").iterdir()) == []
 
 

@@ -8,7 +8,10 @@ from fetchc.cli import progress
 from fetchc.cli.progress import ERASE, Progress
 
 
-def test_it_says_nothing_at_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_says_nothing_at_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 600)
     shown = Progress()
     for done in (1, 50, 100):
         shown(done, 100)

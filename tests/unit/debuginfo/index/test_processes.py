@@ -193,8 +193,7 @@ def test_an_interrupted_one_leaves_no_process_and_no_file(
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scan, "_unit", lambda *_: time.sleep(20))
-    begin = time.monotonic()
+    monkeypatch.setattr(scan, "_unit", lambda *_: time.sleep(1000))
     monkeypatch.setattr(lookup, "_WORTH_KEEPING", 0)
     monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
     monkeypatch.setattr(Image, "processes", True)
@@ -203,7 +202,6 @@ def test_an_interrupted_one_leaves_no_process_and_no_file(
         DwarfProgram(str(CORPUS / CPP)).type_names()
     assert len(forks) == 3
     assert all(map(gone, forks))
-    assert time.monotonic() - begin < 10
     assert not (tmp_path / "kept").exists()
 
 
@@ -273,7 +271,7 @@ def test_processes_end_when_whoever_started_them_is_killed() -> None:
         pids = [int(parent.stdout.readline()) for _ in range(3)]
         assert all(map(_runs, pids))
         parent.kill()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while any(map(_runs, pids)) and time.monotonic() < until:
         time.sleep(0.02)
     assert not any(map(_runs, pids))
