@@ -15,6 +15,10 @@ def language(key: str) -> Language:
         from fetchc.lang.go import GO
 
         return GO
+    if key == "gccgo":
+        from fetchc.lang.gccgo import GCCGO
+
+        return GCCGO
     if key == "dotnet":
         from fetchc.lang.dotnet import DOTNET
 

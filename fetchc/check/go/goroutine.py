@@ -42,7 +42,7 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
         where = "a bare address" if function is None else f"`{function.name}`"
         raise reject(
             "FC0201",
-            f"there is no `$goid` at {where}: nothing says that this is Go code",
+            f"there is no `$goid` at {where}: nothing says that Go's own compiler made it",
             span,
             "no goroutine",
             help="probe a Go function that has debug information",

@@ -50,6 +50,9 @@ GO_SECTIONS = (".go.buildinfo", ".note.go.buildid", ".gopclntab")
 # Mono describes structures as `int`. Source: mono/mono, mono/mini/dwarfwriter.c; dotnet/runtime,
 # src/coreclr/tools/aot/ObjWriter.
 MONO, NATIVE_AOT = "Mono AOT Compiler", "NetRuntime"
+# The Go toolchain's own compiler and assembler. Others (gccgo: "GNU Go 12.2.0") describe types as C
+# does, and call as C does.
+GO_TOOLCHAIN = "Go cmd/"
 
 
 def main_language(elf: Elf, info: DebugInfo) -> str:
@@ -81,15 +84,17 @@ def language_key(unit: Unit) -> str:
     if language in CPP:
         return "C# of NativeAOT" if unit.producer.startswith(NATIVE_AOT) else "c++"
     if language == dw.DW_LANG_Go:
-        return "go"
+        return "go" if is_go(unit) else "gccgo"
     if language in ASSEMBLY:
         return "asm"
     return "rust" if language == dw.DW_LANG_Rust else OTHERS.get(language, str(language))
 
 
 def is_go(unit: Unit) -> bool:
-    """Whether Go's own attributes mean what Go says."""
-    return unit.language == dw.DW_LANG_Go
+    """Whether Go's own attributes mean what Go says, and its own conventions hold."""
+    return unit.language == dw.DW_LANG_Go and (
+        not unit.producer or unit.producer.startswith(GO_TOOLCHAIN)
+    )
 
 
 def is_rust(unit: Unit) -> bool:
