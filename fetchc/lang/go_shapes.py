@@ -75,6 +75,8 @@ def _underlying(program: Program, type_id: TypeId, spell: Spell) -> tuple[str, .
     match program.type(type_id):
         case NamedType(target=target):
             return _underlying(program, target, spell)
+        case IntType(kind=kind) if kind:
+            return (kind,)
         case IntType(size=size, signed=signed):
             plain = "int" if signed else "uint"
             words = (plain,) if signed else (plain, "uintptr")

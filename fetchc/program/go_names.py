@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["ALIASES", "MOVED", "customary_package", "without_tags", "without_type_arguments"]
+__all__ = [
+    "ALIASES",
+    "INTEGERS",
+    "MOVED",
+    "customary_package",
+    "without_tags",
+    "without_type_arguments",
+]
 
 ALIASES = {
     "byte": "uint8",
@@ -11,6 +18,12 @@ ALIASES = {
     "interface{}": "interface {}",
 }
 """What people call types, and the debug information's names."""
+
+INTEGERS = {
+    **dict(enumerate(("int", "int8", "int16", "int32", "int64"), start=2)),
+    **dict(enumerate(("uint", "uint8", "uint16", "uint32", "uint64", "uintptr"), start=7)),
+}
+"""Kinds of whole numbers, by the low five bits of DW_AT_go_kind (reflect.Kind)."""
 
 MOVED = {
     f"os.{name}": f"io/fs.{name}" for name in ("DirEntry", "FileInfo", "FileMode", "PathError")

@@ -46,11 +46,15 @@ __all__ = [
 
 
 class IntType(Record):
-    """An integer; ``name`` as the source spells it."""
+    """An integer; ``name`` as the source spells it.
+
+    ``kind`` is what Go's ``type ID int64`` is made of, empty where nothing tells.
+    """
 
     name: str
     size: ByteSize
     signed: bool
+    kind: str = ""
 
 
 class CharType(Record):

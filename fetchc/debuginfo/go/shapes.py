@@ -9,6 +9,7 @@ what is in a type's arguments, as ``%T`` prints it.
 from __future__ import annotations
 
 from fetchc.debuginfo.go import descriptors
+from fetchc.program.go_names import INTEGERS
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -74,7 +75,7 @@ class Shapes:
         if one.kind == known.BOOL:
             return BoolType(name, size)
         if known.INT <= one.kind <= known.UINTPTR:
-            return IntType(name, size, one.kind <= known.INT64)
+            return IntType(name, size, one.kind <= known.INT64, INTEGERS[one.kind])
         if one.kind in (known.FLOAT32, known.FLOAT64):
             return FloatType(name, size)
         if one.kind in (known.COMPLEX64, known.COMPLEX128):

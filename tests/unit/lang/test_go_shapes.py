@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
+import fetchc
 from fetchc.debuginfo.go import stripped
 from fetchc.debuginfo.go.stripped import stripped_go
 from fetchc.debuginfo.program import DwarfProgram
@@ -12,6 +16,7 @@ from fetchc.driver.points.functions import find_function
 from fetchc.lang.go import spell
 from fetchc.lang.go_shapes import shapes
 from tests.support.programs import fixture
+from tests.support.toolchains import go_build, require
 
 
 @pytest.mark.parametrize(
@@ -40,6 +45,31 @@ def test_other_types_have_other_shapes() -> None:
     program = DwarfProgram(str(fixture("go/features/go1.27")))
     assert shapes("weight", "other", program, spell) == ("go.shape.weight", "go.shape.uint16")
     assert shapes("nobody", "main", program, spell) == ("go.shape.nobody",)
+
+
+@pytest.mark.parametrize("flags", [(), ("-ldflags=-s -w",)], ids=["described", "stripped"])
+def test_a_named_number_has_the_shape_of_the_type_it_is_made_of(
+    flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    require("go1.22")
+    source = """package main
+    type ID int
+    type Wide int64
+    type Place uintptr
+    type Set[T comparable] struct { first T }
+    //go:noinline
+    func (s *Set[T]) Add(v T) { s.first = v }
+    var kept any
+    func add[T comparable](v T) { s := &Set[T]{}; s.Add(v); kept = s }
+    func main() { add(ID(1)); add(Wide(2)); add(Place(3)); add(uint64(4)) }
+    """
+    (tmp_path / "main.go").write_text(source)
+    build = go_build("1.22", tmp_path)
+    command = [build.command, "build", *flags, "-o", str(tmp_path / "sets"), "main.go"]
+    subprocess.run(command, check=True, timeout=120, env=dict(build.environment), cwd=tmp_path)
+    program = fetchc.open(str(tmp_path / "sets"))
+    found = [program.probe(f"Set[{name}].Add").named_after for name in ("ID", "Wide", "Place")]
+    assert found == [f"main.(*Set[go.shape.{name}]).Add" for name in ("int", "int64", "uintptr")]
 
 
 def test_a_star_among_type_arguments_is_no_glob() -> None:

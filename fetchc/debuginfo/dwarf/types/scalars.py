@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import is_c_family, malformed
+from fetchc.debuginfo.dwarf.entries.attributes import is_c_family, is_go, malformed
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_ATE_UTF,
     DW_AT_bit_size,
@@ -10,6 +10,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_const_value,
     DW_AT_encoding,
     DW_AT_endianity,
+    DW_AT_go_kind,
     DW_AT_name,
     DW_ATE_boolean,
     DW_ATE_complex_float,
@@ -82,10 +83,16 @@ def base(types: TypeTable, die: Die) -> Type:
     if encoding in CHARACTERS and stated == 1 and is_c_family(die.unit):
         return CharType(name, size, encoding == DW_ATE_signed_char)
     if encoding in SIGNED or encoding in UNSIGNED:
-        return IntType(name, size, encoding in SIGNED)
+        return IntType(name, size, encoding in SIGNED, _go_kind(die) if is_go(die.unit) else "")
     if encoding is None:
         return UnknownType(name, size, "the debug information does not say how it is encoded")
     return UnknownType(name, size, f"its encoding DW_ATE {encoding:#x} is not read")
+
+
+def _go_kind(die: Die) -> str:
+    from fetchc.program.go_names import INTEGERS
+
+    return INTEGERS.get((die.unsigned(DW_AT_go_kind) or 0) & 0x1F, "")
 
 
 def enumeration(types: TypeTable, die: Die) -> Type:
