@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
+import fetchc
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.program import DwarfProgram
 from fetchc.lang.go import GO
 from fetchc.program.model import Function
 from fetchc.units import Address
+from tests.support.programs import fixture
+from tests.support.toolchains import require
 
 
 def function(name: str, symbol: str) -> Function:
@@ -33,3 +41,16 @@ def test_a_qualified_name_is_looked_for_as_it_is_and_in_the_functions_package() 
     within = function("a.b/dns.f", "a.b/dns.f")
     assert GO.global_names("dns.Id", within) == ("dns.Id", "a.b/dns.Id")
     assert GO.global_names("other.Id", within) == ("other.Id",)
+
+
+def test_the_second_symbol_that_plugins_have_names_no_package_of_its_own(tmp_path: Path) -> None:
+    # Go's linker calls it so in whatever is loaded dynamically, and it comes first.
+    require("objcopy")
+    program, path = fixture("go/features/go1.27"), tmp_path / "program"
+    (found,) = DwarfProgram(str(program)).functions_named("main.apply")
+    start = Elf(str(program)).section_address(".text")
+    assert start is not None
+    added = f"local.main.apply=.text:{found.address - start:#x},local,function"
+    command = ["objcopy", f"--add-symbol={added}", str(program), str(path)]
+    subprocess.run(command, check=True, timeout=60)
+    assert fetchc.open(str(path)).probe("apply").compile("errMissing.tab").fetcharg

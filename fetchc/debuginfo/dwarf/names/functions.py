@@ -164,11 +164,15 @@ def _function(
 ) -> Function:
     origin = declaration(info, die)
     name = qualified_name(info, die)
+    spelled = "" if symbol is None else symbol.name
     if is_go(origin.unit):
         from fetchc.debuginfo.dwarf.names.go_names import unescaped
 
+        # In plugins and shared libraries each function has a second, local symbol. Source: Go,
+        # cmd/link/internal/ld/symtab.go (putelfsym).
+        if spelled.startswith(f"local.{name}"):
+            spelled = spelled.removeprefix("local.")
         name = unescaped(name)
-    spelled = "" if symbol is None else symbol.name
     if "{impl#" in name.partition("<")[0]:
         # A number of Rust's compiler, where the symbol has what the source says: <T as Trait>::f.
         from fetchc.program.demangle import demangled
