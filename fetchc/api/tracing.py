@@ -65,6 +65,7 @@ class Tracing:
 
     def start(self) -> None:
         """Switch the probes on; :meth:`events` does so as well."""
+        self._session.entered()
         if not self._started:
             self._session.start()
             self._started = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from contextlib import ExitStack
@@ -42,7 +43,7 @@ class Session:
     ``buffer_kib`` is the size of the buffer of each processor; ``tracefs`` the file system, by
     default where it is mounted. Entering raises TracerError where tracing cannot be had (FC0701
     to FC0704). A session is used by one thread at a time; what is asked of it before it is entered,
-    or behind its end, is a ValueError.
+    or behind its end, is a ValueError. A process that is forked from it has nothing to take away.
 
     ``symbol``, where it is set before the session is started, names what is at an address of a
     thread's program: function pointers have that as their value then.
@@ -62,12 +63,14 @@ class Session:
         self._watched = Watched()
         self._warnings: tuple[Diagnostic, ...] = ()
         self._open = self._started = self._running = self._reading = False
+        self._process = os.getpid()
         self._lost = 0
         self._missed = (0, 0)
 
     def __enter__(self) -> Session:
         try:
             with shielded():
+                self._process = os.getpid()
                 self._tracefs = self._given or find_tracefs()
                 self._instance = Instance(self._tracefs, self.group)
                 self._processes = Processes(self._tracefs)
@@ -101,7 +104,7 @@ class Session:
         switched on. Raises TracerError (FC0705, FC0706) where it does not take one: then none of
         them is there.
         """
-        self._entered()
+        self.entered()
         for plan in plans:
             if any(head(line) != (self.group, plan.event) for line in plan.definitions):
                 raise ValueError(f"the plan `{plan.event}` is not of the group `{self.group}`")
@@ -128,26 +131,26 @@ class Session:
 
         Never called: all processes. Raises TracerError where there is no such process (FC0707).
         """
-        self._entered()
+        self.entered()
         self._instance.only(pids)
 
     def stacks(self) -> None:
         """Have the user's stack recorded with every event, as far as frame pointers lead."""
-        self._entered()
+        self.entered()
         self._instance.write("1", "options/userstacktrace")
         text = self._tracefs.read("events", "ftrace", "user_stack", "format")
         self._ring.expect_stacks(parse_format(text))
 
     def start(self) -> None:
         """Install what was added and switch it on, all at once."""
-        self._entered()
+        self.entered()
         self._install()
         self._started = self._running = self._reading = True
         if self._events:
             self._instance.switch(self.group, None, True)
 
-    def _entered(self) -> None:
-        # Behind its end nobody would take away what is installed.
+    def entered(self) -> None:
+        """Raises ValueError where nobody would take away what is installed."""
         if not self._open:
             raise ValueError("the session is not open: use it inside of its `with`")
 
@@ -254,6 +257,10 @@ class Session:
         Raises TracerError (FC0710) where the kernel does not let go of something.
         """
         if not self._open:
+            return
+        if os.getpid() != self._process:
+            self._open = self._reading = self._running = False
+            self._ring.close()
             return
         with shielded(), ExitStack() as steps:  # last one first, and all of them
             self._open = self._reading = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -180,4 +181,30 @@ def test_a_session_that_is_not_open_installs_nothing() -> None:
         with pytest.raises(ValueError, match="the session is not open"):
             call()
     assert list(session._session.events(timeout=0)) == []
+    assert leftovers(plan.group) == []
+
+
+def test_a_session_that_was_running_is_not_open_either() -> None:
+    with fetchc.tracing() as session:
+        session.start()
+    for call in (session.start, session.events):
+        with pytest.raises(ValueError, match="the session is not open"):
+            call()
+
+
+def test_a_forked_process_leaves_the_probes_to_its_parent(tmp_path: Path) -> None:
+    path = own(tmp_path)
+    with fetchc.tracing() as session:
+        plan = session.add(fetchc.open(path).probe("visit"), ["r->i"])
+        session.start()
+        child = os.fork()
+        if child == 0:
+            try:
+                session.__exit__(None, None, None)  # as `sys.exit` does
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        subprocess.run([path], stdout=subprocess.DEVNULL, check=True)
+        session.stop()
+        assert [event.plan for event in session.events()]
     assert leftovers(plan.group) == []
