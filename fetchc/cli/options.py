@@ -116,6 +116,7 @@ def _read(name: str, words: Sequence[str]) -> Options:
             options.operands.append(word)
         else:
             option, value = _option(known, word)
+            again = option.attribute in given and not option.many
             given.add(option.attribute)
             if option.metavar is None:
                 if value is not None:
@@ -124,7 +125,10 @@ def _read(name: str, words: Sequence[str]) -> Options:
                 continue
             if value is None:
                 value = next(rest, None)
+            before = getattr(options, option.attribute)
             _set(options, option, value)
+            if again and getattr(options, option.attribute) != before:
+                raise _Usage(f"one {option.flags[-1]} is enough: `{before}` or `{value}`?")
     for key in command.options:
         if OPTIONS[key].required and not given & {OPTIONS[key].attribute, OPTIONS[key].unless}:
             raise _Usage(f"{OPTIONS[key].flags[-1]} {OPTIONS[key].metavar} is missing")

@@ -44,7 +44,7 @@ def run(options: Options, output: Output) -> int:
     try:
         program = options.opened()
     except DebugInfoError as refused:
-        refused.help = refused.help or _in_its_root(options)
+        refused.help = refused.help or _of_process(options)
         raise
     command = Command(options.program) if options.program else None
     session = Session()
@@ -142,14 +142,21 @@ def _started(
     return status
 
 
-def _in_its_root(options: Options) -> str | None:
-    # A process of a container sees other files by the same paths.
-    import os.path
+def _of_process(options: Options) -> str | None:
+    # A process of a container sees other files by the same paths; one may run a file that is gone.
+    import os
 
+    from fetchc.tracer.process.mapped import DELETED
+
+    if os.path.lexists(options.binary):
+        return None
     for pid in options.pids:
         inside = f"/proc/{pid}/root{os.path.abspath(options.binary)}"
-        if not os.path.lexists(options.binary) and os.path.isfile(inside):
+        if os.path.isfile(inside):
             return f"process {pid} has one by that path: `-x {inside}`"
+        own = f"/proc/{pid}/exe"
+        if os.path.realpath(own) == os.path.abspath(options.binary) + DELETED:
+            return f"process {pid} still runs the file that was there: `-x {own}`"
     return None
 
 

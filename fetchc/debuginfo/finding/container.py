@@ -73,7 +73,10 @@ def _target(link: str) -> str:
     try:
         return os.readlink(link)
     except OSError as refused:
-        raise DebugInfoError("FC0901", link, f"cannot be read: {refused.strerror}") from None
+        process = os.path.dirname(link)
+        gone = None if os.path.isdir(process) else f"there is no process {process[6:]}"
+        why = gone or refused.strerror
+        raise DebugInfoError("FC0901", link, f"cannot be read: {why}") from None
 
 
 def _same(one: str, other: str) -> bool:

@@ -21,6 +21,34 @@ def test_what_repeats_is_gathered() -> None:
     assert read("check", "--expr", "-1", "--expr=-2").expr == ["-1", "-2"]
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("compile", "n", "-x", "a", "-x", "b"), "one --binary is enough: `a` or `b`?"),
+        (
+            ("compile", "n", "-x", "a", "-ff", "--function=g"),
+            "one --function is enough: `f` or `g`?",
+        ),
+        (
+            ("trace", "-x", "a", "--count", "1", "--count", "2"),
+            "one --count is enough: `1` or `2`?",
+        ),
+    ],
+)
+def test_of_two_values_none_is_taken(
+    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert parse(words) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_same_value_twice() -> None:
+    options = read(
+        "trace", "-x", "a", "-xa", "--count", "1", "--count", "1", "--summary", "--summary"
+    )
+    assert (options.binary, options.count, options.summary) == ("a", 1, True)
+
+
 def test_numbers() -> None:
     options = read("trace", "-x", "b", "--count", "3", "--timeout", "0.5")
     assert (options.count, options.timeout) == (3, 0.5)
