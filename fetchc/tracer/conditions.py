@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     Test = Callable[[Value], bool]
 
-__all__ = ["accepts", "unfit", "within"]
+__all__ = ["accepts", "of_nothing", "unfit", "within"]
 
 _ASSERTED = "compare what is in it, of one type: `e.(*T).x == 1`"
 _COMPARE: dict[str, Callable[[object, object], bool]] = {
@@ -68,8 +68,26 @@ def within(shape: Shape) -> Shape:
     return shape
 
 
+def of_nothing(condition: Condition, shape: Shape) -> Condition:
+    """The condition; one that asks for null of what has no value then (references of .NET, what
+    a Nullable holds, texts behind references) with None for its constant.
+    """
+    while isinstance(shape, OfVariant | Inside | Kept | OfType | Asserted | Sized):
+        shape = shape.inner
+    reference = isinstance(shape, Leaf) and shape.decode.kind == "reference"
+    held = isinstance(shape, Referred) and condition.nil
+    if not _asks_for_nil(condition) or not (reference or held):
+        return condition
+    from fetchc.tracer.filters import Condition
+
+    one = condition
+    return Condition(one.expression, one.operator, None, False, True, one.text, one.span)
+
+
 def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     """FC0752 where the constant can never be such a value, so that no event would pass."""
+    if condition.constant is None:
+        return None
     shape = within(shape)
     if isinstance(shape, Ranged):
         shape = shape.elements
@@ -152,8 +170,11 @@ def _misfit(condition: Condition, what: str, help: str | None = None) -> Diagnos
 
 
 def accepts(condition: Condition) -> Test:
-    """The comparison as a function of a value; never true of one that could not be read."""
+    """The comparison as a function of a value that could be read."""
     constant = condition.constant
+    if constant is None:
+        wanted = condition.operator == "=="
+        return lambda value: (value is None) == wanted
     if isinstance(constant, str):
         return _of_text(condition.operator, constant)
     if condition.operator == "&":

@@ -25,14 +25,16 @@ DEPTH = 32  # brackets in brackets
 class Condition(Record):
     """One comparison: ``expression`` as given or the label of its value, operator, constant.
 
-    A ``word`` is a constant without quotes: the name of an enumerator. ``text`` is the whole
+    A ``word`` is a constant without quotes: the name of an enumerator. Of ``nil`` and ``null`` the
+    constant is 0, and None where that is compared with what has no value. ``text`` is the whole
     filter, ``span`` where the comparison stands in it.
     """
 
     expression: str
     operator: str
-    constant: int | float | str | bool
+    constant: int | float | str | bool | None
     word: bool
+    nil: bool
     text: str
     span: Span
 
@@ -66,9 +68,8 @@ _COMPARISON = re.compile(
 _TOKEN = re.compile(rf"{_QUOTED}|'(?:[^'\\]|\\.)'|(&&|\|\||[()])")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\"}
-_WORDS: dict[str, int | bool] = {
-    "true": True, "false": False, "nil": 0, "NULL": 0, "nullptr": 0, "null": 0,
-}  # fmt: skip
+_NIL = ("nil", "NULL", "nullptr", "null")
+_WORDS: dict[str, int | bool] = {"true": True, "false": False, **dict.fromkeys(_NIL, 0)}
 
 
 def comparisons(filter: Filter) -> list[Condition]:
@@ -143,7 +144,7 @@ def _condition(text: str, start: int, end: int) -> Condition:
         raise _wrong(text, span, what, _slip(part))
     symbol = found["order"] or found["same"] or found["equal"]
     constant: int | float | str | bool
-    word = False
+    word, nil = False, found["word"] in _NIL
     if found["quoted"] is not None:
         constant = _unquoted(found["quoted"], text, span)
     elif found["word"] is not None:
@@ -159,7 +160,7 @@ def _condition(text: str, start: int, end: int) -> Condition:
         constant = _number(found["number"])
         if symbol == "&" and (isinstance(constant, float) or constant < 0):
             raise _wrong(text, span, "`&` takes a whole number that is not negative")
-    return Condition(found["expression"], symbol, constant, word, text, span)
+    return Condition(found["expression"], symbol, constant, word, nil, text, span)
 
 
 def _slip(part: str) -> str | None:

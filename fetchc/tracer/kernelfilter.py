@@ -84,7 +84,8 @@ def _stores(plan: Plan, field: str) -> str:
 
 
 def _term(leaf: Leaf, store: str, condition: Condition) -> str | None:
-    decode, symbol, constant = leaf.decode, condition.operator, condition.constant
+    decode, symbol = leaf.decode, condition.operator
+    constant = 0 if condition.constant is None else condition.constant
     if decode.count is not None:
         return None
     if decode.kind == "text":

@@ -55,6 +55,31 @@ def test_values(method: str, program: Path, capfd: pytest.CaptureFixture[str]) -
     assert seen == told
 
 
+@pytest.mark.parametrize(
+    ("method", "expression", "nulls"),
+    [
+        ("Seen", "shape", 8),
+        ("Seen", "(string)any", 3),
+        ("Seen", "shape.Label", 0),
+        ("Fields", "all.Maybe", 1),
+        ("Fields", "all.Entry.Value", 1),
+    ],
+)
+def test_filters_that_ask_for_null(
+    method: str, expression: str, nulls: int, program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    where: list[str | Path] = ["-x", program, "-f", f"Values.{method}", "--format", "jsonl"]
+    found = {}
+    for symbol in ("==", "!="):
+        condition = ["--filter", f"{expression} {symbol} null"]
+        seen = trace(capfd, expression, *where, *condition, "--", "mono", program)
+        assert seen.status == 0, seen.errors
+        found[symbol] = [args[expression] for args in seen.args]
+    assert found["=="] == [None] * nulls
+    assert len(found["!="]) > 0
+    assert None not in found["!="]
+
+
 def test_a_wrong_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     seen, told = traced("Arguments", program, capfd)
     told[1]["price"] += "0"

@@ -107,8 +107,9 @@ class Hits:
 def _passes(filter: Filter) -> Callable[[Hit], bool]:
     match filter:
         case Condition():
-            value, test = value_of(filter.expression), accepts(filter)
-            return lambda hit: test(value(hit))
+            label, value, test = filter.expression, value_of(filter.expression), accepts(filter)
+            # What could not be read compares with nothing.
+            return lambda hit: label not in hit.event.faults and test(value(hit))
         case All(parts=parts):
             every = [_passes(part) for part in parts]
             return lambda hit: all(passes(hit) for passes in every)

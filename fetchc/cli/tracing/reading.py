@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.request import BUILTINS, Refused
 from fetchc.diag.model import Diagnostic
-from fetchc.tracer.conditions import unfit, within
+from fetchc.tracer.conditions import of_nothing, unfit, within
 from fetchc.tracer.filters import Condition, replaced
 from fetchc.tracer.shape import (
     Between,
@@ -44,12 +44,14 @@ def reading(
 
     def labelled(condition: Condition) -> Condition:
         label = labels.get(condition.expression, condition.expression)
-        problem = unfit(condition, _shape(label, shapes))
+        shape = _shape(label, shapes)
+        condition = of_nothing(condition, shape)
+        problem = unfit(condition, shape)
         if problem is not None:
             raise Refused(condition.text, (problem,))
         return Condition(
             label, condition.operator, condition.constant, condition.word,
-            condition.text, condition.span,
+            condition.nil, condition.text, condition.span,
         )  # fmt: skip
 
     filter = request.filter and replaced(request.filter, labelled)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from fetchc.ir.decode import Decode
-from fetchc.tracer.conditions import accepts, unfit
+from fetchc.tracer.conditions import accepts, of_nothing, unfit
 from fetchc.tracer.filters import Condition, parse_filter
 from fetchc.tracer.shape import (
     Asserted,
@@ -17,11 +17,12 @@ from fetchc.tracer.shape import (
     Leaf,
     Members,
     OfType,
+    Referred,
     Shape,
     TypeName,
 )
 from fetchc.tracer.values.dynamic import NIL
-from fetchc.tracer.values.kinds import Character, CutText, SymbolName
+from fetchc.tracer.values.kinds import Character, CutText, Hexadecimal, SymbolName
 from fetchc.tracer.values.scalars import meaning
 
 if TYPE_CHECKING:
@@ -60,6 +61,34 @@ def one(text: str) -> Condition:
 )
 def test_what_passes(text: str, passing: list[Value], stopped: list[Value]) -> None:
     test = accepts(one(text))
+    assert [test(value) for value in passing] == [True] * len(passing)
+    assert [test(value) for value in stopped] == [False] * len(stopped)
+
+
+REFERENCE = Leaf("r", Decode("reference", bits=64))
+NULLABLE = Referred(Leaf("has", Decode("bool", bits=8)), Leaf("n", Decode("integer", bits=32)))
+REFERRED = Referred(REFERENCE, Leaf("t", Decode("text")))
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "passing", "stopped"),
+    [
+        ("o == null", REFERENCE, [None], [Hexadecimal(8)]),
+        ("o == 0", REFERENCE, [None], [Hexadecimal(8)]),
+        ("o != null", REFERENCE, [Hexadecimal(8)], [None]),
+        ("n == null", NULLABLE, [None], [0, 5]),
+        ("n != null", NULLABLE, [0, 5], [None]),
+        ("n == 0", NULLABLE, [0], [None, 5]),
+        ("s == null", REFERRED, [None], ["", "a"]),
+        ("s != null", REFERRED, ["", "a"], [None]),
+    ],
+)
+def test_null_is_no_value(
+    text: str, shape: Shape, passing: list[Value], stopped: list[Value]
+) -> None:
+    condition = of_nothing(one(text), shape)
+    assert unfit(condition, shape) is None
+    test = accepts(condition)
     assert [test(value) for value in passing] == [True] * len(passing)
     assert [test(value) for value in stopped] == [False] * len(stopped)
 
