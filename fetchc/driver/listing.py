@@ -25,7 +25,8 @@ def matching(names: Iterable[str], glob: str) -> list[str]:
     """The names that match ``glob`` as a whole, each once, sorted.
 
     The dots that Go's linker escapes in import paths (``gopkg.in/yaml%2ev3.Node``) match as dots
-    too, and C++ names also as people write them, with their parameters or without.
+    too, and C++ names also as people write them. Those of C++ and .NET match with their parameters
+    or without.
     """
     if glob != "*":
         from fetchc.program.demangle import is_mangled
@@ -36,6 +37,7 @@ def matching(names: Iterable[str], glob: str) -> list[str]:
             name
             for name in names
             if match(name)
+            or (name[-1:] == ")" and match(name.rpartition("(")[0]))
             or (("%2e" in name or is_mangled(name)) and any(map(match, _spellings(name))))
         ]
     # Sorted first: symbol tables are in order for long stretches, sets are not.

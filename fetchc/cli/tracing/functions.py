@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.errors import CompileError, reject
 from fetchc.program.go_names import without_type_arguments
 from fetchc.record import Record
 
@@ -43,7 +43,7 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
             found.setdefault(pattern, False)
             continue
         matching = list(program.functions(pattern))
-        if not matching and _is_go_name(pattern):
+        if not matching and (_is_go_name(pattern) or _is_overload(program, pattern)):
             matching = [pattern]
             found.setdefault(pattern, False)
         if not matching:
@@ -79,6 +79,17 @@ def _is_go_name(pattern: str) -> bool:
     # dns.(*Msg).Pack, Stack[*Item].Push: a receiver's star, or a type argument's.
     rest = without_type_arguments(pattern).replace("(*", "(")
     return "*" not in rest and "?" not in rest
+
+
+def _is_overload(program: Program, pattern: str) -> bool:
+    # Type.Method(int*, char*): the stars are of pointers.
+    if "(" not in pattern.partition("*")[0].partition("?")[0]:
+        return False
+    try:
+        program.probe(pattern)
+    except CompileError:
+        return False
+    return True
 
 
 def _method(pattern: str, known: set[str]) -> bool:

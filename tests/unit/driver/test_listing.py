@@ -9,7 +9,7 @@ import pytest
 
 import fetchc
 from fetchc.cli import main
-from fetchc.driver.listing import spelled
+from fetchc.driver.listing import matching, spelled
 from tests.support.programs import fixture
 
 BINARY = str(fixture("cpp/addressbook/g++-O2"))
@@ -55,3 +55,10 @@ def test_people_see_names_and_programs_symbols(capsys: pytest.CaptureFixture[str
     assert [one.startswith("_ZN11AddressBook10AddContact") for one in symbols] == [True] * len(
         lines
     )
+
+
+def test_a_glob_matches_names_of_net_without_their_parameters() -> None:
+    names = ["N.C.Get(int)", "N.C.Get(int, byte*)", "N.C.Get()", "main.(*T).Get"]
+    assert matching(names, "*.Get") == sorted(names)
+    assert matching(names, "N.C.G?t") == sorted(names[:3])
+    assert matching(names, "*byte*") == [names[1]]
