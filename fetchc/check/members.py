@@ -56,6 +56,8 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     span = base.span.to(name_span)
     holder = follow_pointer(checker, base, base.span)
     if not members_of(checker, holder.type) and not _reckoned(checker, holder.type):
+        if (path := _by_getter(checker, holder, name, name_span)) is not None:
+            return through(checker, holder, path, span)
         from fetchc.check.unknown_members import no_structure
 
         raise no_structure(checker, base, holder, name, name_span)
@@ -71,6 +73,8 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         from fetchc.check.kernel_macros import by_macro
 
         path = by_macro(checker, holder.type, made, name, name_span)
+    if path is None:
+        path = _by_getter(checker, holder, name, name_span)
     if path is not None:
         tell(checker, holder, path, span)
         return through(checker, holder, path, span)
@@ -83,6 +87,14 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     from fetchc.check.unknown_members import no_member
 
     raise no_member(checker, holder, name, name_span)
+
+
+def _by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
+    if checker.site.language.name != ".NET":
+        return None
+    from fetchc.check.dotnet.properties import by_getter
+
+    return by_getter(checker, holder, name, span)
 
 
 def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:

@@ -45,7 +45,10 @@ def no_structure(
             help=f"cast it to a type that is defined: `((struct ... *)…)->{name}`",
         )
     if isinstance(made, StructType):
-        return reject("FC0302", f"`{spelled}` has no members", span, "unknown member")
+        hint = None
+        if checker.site.language.name == ".NET":  # an interface, or `object`
+            hint = f"cast it to the class that the object is of: `((Class)e).{name}`"
+        return reject("FC0302", f"`{spelled}` has no members", span, "unknown member", help=hint)
     hint = None
     if isinstance(made, PointerType):
         hint = "dereference it once more first: `(*e)->" + name + "`"
@@ -65,8 +68,13 @@ def no_structure(
     )
 
 
-def no_member(checker: Checker, holder: Typed, name: str, span: Span) -> CompileError:
-    """The refusal of a name that no member of ``holder`` has, with those that it has."""
+def no_member(
+    checker: Checker, holder: Typed, name: str, span: Span, why: str = "", instead: str = ""
+) -> CompileError:
+    """The refusal of a name that no member of ``holder`` has, with those that it has.
+
+    ``why`` tells what else has the name, ``instead`` what to do then.
+    """
     members = members_of(checker, holder.type)
     spelled = checker.spell(holder.type)
     size = checker.size(holder.type)
@@ -76,6 +84,9 @@ def no_member(checker: Checker, holder: Typed, name: str, span: Span) -> Compile
     close = nearest(name, _all_names(checker, holder.type))
     notes = [f"its members are {', '.join(shown[:12])}{more}"] if shown else []
     hint = f"a member with a similar name exists: `{close[0]}`" if close else None
+    if why:
+        notes.insert(0, why)
+        hint = instead or hint or "read the fields that it is made of"
     for base in _virtual_bases(checker, holder.type):
         notes.append(f"where its virtual base `{base.name}` is, is only known at run time")
         if base.slot is not None and _has(checker, base.name, name):

@@ -6,8 +6,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.program.model import Function
+    from fetchc.program.model import Function, Property
     from fetchc.program.protocol import ObjectTypes
+    from fetchc.units import TypeId
 
 __all__ = ["Ordinary"]
 
@@ -46,6 +47,10 @@ class Ordinary:
     def packages_called(self, name: str) -> tuple[str, ...]:
         """None: packages are of Go."""
         return ()
+
+    def property_of(self, type_id: TypeId, name: str) -> Property | None:
+        """None: properties are of .NET."""
+        return None
 
     def object_types(self) -> ObjectTypes | None:
         """None: objects say nothing of their types."""

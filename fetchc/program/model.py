@@ -10,6 +10,7 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.places import Place
+    from fetchc.program.types import Member
     from fetchc.units import Address, ByteSize, DieOffset, DwarfRegister, TypeId
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Function",
     "Instance",
     "ObjectHeader",
+    "Property",
     "RuntimeType",
     "StaticProbe",
     "Uses",
@@ -96,6 +98,16 @@ class RuntimeType(Record):
     name: str
     offset: int
     direct: bool
+
+
+class Property(Record):
+    """A property: the members that lead from the object to its value, and in ``why`` what is
+    against taking that for the property. ``getter`` is the function that tells it.
+    """
+
+    path: tuple[Member, ...]
+    why: str
+    getter: str
 
 
 class ObjectHeader(Record):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Function,
         Instance,
         ObjectHeader,
+        Property,
         RuntimeType,
         StaticProbe,
         Uses,
@@ -253,6 +254,11 @@ class Program(Protocol):
 
     def runtime_types(self) -> RuntimeTypes | None:
         """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
+
+    def property_of(self, type_id: TypeId, name: str) -> Property | None:
+        """The property of that name, which is no field; None where there is none, and but for
+        .NET.
+        """
 
     def object_types(self) -> ObjectTypes | None:
         """What objects say of their types; None where that is not known, and but for .NET."""

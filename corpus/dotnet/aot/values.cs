@@ -57,6 +57,11 @@ public class Everything {
     public object Boxed, Text, Array, Thing;
     public Outer.Inner Inner;
     public string Auto { get; private set; }
+    public string Second { get { return Pair.Item2; } }
+    public int Rows => Jagged.Length;
+    public int Places { get { return Label.Length; } }
+    string Label => Auto;
+    public virtual IShape Form { get { return (IShape)Thing; } }
     public decimal[] Prices;
     public List<DateTime> Days;
     public Guid[] Ids;
@@ -194,6 +199,8 @@ public class Program {
                 "all.Inner.Held.A", all.Inner.Held.A.ToString(), "all.Inner.Held.Sign", C(all.Inner.Held.Sign),
                 "all.Inner.Held.When", When(all.Inner.Held.When), "all.Auto", T(all.Auto),
                 "all.Auto.Length", all.Auto.Length.ToString(), "all.Auto[1]", C(all.Auto[1]),
+                "all.Second", T(all.Second), "all.Rows", all.Rows.ToString(),
+                "all.Places", all.Places.ToString(),
                 "all.Prices", L(all.Prices.Select(D)), "all.Days", L(all.Days.Select(When)),
                 "all.Ids", L(all.Ids.Select(one => T(one.ToString()))));
             Values.Fields(all);

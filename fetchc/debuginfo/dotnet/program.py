@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.image.bundle import Bundle
     from fetchc.debuginfo.dotnet.image.pe import Pe
     from fetchc.debuginfo.dotnet.methods.methods import Method
-    from fetchc.program.model import Variable
+    from fetchc.program.model import Property, Variable
     from fetchc.program.protocol import ObjectTypes, Program
     from fetchc.program.types import Type
 
@@ -252,6 +252,13 @@ class DotnetProgram(Placed):
             name = assembly.type_name(row)
             if "`" not in name:
                 yield class_spelled(name, ())
+
+    def property_of(self, type_id: TypeId, name: str) -> Property | None:
+        """The property of that name of a class or structure, by the code of its getter."""
+        from fetchc.debuginfo.dotnet.types.properties import property_of
+
+        number = self._types.number(type_id)
+        return None if number is None else property_of(self._types, number, name)
 
     def object_types(self) -> ObjectTypes | None:
         """What the headers of objects say; None of runtimes of which that was not measured."""

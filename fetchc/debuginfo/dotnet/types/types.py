@@ -28,7 +28,6 @@ from fetchc.units import ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.types.arrangement import Field, Layout
     from fetchc.debuginfo.dotnet.types.closed import ClosedTypes
     from fetchc.program.types import Type
@@ -144,8 +143,7 @@ class DotnetTypes:
         layout = self.layouts.of(number)
         value = kind == "value"
         header = 0 if value else self.runtime.fields
-        own = self.closed.instance(number).assembly
-        members = [self._member(one, header, layout.repeated, name, own) for one in layout.fields]
+        members = [self.member(one, number, layout.repeated) for one in layout.fields]
         if any(one.name.startswith(MADE) or one.name[-1:] == "@" for one in members):
             from fetchc.debuginfo.dotnet.types.generated import as_in_source
 
@@ -200,13 +198,14 @@ class DotnetTypes:
         """A tuple whose elements have names of the source besides their own."""
         return with_names(self, tuple_id, names)
 
-    def _member(
-        self, field: Field, header: int, repeated: int, holder: str, assembly: Assembly
-    ) -> Member:
+    def member(self, field: Field, holder: int, repeated: int) -> Member:
+        """A field of the closed type ``holder``, at its place in the whole object."""
+        assembly = self.closed.instance(holder).assembly
+        header = 0 if self.closed.kind(holder) == "value" else self.runtime.fields
         name = field.name
         if name.startswith(BACKING[1]) and name.endswith(BACKING[0]):
             name = name[1 : -len(BACKING[0])]
-        properties = self.runtime.properties.get(holder, {})
+        properties = self.runtime.properties.get(self.closed.name(holder), {})
         also = next((one for one, behind in properties.items() if behind == field.name), "")
         kind = self._buffer(field.type) or self.variable(field.type)
         if self.is_tuple(field.type):
