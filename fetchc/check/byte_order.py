@@ -7,7 +7,7 @@ mark and is read as if the structure had the machine's order.
 from __future__ import annotations
 
 from fetchc.diag.errors import reject
-from fetchc.program.types import EnumType, UnknownType
+from fetchc.program.types import BoolType, CharType, EnumType, IntType, UnknownType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def refuse_foreign(checker: Checker, made: StructType, step: Member, span: Span)
         return
     for other in made.members:
         beside = checker.resolved(other.type)
-        if isinstance(beside, UnknownType) and beside.foreign_order:
+        if isinstance(beside, UnknownType | IntType | CharType | BoolType) and beside.foreign_order:
             raise reject(
                 "FC0311",
                 f"`{step.name}` cannot be fetched: its byte order is not the machine's",

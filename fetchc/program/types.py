@@ -49,12 +49,14 @@ class IntType(Record):
     """An integer; ``name`` as the source spells it.
 
     ``kind`` is what Go's ``type ID int64`` is made of, empty where nothing tells.
+    ``foreign_order``: a single byte among numbers of the byte order that the machine does not have.
     """
 
     name: str
     size: ByteSize
     signed: bool
     kind: str = ""
+    foreign_order: bool = False
 
 
 class CharType(Record):
@@ -63,6 +65,7 @@ class CharType(Record):
     name: str
     size: ByteSize
     signed: bool
+    foreign_order: bool = False  # as of integers
 
 
 class BoolType(Record):
@@ -70,6 +73,7 @@ class BoolType(Record):
 
     name: str
     size: ByteSize
+    foreign_order: bool = False  # as of integers
 
 
 class FloatType(Record):

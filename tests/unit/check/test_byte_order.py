@@ -1,4 +1,7 @@
-"""Enumerations in structures of the other byte order, which gcc marks at their numbers alone."""
+"""Numbers in structures of the other byte order: single bytes have none.
+
+Enumerations there are not marked by gcc, their numbers alone are.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,18 @@ enum __attribute__((packed)) small { D, E };
 struct plain { int n; enum kind e; };
 struct __attribute__((scalar_storage_order("big-endian"))) box {
     int n; enum kind e; enum small k; enum small f : 5; unsigned g : 3;
+    unsigned char c; signed char s; _Bool b; unsigned char few[3];
+    unsigned char five : 5, three : 3; unsigned twelve : 12;
 };
-__attribute__((noinline)) int take(struct box *b, struct plain *q) { return b->n + b->e + q->n; }
+struct __attribute__((scalar_storage_order("big-endian"), packed)) bytes {
+    unsigned char n; enum kind e; unsigned char low : 5, over : 5;
+};
+__attribute__((noinline)) int take(struct box *b, struct plain *q, struct bytes *y) {
+    return b->n + b->e + q->n + y->over;
+}
 int main(int c) {
-    struct box b = {c, B, D, E, 3}; struct plain q = {c, B};
-    return take(&b, &q);
+    struct box b = {c, B, D, E, 3}; struct plain q = {c, B}; struct bytes y = {c};
+    return take(&b, &q, &y);
 }
 """
 
@@ -34,7 +44,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> fetchc.Probe:
     return fetchc.open(str(folder / "order")).probe("take")
 
 
-@pytest.mark.parametrize("expression", ["b->e", "b->f", "b->n", "b->g"])
+@pytest.mark.parametrize("expression", ["b->e", "b->f", "b->n", "b->twelve", "y->e", "y->over"])
 def test_numbers_of_the_other_order_are_refused(probe: fetchc.Probe, expression: str) -> None:
     with pytest.raises(fetchc.CompileError) as refused:
         print(probe.compile(expression).fetcharg)
@@ -44,6 +54,15 @@ def test_numbers_of_the_other_order_are_refused(probe: fetchc.Probe, expression:
 
 
 def test_what_has_no_order_is_read(probe: fetchc.Probe) -> None:
-    texts = ("b->k", "q->e", "q->n")
+    texts = ("b->k", "b->c", "b->s", "b->b", "b->few[1]", "y->n", "q->e", "q->n")
     fetched = [str(probe.compile(text).fetcharg) for text in texts]
-    assert fetched == ["+8(%di):u8", "+4(%si):u32", "+0(%si):s32"]
+    assert fetched == [
+        *("+8(%di):u8", "+10(%di):u8", "+11(%di):s8", "+12(%di):u8", "+14(%di):u8"),
+        *("+0(%dx):u8", "+4(%si):u32", "+0(%si):s32"),
+    ]
+
+
+def test_bits_are_counted_from_the_other_end_of_their_byte(probe: fetchc.Probe) -> None:
+    # As the program writes them: `five` is in the upper bits of its byte.
+    fetched = [str(probe.compile(f"b->{name}").fetcharg) for name in ("g", "five", "three")]
+    assert fetched == ["+9(%di):b3@0/8", "+16(%di):b5@3/8", "+16(%di):b3@0/8"]

@@ -15,6 +15,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_data_bit_offset,
     DW_AT_data_member_location,
     DW_AT_declaration,
+    DW_AT_endianity,
     DW_AT_external,
     DW_AT_go_embedded_field,
     DW_AT_name,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.program.types import Type
+    from fetchc.units import TypeId
 
 __all__ = ["AGGREGATES", "has_static_member", "members", "structure"]
 
@@ -105,7 +107,8 @@ def _member(types: TypeTable, die: Die, of_union: bool) -> Member:
         bits = _bit_field(types, die, of_union)
         if bits is None:
             return _unplaced(types, die, name, embedded)
-        return Member(name, types.target(die), ByteOffset(bits.offset // 8), bits, embedded)
+        kind, bits = _in_order(types, die, bits)
+        return Member(name, kind, ByteOffset(bits.offset // 8), bits, embedded)
     offset = _offset(types, die)
     if offset is None:
         return _unplaced(types, die, name, embedded)
@@ -161,6 +164,18 @@ def _is_aggregate(types: TypeTable, die: Die) -> bool:
     target = types.target_die(die)
     target = None if target is None else types.stripped(target)
     return target is not None and target.tag in AGGREGATES
+
+
+def _in_order(types: TypeTable, die: Die, bits: BitField) -> tuple[TypeId, BitField]:
+    # The type of a bit field and its bits, in the machine's order where it has the other one.
+    target = types.target_die(die)
+    target = None if target is None else types.stripped(target)
+    if target is not None and target.has(DW_AT_endianity):
+        from fetchc.debuginfo.dwarf.types.scalars import foreign_bit_field, has_foreign_order
+
+        if has_foreign_order(types, target):
+            return foreign_bit_field(types, target, bits)
+    return types.target(die), bits
 
 
 def _offset(types: TypeTable, die: Die) -> ByteOffset | None:

@@ -24,6 +24,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_enumerator,
 )
 from fetchc.program.types import (
+    BitField,
     BoolType,
     CharType,
     ComplexType,
@@ -33,15 +34,16 @@ from fetchc.program.types import (
     IntType,
     UnknownType,
 )
-from fetchc.units import ByteSize
+from fetchc.units import BitOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.program.types import Type
+    from fetchc.units import TypeId
 
-__all__ = ["base", "enumeration", "is_signed"]
+__all__ = ["base", "enumeration", "foreign_bit_field", "has_foreign_order", "is_signed"]
 
 SIGNED = frozenset({DW_ATE_signed, DW_ATE_signed_char})
 UNSIGNED = frozenset({DW_ATE_unsigned, DW_ATE_unsigned_char, DW_ATE_boolean, DW_ATE_UTF})
@@ -50,19 +52,22 @@ CHARACTERS = frozenset({DW_ATE_signed_char, DW_ATE_unsigned_char})
 # (14 puts -3 as 0x1ffd into its two bytes, and three bytes of _BitInt(24) into four).
 WITHOUT_WIDTH = frozenset({"_BitInt", "_ExtInt"})
 ENDIANITY_BIG, ENDIANITY_LITTLE = 1, 2  # DW_END_*: DWARF 5, table 7.16
+FOREIGN_ORDER = "its byte order is not the machine's"
 
 
-def base(types: TypeTable, die: Die) -> Type:
-    """DW_TAG_base_type by its encoding, with the traps of its other attributes refused."""
+def base(types: TypeTable, die: Die, *, in_one_byte: bool = False) -> Type:
+    """DW_TAG_base_type by its encoding, with the traps of its other attributes refused.
+
+    ``in_one_byte``: of a bit field that has no bits in a second byte, so that no order matters.
+    """
     name = types.name(die)
     stated = die.unsigned(DW_AT_byte_size)
     if stated is None:
         return UnknownType(name, None, "the debug information gives no size for it")
     size = ByteSize(stated)
-    foreign = ENDIANITY_BIG if _little_endian(types) else ENDIANITY_LITTLE
-    if die.unsigned(DW_AT_endianity) == foreign:
-        why = "its byte order is not the machine's"
-        return UnknownType(name, size, why, foreign_order=True)
+    foreign = has_foreign_order(types, die)
+    if foreign and size > 1 and not in_one_byte:
+        return UnknownType(name, size, FOREIGN_ORDER, foreign_order=True)
     encoding = die.unsigned(DW_AT_encoding)
     bits = die.unsigned(DW_AT_bit_size)
     if encoding in (DW_ATE_signed, DW_ATE_unsigned) and bits is not None and bits != 8 * stated:
@@ -71,7 +76,7 @@ def base(types: TypeTable, die: Die) -> Type:
     if bits is None and name.removeprefix("unsigned ") in WITHOUT_WIDTH:
         return UnknownType(name, size, "how many bits it has is not described")
     if encoding == DW_ATE_boolean:
-        return BoolType(name, size)
+        return BoolType(name, size, foreign)
     if encoding == DW_ATE_float:
         return FloatType(name, size)
     if encoding == DW_ATE_complex_float:
@@ -81,9 +86,10 @@ def base(types: TypeTable, die: Die) -> Type:
     if encoding == DW_ATE_UTF:  # char16_t and its kin, and char of Rust
         return CharType(name, size, False)
     if encoding in CHARACTERS and stated == 1 and is_c_family(die.unit):
-        return CharType(name, size, encoding == DW_ATE_signed_char)
+        return CharType(name, size, encoding == DW_ATE_signed_char, foreign)
     if encoding in SIGNED or encoding in UNSIGNED:
-        return IntType(name, size, encoding in SIGNED, _go_kind(die) if is_go(die.unit) else "")
+        kind = _go_kind(die) if is_go(die.unit) else ""
+        return IntType(name, size, encoding in SIGNED, kind, foreign)
     if encoding is None:
         return UnknownType(name, size, "the debug information does not say how it is encoded")
     return UnknownType(name, size, f"its encoding DW_ATE {encoding:#x} is not read")
@@ -93,6 +99,27 @@ def _go_kind(die: Die) -> str:
     from fetchc.program.go_names import INTEGERS
 
     return INTEGERS.get((die.unsigned(DW_AT_go_kind) or 0) & 0x1F, "")
+
+
+def has_foreign_order(types: TypeTable, die: Die) -> bool:
+    """Whether the numbers of a base type have the byte order that the machine does not have."""
+    foreign = ENDIANITY_BIG if _little_endian(types) else ENDIANITY_LITTLE
+    return die.unsigned(DW_AT_endianity) == foreign
+
+
+def foreign_bit_field(types: TypeTable, die: Die, bits: BitField) -> tuple[TypeId, BitField]:
+    """A bit field whose base type ``die`` has the other byte order: its type, and its bits.
+
+    gcc (12) counts such bits from the other end of each byte, whatever the machine. Within one
+    byte they are turned around; what has bits in several is no number that is read.
+    """
+    last = bits.offset + bits.width - 1
+    if bits.offset // 8 != last // 8:
+        size = ByteSize(die.unsigned(DW_AT_byte_size) or 0)
+        unread = UnknownType(types.name(die), size, FOREIGN_ORDER, foreign_order=True)
+        return types.intern(unread), bits
+    turned = BitOffset(bits.offset // 8 * 8 + 7 - last % 8)
+    return types.intern(base(types, die, in_one_byte=True)), BitField(turned, bits.width)
 
 
 def enumeration(types: TypeTable, die: Die) -> Type:
