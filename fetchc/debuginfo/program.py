@@ -7,7 +7,6 @@ owns what they cache. They are imported where they are used: a listing of symbol
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.constants import DW_AT_low_pc, DW_AT_ranges
 from fetchc.debuginfo.elf_program import ElfProgram
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address, DieOffset
@@ -300,8 +299,10 @@ class DwarfProgram(ElfProgram):
         if self.in_kernel or function.die is None:
             return ()
         die = self._die(function)
-        # Of gcc the other's entry has no code; to look at all symbols otherwise is dear.
-        if not self._elf.may_fold() and (die.has(DW_AT_low_pc) or die.has(DW_AT_ranges)):
+        by_gcc = die.unit.producer.startswith("GNU ") and not die.unit.producer.startswith("GNU AS")
+        if not self._elf.may_fold() and not by_gcc:
+            return ()
+        if len(self._elf.symbols_at(function.address)) < 2:
             return ()
         from fetchc.debuginfo.dwarf.names.folded import folded_with
 

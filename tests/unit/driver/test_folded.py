@@ -123,10 +123,45 @@ def test_functions_that_gcc_made_one_of(tmp_path: Path, compiler: str) -> None:
         [compiler, "-g", "-O2", source.name, "-o", "same"], cwd=tmp_path, check=True, timeout=60
     )
     program = fetchc.open(str(tmp_path / "same"))
-    assert asked(program, "get_a", "p->wanted") == ("+8(%di):s32", [])
+    other = [f"FC0624 calls of `{'get_b(B*, int)' if plus else 'get_b'}` are seen too"]
+    assert asked(program, "get_a", "p->wanted") == ("+8(%di):s32", other)
     told = ["FC0624 calls of `get_a` are seen too"]
     assert asked(program, "get_b", "p->wanted") == ("+4(%di):s32", told)
     assert asked(program, "get_b", "k") == ("%si:s32", told)
     assert program.probe("get_b", returns=True, kernel="6.1").compile("$retval").fetcharg
     with pytest.raises(fetchc.CompileError, match="FC0401"):
         program.probe("get_b", at="+1", kernel="6.1").compile("p->wanted")
+
+
+ONE = """
+#include <stdio.h>
+struct A { int x, y, wanted; };
+struct B;
+__attribute__((noinline)) int get_a(struct A *p, int k) { printf("k %d", k); return k + p->x; }
+int get_b(struct B *p, int k);
+struct B *made(void);
+int main(int c, char **v) {
+    struct A a = {c, 2, 3};
+    return get_a(&a, c + 1) + get_b(made(), c);
+}
+"""
+OTHER = """
+#include <stdio.h>
+struct B { int x, wanted, y; };
+__attribute__((noinline)) int get_b(struct B *p, int k) { printf("k %d", k); return k + p->x; }
+struct B *made(void) { static struct B b = {1, 2, 3}; return &b; }
+"""
+
+
+def test_functions_that_gcc_made_one_of_at_link_time(tmp_path: Path) -> None:
+    # The entry of get_b is in the unit of its own file. Several partitions keep its symbol.
+    require("gcc")
+    (tmp_path / "one.c").write_text(ONE)
+    (tmp_path / "other.c").write_text(OTHER)
+    command = ["gcc", "-g", "-O2", "-flto", "-flto-partition=max", "one.c", "other.c", "-o", "one"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
+    program = fetchc.open(str(tmp_path / "one"))
+    told = ["FC0624 calls of `get_b` are seen too"]
+    assert asked(program, "get_a", "p->wanted") == ("+8(%di):s32", told)
+    told = ["FC0624 calls of `get_a` are seen too"]
+    assert asked(program, "get_b", "p->wanted") == ("+4(%di):s32", told)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["folded_with", "own_entry", "put_in_place"]
 
 DECLARED_INLINE = 2  # DW_INL_declared_not_inlined, and DW_INL_declared_inlined
+LINK_TIME = "GNU GIMPLE"  # the producer of units that gcc's link-time optimisation made
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
 
 
@@ -40,7 +41,11 @@ def folded_with(elf: Elf, info: DebugInfo, die: Die, address: Address) -> tuple[
     others = [
         one for one in elf.symbols_at(address) if not _names(info, die, _of_any_kind(one.name))
     ]
-    return tuple([one.name for one in others if own_entry(elf, info, one, die) is not die])
+    # What has the code: of gcc, `die` may be the entry of what was put in its place.
+    has_code = die.has(DW_AT_low_pc) or die.has(DW_AT_ranges)
+    there = die if has_code else (info.function_at(address) or die)
+    entries = [(one.name, own_entry(elf, info, one, there)) for one in others]
+    return tuple([name for name, own in entries if own is None or own.offset != die.offset])
 
 
 def put_in_place(info: DebugInfo, die: Die, symbol: str) -> Die | None:
@@ -80,7 +85,25 @@ def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die | None
             return other
     if elf.may_fold():
         return None if _is_described(info, symbol.name) else die
-    return put_in_place(info, die, symbol.name) or die
+    replaced = put_in_place(info, die, symbol.name)
+    if replaced is None and die.unit.producer.startswith(LINK_TIME):
+        return _of_another_unit(info, die, symbol.name)
+    return replaced or die
+
+
+def _of_another_unit(info: DebugInfo, die: Die, symbol: str) -> Die | None:
+    # At link time gcc does so across units; the other's entry is in the unit that it was compiled
+    # in, and has no code either. ``die`` where nothing is described by the name.
+    if symbol.startswith("_Z"):
+        return None
+    from fetchc.debuginfo.dwarf.names.described import entries_named
+
+    named = entries_named(info, symbol.partition(".")[0])  # without `.lto_priv.0`
+    first = {one.offset: one for one in [declaration(info, each) for each in named]}
+    found = [one for one in first.values() if not one.has(DW_AT_declaration)]
+    if len(found) > 1:
+        return None  # static functions of several files
+    return found[0] if found else die
 
 
 def _is_described(info: DebugInfo, symbol: str) -> bool:
