@@ -356,3 +356,19 @@ def test_functions_that_the_linker_folded_have_their_own_types(tmp_path: Path) -
         pointed = program.type(pointer.target)
         assert isinstance(pointed, StructType)
         assert pointed.name == name
+
+
+def test_what_link_time_optimisation_only_inlines(tmp_path: Path) -> None:
+    # The unit of the file does not say that it was inlined, and has no copies.
+    require("gcc")
+    (tmp_path / "one.c").write_text(
+        "int volatile seen;\n"
+        "int within(int n) { return n * 3 + seen; }\n"
+        "int main(int c, char **v) { seen = within(c); return 0; }\n"
+    )
+    command = ["gcc", "-g", "-O2", "-flto", "one.c", "-o", "one"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    program = DwarfProgram(str(tmp_path / "one"))
+    assert not program.functions_named("within")
+    assert program.is_only_inlined("within")
+    assert not program.is_only_inlined("nothing")

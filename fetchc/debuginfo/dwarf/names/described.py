@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["concrete", "entries_named", "is_only_inlined", "made_from"]
 
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
+# gcc's option: what is in the units of files has its copies, and the word that they are inlined,
+# in units that are made when linking.
+LINK_TIME = "-flto"
 
 
 def entries_named(info: DebugInfo, name: str) -> Iterator[Die]:
@@ -66,11 +69,12 @@ def _given(info: DebugInfo, name: str) -> list[Die]:
 
 def is_only_inlined(info: DebugInfo, name: str) -> bool:
     """Whether a function of that name is described and has no code of its own."""
-    found = False
+    found = across_units = False
     for spelling in escaped(name):
         for die, code in _answering(info, spelling):
             if code is not False and info.ranges(die):
                 return False
+            across_units = across_units or LINK_TIME in die.unit.producer
             # Of a method, the declaration does not say so.
             made = _copies(info, die) if code is None and not found else ()
             for one in made:
@@ -78,6 +82,10 @@ def is_only_inlined(info: DebugInfo, name: str) -> bool:
                     return False
                 found = found or one.has(DW_AT_inline)
             found = found or die.has(DW_AT_inline)
+    if across_units and not found:
+        from fetchc.debuginfo.dwarf.names.inlined import inlined_calls
+
+        return next(inlined_calls(info, name), None) is not None
     return found
 
 
