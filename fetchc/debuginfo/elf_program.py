@@ -108,6 +108,10 @@ class ElfProgram(Ordinary):
 
         return may_be_copied(self._elf, name, address)
 
+    def has_symbol(self, name: str) -> bool:
+        """Whether the file defines that name, or uses it of another file."""
+        return bool(self._elf.symbols_named(name)) or self._elf.imports(name)
+
     def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
         """The libraries that it loads and the one that has the function, where it imports it."""
         from fetchc.debuginfo.elf.imports import imported

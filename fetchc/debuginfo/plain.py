@@ -66,6 +66,10 @@ class Plain(Ordinary):
         """False: variables are where they are."""
         return False
 
+    def has_symbol(self, name: str) -> bool:
+        """False: there are no symbols."""
+        return False
+
     def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
         """None: nothing says so."""
         return None

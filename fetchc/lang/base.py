@@ -46,6 +46,7 @@ class Language(Record):
     element or a length is asked for. ``counting`` are methods that ``len`` and ``cap`` stand for.
     ``written`` is the table of types that it prints in a form of their own; empty without one.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
+    ``unwound`` is what leaves functions without a return, and the symbol of programs where it can.
     ``cautions`` tells what should be known of any probe of a function.
     """
 
@@ -64,5 +65,6 @@ class Language(Record):
     dereferences: bool = False
     counting: Mapping[str, str] = _NONE
     return_refusal: str = ""
+    unwound: tuple[str, str] | None = None
     written: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

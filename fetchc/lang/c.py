@@ -125,4 +125,5 @@ CPLUSPLUS = Language(
     functions_meant=_meant,
     type_first=True,
     classes_related=True,
+    unwound=("an exception", "__gxx_personality_v0"),
 )

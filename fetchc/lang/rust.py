@@ -73,4 +73,5 @@ RUST = Language(
     functions_meant=_meant,
     dereferences=True,
     counting={"len": "len", "capacity": "cap"},
+    unwound=("a panic", "rust_eh_personality"),
 )

@@ -187,6 +187,9 @@ class Program(Protocol):
     def may_be_copied(self, name: str, address: Address) -> bool:
         """Whether an executable may hold the live copy of this shared library's variable."""
 
+    def has_symbol(self, name: str) -> bool:
+        """Whether the file defines that name, or uses it of another file."""
+
     def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
         """The libraries that are loaded for a function that is only called here, and which has it.
 

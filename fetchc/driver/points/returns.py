@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from fetchc.program.protocol import Program
     from fetchc.units import Address
 
-__all__ = ["must_not_be_returned_from", "return_addresses", "return_sites", "unsafe"]
+__all__ = [
+    "must_not_be_returned_from",
+    "passed_by",
+    "return_addresses",
+    "return_sites",
+    "unsafe",
+]
+
+NO_EXCEPTIONS = "-fno-exceptions"  # gcc lists its options
 
 _FOREIGN = frozenset({"c", "c++", "rust"})  # compiled by others, and on stacks of the system
 
@@ -47,6 +55,29 @@ def unsafe(function: Function, rules: Language) -> Diagnostic:
         f"the return probe of `{function.name}` can end the program",
         notes=(rules.return_refusal,),
         help="take it where no exception leaves the function, and nothing is lost with the process",
+    )
+
+
+def passed_by(program: Program, function: Function, rules: Language) -> tuple[Diagnostic, ...]:
+    """What to know of a return probe where functions are left by unwinding the stack, too.
+
+    The unwinder meets the address that the kernel put in place of the return address, finds no
+    code there, and ends the process (seen live: g++ 12, `terminate called`; rustc).
+    """
+    if not function.language and function.symbol.startswith("_Z"):
+        rules = language("c++")
+    if rules.unwound is None or NO_EXCEPTIONS in function.producer:
+        return ()
+    what, symbol = rules.unwound
+    if not program.has_symbol(symbol):
+        return ()
+    return (
+        Diagnostic(
+            "FC0621",
+            f"{what} that leaves `{function.name}` would end the program",
+            notes=("who unwinds the stack does not get past the kernel's return probe",),
+            help="take it where none does; entries, and lines behind the call, take no harm",
+        ),
     )
 
 

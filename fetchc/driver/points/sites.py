@@ -84,7 +84,12 @@ def _find(
     if returns:
         if function is None or not entry:
             raise reject("FC0206", "a return probe is of a whole function, not of an address in it")
-        from fetchc.driver.points.returns import must_not_be_returned_from, return_sites, unsafe
+        from fetchc.driver.points.returns import (
+            must_not_be_returned_from,
+            passed_by,
+            return_sites,
+            unsafe,
+        )
 
         if not is_called(function):
             raise reject(
@@ -97,6 +102,8 @@ def _find(
             warnings = (*warnings, unsafe(function, rules))
         elif must_not_be_returned_from(program, function):
             return return_sites(program, rules, function, warnings)
+        else:
+            warnings = (*warnings, *passed_by(program, function, rules))
         entry = False
     site = Site(program, machine, rules, function, where, entry, returns)
     kind = "return" if returns else "entry" if entry else "offset"
