@@ -1,11 +1,12 @@
 """Enumerations in structures whose numbers have the other byte order.
 
-gcc (seen in 12) marks the base types of such members with DW_AT_endianity; an enumeration has no
-mark and is read as if the structure had the machine's order.
+gcc (seen in 12) marks the base types of such members with DW_AT_endianity; enumerations have no
+mark, nor has a structure of these alone: it is read as if it had the machine's order.
 """
 
 from __future__ import annotations
 
+from fetchc.check.members import innermost
 from fetchc.diag.errors import reject
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, UnknownType
 
@@ -19,12 +20,15 @@ __all__ = ["refuse_foreign"]
 
 
 def refuse_foreign(checker: Checker, made: StructType, step: Member, span: Span) -> None:
-    """Raises CompileError FC0311 for an enumeration beside numbers of the other byte order."""
-    kind = checker.resolved(step.type)
+    """Raises CompileError FC0311 for an enumeration beside numbers of the other byte order.
+
+    Arrays of either count as what they are made of.
+    """
+    kind = innermost(checker, step.type)
     if not isinstance(kind, EnumType) or (kind.size == 1 and step.bits is None):
         return
     for other in made.members:
-        beside = checker.resolved(other.type)
+        beside = innermost(checker, other.type)
         if isinstance(beside, UnknownType | IntType | CharType | BoolType) and beside.foreign_order:
             raise reject(
                 "FC0311",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fetchc.check.typed import Follow, Part
 from fetchc.diag.errors import reject
 from fetchc.program.types import (
+    ArrayType,
     ComplexType,
     EnumType,
     InterfaceType,
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
+    from fetchc.program.types import Type
     from fetchc.source import Span
     from fetchc.units import TypeId
 
 __all__ = [
     "find",
     "follow_pointer",
+    "innermost",
     "member",
     "members_of",
     "part",
@@ -35,7 +38,7 @@ __all__ = [
     "through",
 ]
 
-_DEEPEST = 16  # levels of embedding looked through; only a cyclic, hostile type has more
+_DEEPEST = 16  # levels of embedding, or of arrays; only a cyclic, hostile type has more
 
 
 def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
@@ -121,7 +124,7 @@ def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span)
             from fetchc.check.contradicted import refuse_contradicted
 
             refuse_contradicted(checker, made, step, span)
-        if isinstance(made, StructType) and isinstance(checker.resolved(step.type), EnumType):
+        if isinstance(made, StructType) and isinstance(innermost(checker, step.type), EnumType):
             from fetchc.check.byte_order import refuse_foreign
 
             refuse_foreign(checker, made, step, span)
@@ -131,6 +134,16 @@ def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span)
 
 def _has_bit_fields(made: StructType) -> bool:
     return made.kind != "union" and any(member.bits for member in made.members)
+
+
+def innermost(checker: Checker, type_id: TypeId) -> Type:
+    """What an array, of however many dimensions, is made of; the type itself of what is none."""
+    made = checker.resolved(type_id)
+    for _ in range(_DEEPEST):
+        if not isinstance(made, ArrayType):
+            break
+        made = checker.resolved(made.element)
+    return made
 
 
 def part(base: Typed, step: Member, span: Span) -> Part:
