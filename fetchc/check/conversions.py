@@ -57,7 +57,7 @@ def cast(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
         return _to_number(checker, wanted, target, base, source, span)
     if checker.bare(wanted) == checker.bare(base.type):
         return Convert(base, wanted, span)
-    if checker.site.language.stack_check:
+    if checker.site.language.convention_first:
         from fetchc.check.go.words import from_word
 
         whole = from_word(checker, wanted, base, span)
@@ -145,7 +145,7 @@ def _wrapped(value: int, target: Type) -> int:
 
 def _refused(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> CompileError:
     spelled = checker.spell(wanted)
-    same = f"*(*{spelled})(&e)" if checker.site.language.name == "Go" else f"*({spelled} *)&e"
+    same = "*" + checker.site.language.pointer_cast.format(type=spelled, value="&e")
     return reject(
         "FC0306",
         f"`{checker.spell(base.type)}` cannot be read as `{spelled}` without changing it",

@@ -98,7 +98,7 @@ def _only(checker: Checker, found: tuple[TypeId, ...], name: str, wanted: tree.T
 def _own(checker: Checker, name: str) -> Type | None:
     name = _usual(name)
     word = checker.program.word_bytes
-    if name == "int" and checker.site.language.stack_check:
+    if name == "int" and checker.site.language.word_int:
         return IntType("int", ByteSize(word), True)
     if name in _INTEGERS:
         size, signed = _INTEGERS[name]

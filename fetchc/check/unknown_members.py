@@ -53,8 +53,9 @@ def no_structure(
     if isinstance(made, PointerType):
         hint = "dereference it once more first: `(*e)->" + name + "`"
     elif not isinstance(base, Follow) and checker.size(base.type) == checker.program.word_bytes:
-        go = checker.site.language.name == "Go"
-        example = f"(*T)(e).{name}" if go else f"((struct s *)e)->{name}"
+        language = checker.site.language
+        pointer = language.pointer_cast.format(type="T", value="e")
+        example = language.pointer_member.format(pointer=pointer, name=name)
         hint = f"cast it first, if it holds a pointer: `{example}`"
     if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), StructType):
         hint = f"name it of one element: `e[0].{name}`; `fetchc trace` shows elements whole"

@@ -29,9 +29,9 @@ class Language(Record):
 
     ``spell`` writes a type as the language does. ``global_names`` turns a name as
     written inside a function into the names under which the debug information may
-    know it, best first. ``return_probe`` says that the kernel's
-    return probe may be set on its functions. ``stack_check`` says that functions begin with a
-    check that jumps back to the first instruction, so that a probe there counts twice.
+    know it, best first. ``return_probe`` says that the kernel's return probe may be set on its
+    functions. ``stack_check`` says that functions begin with a check that jumps back to the first
+    instruction, so that a probe there counts twice.
     ``convention_first``: its compiler never changes how a function is called, and its
     debug information is known to be wrong about it at times.
     ``functions_meant`` names the functions of a program that a part of a name can stand for; None
@@ -39,6 +39,9 @@ class Language(Record):
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
     ``classes_related``: a cast between a class and a base of it moves the address.
     ``type_first``: declarations name the type first.
+    ``word_int``: an ``int`` is as wide as an address.
+    ``pointer_cast`` is how a value is read as a pointer to a type, ``pointer_member`` how a member
+    of what a pointer leads to is named.
     ``references``: a pointer to an object is a reference to one, not into an array of them.
     ``promises_convention``: how its functions are called is written down somewhere; where it is
     not, only the debug information knows where parameters are.
@@ -60,6 +63,9 @@ class Language(Record):
     functions_meant: Callable[[str, Program], list[str]] | None = None
     references: bool = False
     type_first: bool = False
+    word_int: bool = False
+    pointer_cast: str = "({type} *){value}"
+    pointer_member: str = "({pointer})->{name}"
     classes_related: bool = False
     promises_convention: bool = True
     dereferences: bool = False

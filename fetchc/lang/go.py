@@ -110,5 +110,8 @@ GO = Language(
     pointer_indexes_array=True,
     convention_first=True,
     functions_meant=_functions_meant,
+    word_int=True,
+    pointer_cast="(*{type})({value})",
+    pointer_member="{pointer}.{name}",
     written="runtime/go/written",
 )
