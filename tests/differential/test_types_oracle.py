@@ -37,7 +37,6 @@ TRANSPARENT = {
 }
 POINTERS = {"DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type"}
 GO = 0x16
-GO_SPECIAL = {18, 20, 21}  # reflect.Kind of channels, interfaces, maps
 
 C_BUILDS = [
     ("gcc", "-gdwarf-2", "-O0"),

@@ -34,7 +34,6 @@ SCALARS = [
     "long double _Complex",
 ]
 ILLEGAL = {"_Bool", "long double", "long double _Complex"}  # not every bit pattern is a value
-STACK_BYTES = 1024
 
 # Offsets in the buffer: six integer registers, eight vector registers, the stack.
 SPY_INTEGERS = [5, 4, 1, 2, 8, 9]  # by DWARF number: rdi rsi rdx rcx r8 r9
