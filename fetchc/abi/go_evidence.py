@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fetchc.abi.go_stream import Shape
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.target.model import Convention
@@ -115,6 +116,12 @@ def _layout(
     )
 
 
+def _told(program: Program, function: Function) -> tuple[tuple[Shape, ...], bool] | None:
+    # As `parse` has them; None where the tables say nothing of the function.
+    stream = program.argument_stream(function)
+    return None if stream is None else parse(stream)
+
+
 def told_at_its_position(
     program: Program, convention: Convention, function: Function, position: int
 ) -> bool | None:
@@ -124,8 +131,7 @@ def told_at_its_position(
     the parameters without a name too, which the debug information leaves out up to 1.21. None
     where they do not tell of all parameters.
     """
-    stream = program.argument_stream(function)
-    told = None if stream is None else parse(stream)
+    told = _told(program, function)
     if told is None or not told[1]:
         return None
     call = passed(program, convention, function, program.parameters(function))
@@ -149,8 +155,7 @@ def told_one_by_one(
     Of a call that they do not tell of in full, but whose parameters are known to take no more
     than ``hidden`` bytes beyond those listed: none that is told of may be so small.
     """
-    stream = program.argument_stream(function)
-    told = None if stream is None else parse(stream)
+    told = _told(program, function)
     call = passed(program, convention, function, program.parameters(function))
     index = call.positions[position]
     listed = shapes(program, call.parameters)
@@ -164,8 +169,7 @@ def told_one_by_one(
 
 def told_in_full(program: Program, convention: Convention, function: Function) -> bool:
     """Whether Go's run-time tables prove that every parameter is listed, none behind the last."""
-    stream = program.argument_stream(function)
-    told = None if stream is None else parse(stream)
+    told = _told(program, function)
     variables = program.parameters(function)
     listed = sum(variable.kind != "result" for variable in variables)
     if told is None or not told[1] or "[" in function.symbol:

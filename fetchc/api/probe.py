@@ -173,14 +173,14 @@ class Probe:
         One line an address (:meth:`each`), all of one event. Raises CompileError where the
         kernel would refuse or mangle a line, and for an argument of another probe (FC0206).
         """
-        self._are_own(arguments)
+        self._require_own(arguments)
         if len(places := self.each(arguments)) > 1:
             from fetchc.driver.points.several import require_alike
 
             require_alike([probe.named(made) for probe, made in places])
         return "\n".join([probe._line(made, group, event) for probe, made in places])
 
-    def _are_own(self, arguments: Sequence[Argument]) -> None:
+    def _require_own(self, arguments: Sequence[Argument]) -> None:
         # Where a value is holds at one point, and what may be written for one kernel.
         for each in arguments:
             other = each.probe
@@ -213,7 +213,7 @@ class Probe:
         """
         from fetchc.driver.backends import event as event_at
 
-        self._are_own(arguments)
+        self._require_own(arguments)
         result = []
         for probe, made in self.each(arguments):
             names = probe.named(made)

@@ -108,10 +108,10 @@ def first_type(checker: Checker, span: Span) -> Typed | None:
     if variable is None:
         return None
     own = checker.program.symbol_addresses(_OF_A_PLUGIN)
-    place = AtAddress(own[0]) if own else None
-    held = (
-        Held(place, _TABLE, variable.type, span) if place else scope.held(checker, variable, span)
-    )
+    if own:
+        held: Typed = Held(AtAddress(own[0]), _TABLE, variable.type, span)
+    else:
+        held = scope.held(checker, variable, span)
     path = members.find(checker, held.type, "types", span)
     return None if path is None else members.through(checker, held, path, span)
 

@@ -67,14 +67,11 @@ def _asked(
         shared = program.probe(
             options.function, options.at, options.returns, kernel, options.active
         )
-    return (
-        program,
-        shared,
-        [
-            outcome(program, shared, text, kernel, whole, options.returns, options.active)
-            for text in texts
-        ],
-    )
+    outcomes = [
+        outcome(program, shared, text, kernel, whole, options.returns, options.active)
+        for text in texts
+    ]
+    return program, shared, outcomes
 
 
 def _settled(format: str) -> tuple[str, ...]:

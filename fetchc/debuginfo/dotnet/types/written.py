@@ -69,30 +69,29 @@ class WrittenTypes(Record):
                         return []
                     arguments += found
         given = tuple(arguments)
-        for assembly, rows in self._defining(parts, len(given)):
-            return [closed.number(Instance(assembly, row, given)) for row in rows]
-        return [
-            closed.number(Instance(assembly, row, given))
-            for assembly in dict.fromkeys(closed.references.within(self.folders))
-            for row in _rows(assembly, parts, len(given))
-        ]
+        defined = next(self._defining(parts, len(given)), None)
+        if defined is None:
+            others = dict.fromkeys(closed.references.within(self.folders))
+            defined = [each for one in others for each in _called(one, parts, len(given))]
+        return [closed.number(Instance(assembly, row, given)) for assembly, row in defined]
 
-    def _defining(self, parts: list[str], arity: int) -> Iterator[tuple[Assembly, list[int]]]:
+    def _defining(self, parts: list[str], arity: int) -> Iterator[list[tuple[Assembly, int]]]:
+        # What each assembly in question has of them, those first that are meant before others.
         references = self.types.closed.references
         for assembly in (self.assembly, references.core()):
-            if rows := _rows(assembly, parts, arity):
-                yield assembly, rows
+            if found := _called(assembly, parts, arity):
+                yield found
         for assembly in references.referred(self.assembly):
-            if rows := _rows(assembly, parts, arity):
-                yield assembly, rows
+            if found := _called(assembly, parts, arity):
+                yield found
             # What it only stands for, as System.Runtime does, is elsewhere.
             whole = ".".join(parts)
             if moved := assembly.forwarded(whole):
                 defining, row = references.type_named(moved, whole)
-                yield defining, [row]
+                yield [(defining, row)]
 
 
-def _rows(assembly: Assembly, parts: list[str], arity: int) -> list[int]:
-    # Of the types that a written name, or the end of a whole one, can mean.
-    found = Methods(assembly).types(parts)
-    return [row for row in found if assembly.type_parameters(row) == arity]
+def _called(assembly: Assembly, parts: list[str], arity: int) -> list[tuple[Assembly, int]]:
+    # Its types that a written name, or the end of a whole one, can mean.
+    rows = Methods(assembly).types(parts)
+    return [(assembly, row) for row in rows if assembly.type_parameters(row) == arity]
