@@ -9,6 +9,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import ModuleType
     from typing import TypeVar
 
     from fetchc.cli.options import Options
@@ -74,6 +75,8 @@ def _run(words: Sequence[str], alone: bool) -> int:
             output.say("note: nothing is kept: neither XDG_CACHE_HOME nor HOME says where")
         Image.say = output.say
         Image.processes = alone
+        if kept := _kept():
+            kept.notes.clear()  # what an earlier call in this process said
         if output.terminal:
             Image.progress = _progress
     status = _edge(lambda: _answered(options, output), output)
@@ -148,9 +151,13 @@ def _progress(done: int, total: int) -> None:
     Image.progress(done, total)
 
 
+def _kept() -> ModuleType | None:
+    # What is not loaded has nothing to save, and said nothing.
+    return sys.modules.get("fetchc.debuginfo.kept.files")
+
+
 def _save(output: Output, verbose: bool) -> None:
-    # What is not loaded has nothing to save.
-    kept = sys.modules.get("fetchc.debuginfo.kept.files")
+    kept = _kept()
     if kept is None:
         return
     kept.save()

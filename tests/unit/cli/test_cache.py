@@ -81,6 +81,14 @@ def test_verbose_says_that_there_is_no_place(
         assert capsys.readouterr().err == said
 
 
+def test_verbose_says_what_this_call_met(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "notes", ["an earlier call's"])
+    assert main([*ALL, "-v"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_nothing_is_kept_without_a_cache(folder: Path) -> None:
     for _ in range(3):
         assert main([*ALL, "--no-cache"]) == 0

@@ -112,6 +112,7 @@ def test_an_ordinary_user_is_told() -> None:
         root.mkdir(mode=0o700)
         (root / "uprobe_events").write_text("")
         listing = mounts(Path(folder), f"nodev {root} tracefs rw 0 0")
+        os.chmod(listing, 0o644)
         done = subprocess.run(
             [sys.executable, "-c", AS_NOBODY, listing],
             stdout=subprocess.PIPE,
