@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.dotnet.metadata.assembly import PARAMETER, Assembly
 from fetchc.debuginfo.dotnet.metadata.framework import folders_of, version_of
 from fetchc.debuginfo.dotnet.metadata.references import References
 from fetchc.debuginfo.dotnet.metadata.spelling import class_spelled
@@ -230,7 +230,9 @@ class DotnetProgram(Placed):
         of_type, of_method = self._arguments(method)
         signature = self._assembly.method_signature(method.row)
         closed = self._types.closed.close(self._assembly, signature.result, of_type, of_method)
-        found = self._types.variable(closed)
+        row = self._assembly.parameter_row(method.row, 0)
+        names = self._assembly.tuple_names(row, PARAMETER) if row else ()
+        found = self._types.variable_of(signature.result, closed, names)
         return None if isinstance(self._types.type(found), VoidType) else found
 
     def type(self, type_id: TypeId) -> Type:

@@ -50,10 +50,9 @@ def parameters(
     for position, one in enumerate(signature.parameters, 1):
         closed = types.closed.close(assembly, one, of_type, of_method)
         name = names.get(position) or f"arg{position}"
-        kind_of = types.variable(closed)
-        if types.is_tuple(closed) and (row := assembly.parameter_row(method.row, position)):
-            kind_of = types.named(kind_of, assembly.tuple_names(row, PARAMETER))
-        found.append((name, kind_of, False))
+        row = assembly.parameter_row(method.row, position)
+        tuples = assembly.tuple_names(row, PARAMETER) if row else ()
+        found.append((name, types.variable_of(one, closed, tuples), False))
     return tuple(
         [
             Variable(name, kind_id, "parameter", DieOffset(die << 16 | at), 0, artificial)

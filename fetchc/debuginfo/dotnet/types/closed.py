@@ -48,11 +48,15 @@ class Code(Record):
 
 
 class Instance(Record):
-    """A class or structure, with the types for the parameters of it and of those around it."""
+    """A class or structure, with the types for the parameters of it and of those around it.
+
+    ``names``: what the source calls the elements of a tuple.
+    """
 
     assembly: Assembly
     row: int
     arguments: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
 
 class Items(Record):

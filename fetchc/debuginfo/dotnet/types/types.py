@@ -10,7 +10,7 @@ from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items, Link
 from fetchc.debuginfo.dotnet.types.layout import Layouts
 from fetchc.debuginfo.dotnet.types.numbers import NUMBERS, SIGNED, number_type
 from fetchc.debuginfo.dotnet.types.sequences import array, string, window
-from fetchc.debuginfo.dotnet.types.tuples import further_items, with_names
+from fetchc.debuginfo.dotnet.types.tuples import further_items, renamed, with_names
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.types import (
     ArrayType,
@@ -28,6 +28,7 @@ from fetchc.units import ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.debuginfo.dotnet.metadata.signatures import Signature
     from fetchc.debuginfo.dotnet.types.arrangement import Field, Layout
     from fetchc.debuginfo.dotnet.types.closed import ClosedTypes
     from fetchc.program.types import Type
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["DotnetTypes"]
 
 WORD = ByteSize(8)
-TUPLE, LONG_TUPLE = "System.ValueTuple`", "System.ValueTuple`8"
+LONG_TUPLE = "System.ValueTuple`8"
 ROOTS = ("System.Object", "System.ValueType", "System.Enum")
 BY_REFERENCE = "System.ByReference`1"
 FLAGS = "System.FlagsAttribute"
@@ -153,6 +154,8 @@ class DotnetTypes:
         reckoned = self._reckoned(name, members)
         if name == LONG_TUPLE:
             reckoned = further_items(self, members)
+        if names := self.closed.instance(number).names:
+            members, reckoned = renamed(members, names), tuple(renamed(reckoned, names))
         above = -1 if value else self.closed.base(number)
         if above >= 0 and self.closed.name(above) not in ROOTS:
             members.insert(0, Member("", self.object(above), ByteOffset(0), None, True))
@@ -190,13 +193,13 @@ class DotnetTypes:
                 members[named[first]] = Member(one.name, one.type, one.offset, also=asked)
         return tuple(found)
 
-    def is_tuple(self, number: int) -> bool:
-        """Whether a type is a tuple of C#."""
-        return self.closed.name(number).startswith(TUPLE)
-
-    def named(self, tuple_id: TypeId, names: tuple[str, ...]) -> TypeId:
-        """A tuple whose elements have names of the source besides their own."""
-        return with_names(self, tuple_id, names)
+    def variable_of(self, signature: Signature, number: int, names: tuple[str, ...]) -> TypeId:
+        """The id of what a variable of that signature and closed type holds; ``names`` are those
+        that the source gives the elements of tuples.
+        """
+        if any(names):
+            number = with_names(self.closed, signature, number, iter(names))
+        return self.variable(number)
 
     def member(self, field: Field, holder: int, repeated: int) -> Member:
         """A field of the closed type ``holder``, at its place in the whole object."""
@@ -207,9 +210,10 @@ class DotnetTypes:
             name = name[1 : -len(BACKING[0])]
         properties = self.runtime.properties.get(self.closed.name(holder), {})
         also = next((one for one, behind in properties.items() if behind == field.name), "")
-        kind = self._buffer(field.type) or self.variable(field.type)
-        if self.is_tuple(field.type):
-            kind = self.named(kind, assembly.tuple_names(field.row))
+        kind = self._buffer(field.type)
+        if kind is None:
+            names = assembly.tuple_names(field.row)
+            kind = self.variable_of(assembly.field_type(field.row), field.type, names)
         if repeated > 1:
             each = self.layouts.of(field.type).size
             kind = self.intern(ArrayType("", kind, repeated, ByteSize(each * repeated)))
