@@ -79,12 +79,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     path = _turn(item)
     if path is None:
         return (yield)
-    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    door, turn = (os.open(one, os.O_RDONLY | os.O_CLOEXEC) for one in (path.parent, path))
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Through the door comes one at a time: whoever has just had a turn waits behind the next.
+        fcntl.flock(door, fcntl.LOCK_EX)
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        fcntl.flock(door, fcntl.LOCK_UN)
         return (yield)
     finally:
-        os.close(lock)
+        os.close(turn)
+        os.close(door)
 
 
 def _turn(item: pytest.Item) -> Path | None:
