@@ -70,11 +70,11 @@ def within(shape: Shape) -> Shape:
 
 def of_nothing(condition: Condition, shape: Shape) -> Condition:
     """The condition; one that asks for null of what has no value then (references of .NET, what
-    a Nullable holds, texts behind references) with None for its constant.
+    a Nullable holds, texts behind references and pointers) with None for its constant.
     """
     while isinstance(shape, OfVariant | Inside | Kept | OfType | Asserted | Sized):
         shape = shape.inner
-    reference = isinstance(shape, Leaf) and shape.decode.kind == "reference"
+    reference = isinstance(shape, Leaf) and (shape.decode.kind == "reference" or _pointed(shape))
     held = isinstance(shape, Referred) and condition.nil
     if not _asks_for_nil(condition) or not (reference or held):
         return condition
@@ -82,6 +82,12 @@ def of_nothing(condition: Condition, shape: Shape) -> Condition:
 
     one = condition
     return Condition(one.expression, one.operator, None, False, True, one.text, one.span)
+
+
+def _pointed(leaf: Leaf) -> bool:
+    # A text by a pointer, of which the last guard tells whether it is NULL; not one in an array.
+    text = leaf.decode.kind == "text" and leaf.decode.count is None
+    return text and any(guard.empty for guard in leaf.guards[-1:])
 
 
 def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
@@ -97,9 +103,7 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
         if isinstance(shape, Leaf) and shape.decode.count is not None:
             return _misfit(condition, "a list compares with no constant")
         if not isinstance(condition.constant, str) or condition.word:
-            return _misfit(
-                condition, "the value is a text", _for_text(condition, isinstance(shape, Leaf))
-            )
+            return _misfit(condition, "the value is a text", _for_text(condition))
         return None
     if isinstance(shape, Called | Choice):
         problems = [unfit(condition, one) for _, one in shape.cases]
@@ -125,12 +129,9 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
     return _unfit_number(condition, shape.decode)
 
 
-def _for_text(condition: Condition, pointed: bool) -> str:
-    # ``pointed``: by a pointer, which the text itself tells nothing of.
-    if _asks_for_nil(condition) and not pointed:
-        return 'compare it with the empty text: `== ""`'
+def _for_text(condition: Condition) -> str:
     if _asks_for_nil(condition):
-        return f"whether a pointer to text is null, it tells: `(long)({condition.expression}) == 0`"
+        return 'compare it with the empty text: `== ""`'
     written = condition.constant if condition.word else "a"
     return f'compare it with a text: `== "{written}"`'
 

@@ -64,6 +64,23 @@ def test_no_text_is_null(program: Path, capfd: pytest.CaptureFixture[str]) -> No
     assert shown == 'text=null  ops->name="ops"  ops->none=null  words=["zero", "one", null]'
 
 
+@pytest.mark.parametrize(
+    ("filter", "passes"),
+    [
+        ("text == NULL", True),
+        ("text != NULL", False),
+        ("ops->name == nil", False),
+        ("ops->none == 0 && ops->name != NULL", True),
+        ('text == "closed" || ops->name == "ops"', True),
+    ],
+)
+def test_a_filter_asks_for_null(
+    filter: str, passes: bool, program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    traced = trace(capfd, "--filter", filter, "-x", program, "-f", "handle", "--", program)
+    assert len(traced.lines) == passes
+
+
 def test_functions_have_their_names_wherever_they_are(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

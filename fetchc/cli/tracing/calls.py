@@ -108,8 +108,8 @@ def _passes(filter: Filter) -> Callable[[Hit], bool]:
     match filter:
         case Condition():
             label, value, test = filter.expression, value_of(filter.expression), accepts(filter)
-            # What could not be read compares with nothing.
-            return lambda hit: label not in hit.event.faults and test(value(hit))
+            # What could not be read, or is of an entry that was not seen, compares with nothing.
+            return lambda hit: _is_there(hit.event, label) and test(value(hit))
         case All(parts=parts):
             every = [_passes(part) for part in parts]
             return lambda hit: all(passes(hit) for passes in every)
@@ -118,6 +118,10 @@ def _passes(filter: Filter) -> Callable[[Hit], bool]:
             return lambda hit: any(passes(hit) for passes in either)
         case _:
             assert_never(filter)
+
+
+def _is_there(event: Event, label: str) -> bool:
+    return (label in event.args and label not in event.faults) or label in BUILTINS
 
 
 def value_of(label: str) -> Callable[[Hit], Value]:

@@ -12,6 +12,7 @@ from fetchc.tracer.filters import Condition, parse_filter
 from fetchc.tracer.shape import (
     Asserted,
     Bytes,
+    Guard,
     Identity,
     Items,
     Leaf,
@@ -70,6 +71,9 @@ NULLABLE = Referred(Leaf("has", Decode("bool", bits=8)), Leaf("n", Decode("integ
 REFERRED = Referred(REFERENCE, Leaf("t", Decode("text")))
 
 
+POINTED = Leaf("f", Decode("text"), guards=(Guard("g", 0, 0, empty=True),))
+
+
 @pytest.mark.parametrize(
     ("text", "shape", "passing", "stopped"),
     [
@@ -81,6 +85,8 @@ REFERRED = Referred(REFERENCE, Leaf("t", Decode("text")))
         ("n == 0", NULLABLE, [0], [None, 5]),
         ("s == null", REFERRED, [None], ["", "a"]),
         ("s != null", REFERRED, ["", "a"], [None]),
+        ("s == NULL", POINTED, [None], ["", "a", CutText("a", 9)]),
+        ("s != 0", POINTED, ["", CutText("a", 9)], [None]),
     ],
 )
 def test_null_is_no_value(
@@ -141,6 +147,7 @@ COLOUR = Leaf("f", Decode("enum", bits=32, enumerators=(("RED", 1), ("BLUE", 4))
         ("n == RED", INTEGER),
         ("s == 1", TEXT),
         ("s == a", TEXT),
+        ("s == NULL", TEXT),  # in an array
         ("s == 1", Bytes("f", 32)),
         ("e == GREEN", COLOUR),
         ("c == 1", Members((("m", INTEGER),))),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.calls import Hits, value_of
 from fetchc.cli.tracing.targets import FRAME, GOROUTINE, Target
+from fetchc.ir.decode import Decode
+from fetchc.tracer.conditions import of_nothing
+from fetchc.tracer.filters import Condition, parse_filter
+from fetchc.tracer.shape import Leaf
 from tests.unit.cli.tracing.events import event, plan, target
 
 ENTRY, RETURN = plan("f_in"), plan("f", kind="return")
@@ -66,6 +70,18 @@ def test_one_of_several_comparisons_is_enough() -> None:
     assert passed == [0, 1, 2, 8, 10, 11]
     assert hits.hit(event(made, {}, faults=("n",))) is None
     assert hits.hit(event(made, {}, pid=1, faults=("n",))) is not None
+
+
+def test_null_is_no_fault() -> None:
+    made = plan()
+    written = parse_filter("n == nil")
+    assert isinstance(written, Condition)
+    asked = of_nothing(written, Leaf("n", Decode("reference", 64)))
+    hits = Hits([Target("hit", made, ("n",), asked)])
+    assert hits.hit(event(made, {"n": None})) is not None
+    assert hits.hit(event(made, {"n": None}, faults=("n",))) is None
+    assert hits.hit(event(made, {"n": 1})) is None
+    assert hits.hit(event(made, {})) is None  # of an entry that was not seen
 
 
 def test_filters_see_the_entry_the_return_and_the_time() -> None:
