@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
+from fetchc.debuginfo.dwarf.entries.die import LocationListRef
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.diag.errors import DebugInfoError
@@ -23,36 +22,12 @@ from tests.support.dwarfwriter import (
     base_die,
     compile_unit,
     member_die,
-    program,
     struct_die,
     subprogram_die,
     typedef_die,
 )
 from tests.support.elfwriter import elf_file
-
-AT = 0x3E00  # an attribute that means nothing
-WIDTHS = list(product((4, 8), (True, False)))
-SHAPES = list(product((2, 3, 4, 5), (4, 8), (4, 8), (True, False)))
-
-
-def opened(path: Path, *units: Unit, **how: object) -> DebugInfo:
-    return DebugInfo(Elf(program(path / "program", units, **how)))  # type: ignore[arg-type]
-
-
-def entry(info: DebugInfo) -> Die:
-    """The first child of the first unit's top entry."""
-    return next(info.children(next(info.units()).top))
-
-
-def one(path: Path, *attributes: Attr, version: int = 5, **how: object) -> Die:
-    root = Entry(c.DW_TAG_compile_unit, BASES, (Entry(c.DW_TAG_variable, attributes, (), "it"),))
-    return entry(opened(path, Unit(root, version), **how))
-
-
-BASES = (
-    Attr(c.DW_AT_str_offsets_base, c.DW_FORM_sec_offset, 8),
-    Attr(c.DW_AT_addr_base, c.DW_FORM_sec_offset, 8),
-)
+from tests.support.entries import AT, SHAPES, WIDTHS, entry, one, opened
 
 CONSTANTS = [
     (c.DW_FORM_data1, 200, 200, -56),

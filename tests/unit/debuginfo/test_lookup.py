@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from fetchc.api.program import Program
 from fetchc.debuginfo.dwarf.entries import by_address
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.by_address import function_at
-from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.program import DwarfProgram
@@ -23,35 +21,11 @@ from tests.support.dwarfwriter import (
     Entry,
     Unit,
     compile_unit,
-    program,
     subprogram_die,
 )
+from tests.support.entries import AT, SHAPES, WIDTHS, entry, one, opened
 from tests.support.programs import fixture
 from tests.support.toolchains import require
-
-AT = 0x3E00  # an attribute that means nothing
-WIDTHS = list(product((4, 8), (True, False)))
-SHAPES = list(product((2, 3, 4, 5), (4, 8), (4, 8), (True, False)))
-
-
-def opened(path: Path, *units: Unit, **how: object) -> DebugInfo:
-    return DebugInfo(Elf(program(path / "program", units, **how)))  # type: ignore[arg-type]
-
-
-def entry(info: DebugInfo) -> Die:
-    """The first child of the first unit's top entry."""
-    return next(info.children(next(info.units()).top))
-
-
-def one(path: Path, *attributes: Attr, version: int = 5, **how: object) -> Die:
-    root = Entry(c.DW_TAG_compile_unit, BASES, (Entry(c.DW_TAG_variable, attributes, (), "it"),))
-    return entry(opened(path, Unit(root, version), **how))
-
-
-BASES = (
-    Attr(c.DW_AT_str_offsets_base, c.DW_FORM_sec_offset, 8),
-    Attr(c.DW_AT_addr_base, c.DW_FORM_sec_offset, 8),
-)
 
 RANGES_V5 = (
     b"\x05" + (0x1000).to_bytes(8, "little")  # base address
