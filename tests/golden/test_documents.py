@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.cli import main
+from tests.support.examples import examples
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -18,11 +18,8 @@ PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 def _examples() -> Iterator[tuple[Path, str, str]]:
     # Page and line, command, output: first standard output, then diagnostics.
     for page in PAGES:
-        for block in re.finditer(r"^```console\n(.*?)^```$", page.read_text(), re.M | re.S):
-            for example in re.split(r"^(?=\$ )", block[1], flags=re.M):
-                command, _, output = example.partition("\n")
-                if command.startswith("$ "):
-                    yield page, command.removeprefix("$ "), output
+        for command, output in examples(page.read_text()):
+            yield page, command, output
 
 
 @pytest.mark.parametrize(

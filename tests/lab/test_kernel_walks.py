@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.test_walks import settled
+from tests.support.examples import examples
 from tests.support.kernel_lab import labelled
 from tests.support.kernel_lab_calls import program
 from tests.support.kernel_lab_guest import Guest
@@ -21,17 +22,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "walks-kernel.md"
 KERNEL = labelled("amd64-newest")
 MENTIONED = "Linux 7.3"  # by the page
 SECONDS = 300  # for the boot, when the machine is busy
-
-
-def commands(page: str) -> list[tuple[str, str]]:
-    """Every command of the page's walks in the lab and what it prints, in order."""
-    found = []
-    for block in re.finditer(r"^```console lab\n(.*?)^```$", page, re.M | re.S):
-        for example in re.split(r"^(?=\$ )", block[1], flags=re.M):
-            command, _, output = example.partition("\n")
-            if command.startswith("$ "):
-                found.append((command.removeprefix("$ "), output))
-    return found
 
 
 def run(guest: Guest, command: str) -> str:
@@ -50,7 +40,10 @@ def test_the_walk_prints_what_the_page_shows(request: pytest.FixtureRequest) -> 
         pytest.skip(f"the page shows {MENTIONED}, the newest kernel here is {KERNEL.release}")
     text = PAGE.read_text()
     with Guest(KERNEL, {**files(KERNEL), "calls": program(KERNEL)}, SECONDS) as guest:
-        printed = [(command, shown, run(guest, command)) for command, shown in commands(text)]
+        printed = [
+            (command, shown, run(guest, command))
+            for command, shown in examples(text, "console lab")
+        ]
     if bless:
         for command, shown, output in printed:
             text = text.replace(f"$ {command}\n{shown}", f"$ {command}\n{output}", 1)
@@ -70,4 +63,6 @@ def test_what_differs_is_seen() -> None:
     line = '    0.000123  lab caller/91  vfs_read  name="lab_a"  count=100\n'
     assert plain(line) == plain(line.replace("0.000123", "0.000456").replace("/91 ", "/92 "))
     assert plain(line) != plain(line.replace("count=100", "count=101"))
-    assert commands("```console lab\n$ fetchc list\nx\n```\n") == [("fetchc list", "x\n")]
+    assert examples("```console lab\n$ fetchc list\nx\n```\n", "console lab") == [
+        ("fetchc list", "x\n")
+    ]

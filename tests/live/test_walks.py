@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.dotnet import NETCORE21, NETCORE31, missing
+from tests.support.examples import examples
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -39,17 +40,6 @@ def settled(text: str) -> str:
     for pattern, word in CHANGING:
         text = re.sub(pattern, word, text, flags=re.MULTILINE)
     return text
-
-
-def commands(page: str) -> list[tuple[str, str]]:
-    """Every command of the page's walks and what it prints, in order."""
-    found = []
-    for block in re.finditer(r"^```console walk\n(.*?)^```$", page, re.M | re.S):
-        for example in re.split(r"^(?=\$ )", block[1], flags=re.M):
-            command, _, output = example.partition("\n")
-            if command.startswith("$ "):
-                found.append((command.removeprefix("$ "), output))
-    return found
 
 
 def run(command: str, state: Path) -> str:
@@ -85,7 +75,7 @@ def test_a_walk_prints_what_the_page_shows(
     if reason := lacking(page.name):
         pytest.skip(reason)
     text = page.read_text()
-    walk = commands(text)
+    walk = examples(text, "console walk")
     try:
         printed = [(command, shown, run(command, tmp_path)) for command, shown in walk]
     finally:
@@ -103,4 +93,6 @@ def test_what_differs_is_seen() -> None:
     line = '    0.000123  s/20308  3.1 us  main.f  name="a" at 0x7ffe12345678\n'
     assert settled(line) == settled(line.replace("0.000123", "1.000000").replace("20308", "7"))
     assert settled(line) != settled(line.replace('"a"', '"b"'))
-    assert commands("```console walk\n$ fetchc list\nx\n```\n") == [("fetchc list", "x\n")]
+    assert examples("```console walk\n$ fetchc list\nx\n```\n", "console walk") == [
+        ("fetchc list", "x\n")
+    ]
