@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from tests.live.rustc import COMPILERS, compiled
 from tests.live.traced import trace
 from tests.live.watching import watched
 from tests.support.dotnet import ahead_of_time
-from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import GO_VERSIONS
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -72,15 +72,7 @@ def _held_against(events: list[Event], wanted: dict[str, tuple[object, object]])
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_go(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    require(f"go{version}")
-    source, program = tmp_path / "main.go", tmp_path / "behind"
-    source.write_text(GO)
-    subprocess.run(
-        [go_root(version) / "bin/go", "build", "-o", program, source],
-        env=go_environment(version, tmp_path),
-        check=True,
-        timeout=120,
-    )
+    program = go_program(version, tmp_path, GO, name="behind")
     probe = fetchc.open(str(program)).probe("main.take")
     _, events = watched(lambda group: [probe.plan(list(GO_WANTED), group)], [program])
     _held_against(events, GO_WANTED)

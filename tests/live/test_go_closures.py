@@ -17,7 +17,8 @@ import fetchc
 from fetchc import CompileError, Probe
 from fetchc.tracer.model import Plan
 from tests.live.watching import watched
-from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import ALL_GO_VERSIONS
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -155,16 +156,6 @@ ALWAYS = {
 }
 
 
-def build(version: str, folder: Path, *flags: str) -> Path:
-    require(f"go{version}")
-    source, program = folder / "main.go", folder / "closures"
-    source.write_text(SOURCE)
-    command = [str(go_root(version) / "bin/go"), "build", *flags, "-o", str(program), str(source)]
-    environment = go_environment(version, folder)
-    subprocess.run(command, env=environment, cwd=folder, check=True, timeout=280)
-    return program
-
-
 def told(program: Path) -> dict[str, list[dict[str, object]]]:
     printed = subprocess.run([program], check=True, capture_output=True, text=True, timeout=60)
     values: dict[str, list[dict[str, object]]] = {}
@@ -201,7 +192,7 @@ def test_every_captured_value_is_the_programs(
     version: str, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
     require_uprobes()
-    program = build(version, tmp_path, *flags)
+    program = go_program(version, tmp_path, SOURCE, *flags, name="closures")
     wanted = told(program)
     found = fetchable(program, wanted)
     for function, needed in ALWAYS.items():

@@ -6,14 +6,14 @@ has what an earlier call left there; a named result has its zero value from the 
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import fetchc
 from tests.live.watching import watched
-from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import GO_VERSIONS
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -45,15 +45,8 @@ func main() {
 
 
 def _build(folder: Path, version: str) -> Path:
-    source, program = folder / "main.go", folder / "declared"
-    source.write_text(SOURCE.lstrip())
-    subprocess.run(
-        [go_root(version) / "bin/go", "build", "-gcflags=-N -l", "-o", program, source],
-        env=go_environment(version, folder),
-        check=True,
-        timeout=120,
-    )
-    return program
+    flags = "-gcflags=-N -l"
+    return go_program(version, folder, SOURCE.lstrip(), flags, name="declared")
 
 
 def _refusal(program: Path, line: int, name: str) -> tuple[str, str]:
@@ -66,7 +59,6 @@ def _refusal(program: Path, line: int, name: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_what_is_not_declared_yet_is_refused(version: str, tmp_path: Path) -> None:
-    require(f"go{version}")
     program = _build(tmp_path, version)
     for line, name, declared in ((8, "text", 8), (11, "rest", 13), (13, "rest", 13), (9, "i", 9)):
         code, message = _refusal(program, line, name)
@@ -77,7 +69,6 @@ def test_what_is_not_declared_yet_is_refused(version: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_values_behind_the_declaration(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    require(f"go{version}")
     program = _build(tmp_path, version)
     opened = fetchc.open(str(program))
     inside, behind = (opened.probe("main.sum", at=f":{line}") for line in (11, 15))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import fetchc
 from tests.live.watching import watched
-from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import ALL_GO_VERSIONS
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -65,20 +65,10 @@ func main() {
 """
 
 
-def build(version: str, folder: Path) -> Path:
-    require(f"go{version}")
-    source, program = folder / "main.go", folder / "errors"
-    source.write_text(SOURCE)
-    command = [str(go_root(version) / "bin/go"), "build", "-o", str(program), str(source)]
-    environment = go_environment(version, folder)
-    subprocess.run(command, env=environment, cwd=folder, check=True, timeout=280)
-    return program
-
-
 @pytest.mark.parametrize("version", ALL_GO_VERSIONS)
 def test_each_is_what_the_program_says_it_is(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    program = build(version, tmp_path)
+    program = go_program(version, tmp_path, SOURCE, name="errors")
     probe = fetchc.open(str(program)).probe("main.report")
     output, events = watched(lambda group: [probe.plan(["err", "v"], group, "e")], [program])
     told = [json.loads(line) for line in output.splitlines()]

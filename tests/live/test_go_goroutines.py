@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import fetchc
-from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_number, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import ALL_GO_VERSIONS, go_number
 from tests.support.tracefs import Session, require_uprobes
 
 pytestmark = pytest.mark.live
@@ -57,21 +57,10 @@ func main() {
 """
 
 
-def build(version: str, folder: Path) -> Path:
-    require(f"go{version}")
-    package = folder / "src/routines"
-    package.mkdir(parents=True)
-    (package / "main.go").write_text(SOURCE)
-    binary = folder / "routines"
-    command = [str(go_root(version) / "bin/go"), "build", "-o", str(binary), "routines"]
-    subprocess.run(command, cwd=folder, env=go_environment(version, folder), check=True)
-    return binary
-
-
 @pytest.mark.parametrize("version", ALL_GO_VERSIONS)
 def test_the_number_is_the_one_that_tracebacks_show(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    binary = build(version, tmp_path)
+    binary = go_program(version, tmp_path, SOURCE, name="routines")
     program = fetchc.open(str(binary))
     entry, back = program.probe("main.work"), program.probe("main.work", returns=True)
     by_register = go_number(version) >= (1, 17)

@@ -6,7 +6,6 @@ one. The program passes numbers from 1 on, each once.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,8 @@ import pytest
 import fetchc
 from tests.live.traced import trace
 from tests.live.watching import watched
-from tests.support.toolchains import GO_VERSIONS, go_environment, go_number, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import GO_VERSIONS, go_number
 from tests.support.tracefs import Session, require_uprobes
 
 pytestmark = pytest.mark.live
@@ -65,17 +65,6 @@ func main() {
 ).replace("CALLS", str(CALLS))
 
 
-def build(version: str, folder: Path) -> Path:
-    require(f"go{version}")
-    package = folder / "src/growing"
-    package.mkdir(parents=True)
-    (package / "main.go").write_text(SOURCE)
-    binary = folder / "growing"
-    command = [str(go_root(version) / "bin/go"), "build", "-o", str(binary), "growing"]
-    subprocess.run(command, cwd=folder, env=go_environment(version, folder), check=True)
-    return binary
-
-
 def hits(binary: Path, function: str, at: str = "") -> tuple[list[int], list[int], set[str]]:
     """What `serial` and `small` were in each hit, and the codes of what was said of them."""
     probe = fetchc.open(str(binary)).probe(function, at=at or None)
@@ -95,7 +84,7 @@ def hits(binary: Path, function: str, at: str = "") -> tuple[list[int], list[int
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_what_a_growing_stack_loses_is_told(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    binary = build(version, tmp_path)
+    binary = go_program(version, tmp_path, SOURCE, name="growing")
     right = list(range(1, CALLS + 1))
     for function in ("main.used", "main.partly"):
         serials, smalls, said = hits(binary, function)
@@ -119,7 +108,7 @@ def test_what_a_growing_stack_loses_is_told(version: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("version", [one for one in GO_VERSIONS if one != "1.15"])
 def test_a_trace_has_the_right_value_or_none(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    binary = build(version, tmp_path)
+    binary = go_program(version, tmp_path, SOURCE, name="growing")
     opened = fetchc.open(str(binary))
     probes = {
         "kept": opened.probe("main.used"),
@@ -157,7 +146,7 @@ def test_filters_and_sums_leave_out_what_was_lost(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()
-    binary = build("1.27", tmp_path)
+    binary = go_program("1.27", tmp_path, SOURCE, name="growing")
     function = ("-x", binary, "-f", "main.(*reader).stub")
     wanted = ("--filter", "serial > 0", "--sum", "serial", "--format", "jsonl")
     traced = trace(capfd, "serial", "--at", "+0", *wanted, *function, "--", binary)

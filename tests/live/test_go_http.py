@@ -6,7 +6,6 @@ each request what the probes must show, and ends as it does without probes.
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +14,8 @@ import pytest
 import fetchc
 from fetchc.tracer.model import Event, Plan
 from tests.live.watching import watched
-from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import GO_VERSIONS
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -118,16 +118,6 @@ func main() {
 """
 
 
-def build(version: str, folder: Path) -> Path:
-    require(f"go{version}")
-    source, program = folder / "main.go", folder / "served"
-    source.write_text(SOURCE)
-    command = [str(go_root(version) / "bin/go"), "build", "-o", str(program), str(source)]
-    environment = go_environment(version, folder)
-    subprocess.run(command, env=environment, cwd=folder, check=True, timeout=280)
-    return program
-
-
 def plans(program: Path, group: str, status: str) -> list[Plan]:
     opened = fetchc.open(str(program))
     request = ["req.Method", "req.URL.Path", "len(req.Header)", "req.RemoteAddr"]
@@ -153,7 +143,7 @@ def rows(events: list[Event], name: str, *labels: str) -> Counter[tuple[object, 
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_every_request_is_seen_as_the_server_saw_it(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    program = build(version, tmp_path)
+    program = go_program(version, tmp_path, SOURCE, name="served")
     # Go 1.17 lists no results in registers.
     status = "status=%ax:s64" if version == "1.17" else "status"
     output, events = watched(lambda group: plans(program, group, status), [program])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import fetchc
 from tests.live.watching import watched
-from tests.support.toolchains import ALL_GO_VERSIONS, GO_VERSIONS, go_environment, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import ALL_GO_VERSIONS, GO_VERSIONS
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -122,17 +122,6 @@ WANTED = {
 }  # fmt: skip
 
 
-def build(version: str, folder: Path, *flags: str) -> Path:
-    require(f"go{version}")
-    package = folder / "src/dynamic"
-    package.mkdir(parents=True)
-    (package / "main.go").write_text(SOURCE)
-    binary = folder / "dynamic"
-    command = [str(go_root(version) / "bin/go"), "build", *flags, "-o", str(binary), "dynamic"]
-    subprocess.run(command, cwd=folder, env=go_environment(version, folder), check=True)
-    return binary
-
-
 def expected(version: str) -> dict[str, list[object]]:
     # os.PathError is another name of fs.PathError since 1.16.
     package = "os" if version == "1.15" else "fs"
@@ -166,21 +155,23 @@ def values(binary: Path, texts: list[str]) -> dict[str, list[object]]:
 @pytest.mark.parametrize("version", ALL_GO_VERSIONS)
 def test_values_of_other_types_are_shown_by_their_type(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    wanted = expected(version)
-    assert values(build(version, tmp_path), list(wanted)) == wanted
+    program, wanted = go_program(version, tmp_path, SOURCE, name="dynamic"), expected(version)
+    assert values(program, list(wanted)) == wanted
 
 
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_a_program_may_be_loaded_anywhere(version: str, tmp_path: Path) -> None:
     require_uprobes()
+    program = go_program(version, tmp_path, SOURCE, "-buildmode=pie", name="dynamic")
     wanted = expected(version)
-    assert values(build(version, tmp_path, "-buildmode=pie"), list(wanted)) == wanted
+    assert values(program, list(wanted)) == wanted
 
 
 @pytest.mark.parametrize("version", GO_VERSIONS)
 def test_whole_interfaces_have_their_types_name(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    found = values(build(version, tmp_path), ["serial", "s", "v", "b.inside"])
+    program = go_program(version, tmp_path, SOURCE, name="dynamic")
+    found = values(program, ["serial", "s", "v", "b.inside"])
     names = ["main.square", "*main.circle", "main.weight", "nil", "main.holder", "main.square"]
     assert [one["type"] for one in found["s"] if isinstance(one, dict)] == names
     assert [one["data"] == 0 for one in found["s"] if isinstance(one, dict)] == [

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_number, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import ALL_GO_VERSIONS, go_number
 from tests.support.tracefs import Session, require_uprobes
 
 pytestmark = pytest.mark.live
@@ -72,21 +73,10 @@ func main() {
 """
 
 
-def build(version: str, folder: Path) -> Path:
-    require(f"go{version}")
-    package = folder / "src/flood"
-    package.mkdir(parents=True)
-    (package / "main.go").write_text(SOURCE)
-    binary = folder / "flood"
-    command = [str(go_root(version) / "bin/go"), "build", "-o", str(binary), "flood"]
-    subprocess.run(command, cwd=folder, env=go_environment(version, folder), check=True)
-    return binary
-
-
 @pytest.mark.parametrize("version", ALL_GO_VERSIONS)
 def test_no_return_is_lost_while_stacks_grow(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    binary = build(version, tmp_path)
+    binary = go_program(version, tmp_path, SOURCE, name="flood")
     plain = subprocess.run([binary], capture_output=True, text=True, timeout=60, check=True)
     probe = fetchc.open(str(binary)).probe("main.(*counted).step", returns=True)
     if go_number(version) == (1, 17):  # which lists no results in registers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,8 @@ from fetchc.tracer.model import Event
 from fetchc.tracer.values.kinds import CutList, CutText
 from fetchc.tracer.values.printing import printed
 from tests.live.watching import watched
-from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import GO_VERSIONS, require
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -76,14 +76,7 @@ WANTED = [
 
 
 def _hits(folder: Path, version: str) -> list[Event]:
-    source, program = folder / "main.go", folder / "values"
-    source.write_text(SOURCE)
-    subprocess.run(
-        [go_root(version) / "bin/go", "build", "-o", program, source],
-        env=go_environment(version, folder),
-        check=True,
-        timeout=120,
-    )
+    program = go_program(version, folder, SOURCE, name="values")
     probe = fetchc.open(str(program)).probe("main.take")
     _, events = watched(
         lambda group: [probe.plan(WANTED, group)], [program], while_running=len(NAMES) + 1

@@ -13,7 +13,8 @@ import fetchc
 from fetchc.tracer.model import Event
 from tests.live.traced import trace
 from tests.live.watching import watched
-from tests.support.toolchains import go_environment, go_root, require
+from tests.support.go_programs import go_program
+from tests.support.toolchains import require
 from tests.support.tools import missing, run_bpftrace
 from tests.support.tracefs import require_uprobes
 
@@ -488,12 +489,7 @@ def test_slices_of_go_up_to_their_capacity(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], version: str
 ) -> None:
     require_uprobes()
-    require(f"go{version}")
-    program, source = tmp_path / "lengths_go", tmp_path / "lengths.go"
-    source.write_text(GO)
-    command: list[str | Path] = [go_root(version) / "bin/go", "build", "-o", program, source]
-    environment = go_environment(version, tmp_path)
-    subprocess.run(command, check=True, timeout=300, env=environment, cwd=tmp_path)
+    program = go_program(version, tmp_path, GO, name="lengths_go")
 
     def values(function: str, *wanted: str) -> list[list[object]]:
         where: list[str | Path] = ["-x", program, "-f", function, "--format", "jsonl"]
