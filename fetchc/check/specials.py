@@ -145,7 +145,7 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
         from fetchc.check.returned import foreign
 
         raise foreign(site.function.name, span)
-    if site.function.die is None and site.language.stack_check:
+    if site.language.stack_check:
         from fetchc.check.go.undescribed import must_follow_convention
 
         must_follow_convention(site, site.function, span)

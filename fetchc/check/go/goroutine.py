@@ -47,10 +47,9 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
             "no goroutine",
             help="probe a Go function that has debug information",
         )
-    if function.die is None:
-        from fetchc.check.go.undescribed import must_follow_convention
+    from fetchc.check.go.undescribed import must_follow_convention
 
-        must_follow_convention(checker.site, function, span)
+    must_follow_convention(checker.site, function, span)
     register = _register(checker, function, span)
     structure = _structure(checker, function, span)
     held = Held(InRegister(register), "g", checker.pointer_to(structure), span)

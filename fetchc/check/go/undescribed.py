@@ -1,4 +1,4 @@
-"""Go functions without debug information: what can be said of how they are called."""
+"""Go functions that nothing describes: what can be said of how they are called."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
     """Raise CompileError FC0903 where the function's convention is not known for certain.
 
     Assembly, and what the linker makes around it, follow the stack convention or the other one, and
-    only symbols tell which.
+    only symbols tell which: not those of functions that are of their file alone.
     """
     from fetchc.abi import convention_for
 
-    if function.die is not None or function.language != "go":
+    if function.language != "go" or (function.die is not None and function.external):
         return
     convention = convention_for(site.program, function)
     if not isinstance(convention.rules, GoRules) or not convention.integer_registers:
         return  # one convention for all
     why = ""
-    if function.producer.startswith(_ASSEMBLY):
+    if function.die is not None:
+        if _is_assembly(site, function):
+            why = "it is written in assembly, for its own file"
+    elif function.producer.startswith(_ASSEMBLY):
         why = "it is written in assembly"
     else:
         twins = site.program.functions_named(function.symbol)
@@ -48,6 +51,15 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
             f"nothing says how `{function.name}` is called: {why}",
             span,
             "no known place",
-            notes=("symbols would tell it, or debug information; this file has none of it",),
+            notes=("of functions that other files call a symbol would tell it",),
             help="use registers and the stack, if you know: `%ax`, `$stack1`",
         )
+
+
+def _is_assembly(site: Site, function: Function) -> bool:
+    # Of assembly the debug information lists no parameters, and no units of its own.
+    if site.program.parameters(function):
+        return False
+    lines = site.program.code_map()
+    found = None if lines is None else lines.lines_of(function)
+    return found is not None and found[0].endswith(".s")

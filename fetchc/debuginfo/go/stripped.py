@@ -7,6 +7,7 @@ variables, source lines, and types that no value of the program is allocated or 
 
 from __future__ import annotations
 
+from fetchc.debuginfo.dwarf.names.functions import LOCAL
 from fetchc.debuginfo.dwarf.names.go_names import escaped, package_of, unescaped
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.go.descriptors import Descriptors
@@ -107,13 +108,14 @@ class StrippedGoProgram(DwarfProgram):
         version = known_version(self._table.memory)
         first = table("runtime/go/program")["registers"].get(self.architecture)
         registers = first is not None and version.minor >= first
-        # Where there are symbols, they tell which convention assembly follows.
-        symbols = [one.name for one in self._elf.symbols_at(row.address)]
-        told = [one for one in symbols if one.removesuffix(ABI0) == row.name]
-        assembly = not told and self._table.is_assembly(row)
+        # Symbols tell which convention assembly follows, but for functions of one file.
+        symbols = self._elf.symbols_at(row.address)
+        told = [one for one in symbols if one.name.removesuffix(ABI0) == row.name]
+        own = not told or (told[0].binding == LOCAL and not told[0].name.endswith(ABI0))
+        assembly = own and self._table.is_assembly(row)
         return Function(
             unescaped(row.name),
-            told[0] if told else row.name,
+            told[0].name if told else row.name,
             row.address,
             ByteSize(self._table.size(row)),
             None,

@@ -43,6 +43,16 @@ def test_without_symbols_assembly_is_not_certain(tmp_path: Path) -> None:
     assert said.startswith("FC0903 nothing says how `runtime.memmove` is called: it is written in")
 
 
+@pytest.mark.parametrize("option", ["--preserve-dates", "--strip-debug"])
+def test_assembly_of_one_file_is_not_certain(option: str, tmp_path: Path) -> None:
+    # Its symbol has no `.abi0`, whatever it follows: memeqbody has what it compares in %si and %di.
+    program = stripped(option, tmp_path)
+    for name in ("memeqbody", "gcWriteBarrier"):
+        said = answer(program, name)
+        assert said.startswith(f"FC0903 nothing says how `{name}` is called: it is written in")
+    assert answer(program, "main.later.func1") == "%ax:u64"
+
+
 def test_one_of_two_compiled_functions_of_a_name_is_not_certain(tmp_path: Path) -> None:
     program = stripped("--strip-all", tmp_path)
     known = program._program

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.elf.file import Elf, Symbol
 
 __all__ = [
+    "LOCAL",
     "comes_from",
     "function_at",
     "functions_named",
