@@ -27,7 +27,9 @@ def halves(checker: Checker, made: Type) -> StructType | None:
     match made:
         case ComplexType(name=name, size=size):
             each = ByteSize(size // 2)
-            inner = checker.program.intern(FloatType(name.replace("complex ", ""), each))
+            half = name.replace("complex ", "")  # Go says complex64, and what it calls a type
+            half = f"float{8 * each}" if half == name else half
+            inner = checker.program.intern(FloatType(half, each))
             parts = (Member("real", inner, ByteOffset(0)), Member("imag", inner, ByteOffset(each)))
             return StructType(name, "complex", size, parts)
         case IntType(name=name, size=size, signed=signed) if size == 2 * _WORD:

@@ -7,7 +7,15 @@ from fetchc.check.suggest import nearest
 from fetchc.check.typed import Follow
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
-from fetchc.program.types import ArrayType, DeclaredType, PointerType, StructType, UnknownType
+from fetchc.program.types import (
+    ArrayType,
+    ChannelType,
+    DeclaredType,
+    MapType,
+    PointerType,
+    StructType,
+    UnknownType,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +67,8 @@ def no_structure(
         hint = f"cast it first, if it holds a pointer: `{example}`"
     if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), StructType):
         hint = f"name it of one element: `e[0].{name}`; `fetchc trace` shows elements whole"
+    if isinstance(made, MapType | ChannelType):
+        hint = "its number of entries can be had: `len(e)`"
     return reject(
         "FC0301",
         f"`{spelled}` is not a structure, it has no member `{name}`",

@@ -49,7 +49,9 @@ def unknown(site: Site, name: str, span: Span) -> CompileError:
             notes=notes,
             help=f"{help}; or use `$arg1`, `%di` with a cast",
         )
-    known = [v.name.lstrip("&") for v in visible(site, site.function)]
+    # Go's results without a name (~r0) and what its compiler keeps (.dict) can not be written.
+    named = [v.name.lstrip("&") for v in visible(site, site.function)]
+    known = [one for one in named if not one.startswith(("~", "."))]
     close = nearest(name, known)
     listed = ", ".join(filter(None, dict.fromkeys(known)))
     if name == "current" and site.program.in_kernel:
