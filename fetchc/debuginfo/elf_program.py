@@ -77,6 +77,16 @@ class ElfProgram(Ordinary):
         found = self._elf.symbols_named(name)
         return tuple(dict.fromkeys(symbol.address for symbol in found))
 
+    def symbols_beginning(self, prefix: str) -> tuple[str, ...]:
+        """The names of symbols of any kind that begin so, each once."""
+        wanted = b"\0" + prefix.encode()
+        found = [
+            strings.cstring(at + 1).decode("utf-8", "surrogateescape")
+            for strings in self._elf.symbol_strings()
+            for at in strings.find_all(wanted)
+        ]
+        return tuple(dict.fromkeys(found))
+
     def function_names(self) -> Iterator[str]:
         """Names of the symbol table that have code, each once."""
         return self._elf.function_names()

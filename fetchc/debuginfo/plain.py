@@ -34,6 +34,10 @@ class Plain(Ordinary):
         """None: there are no symbols."""
         return ()
 
+    def symbols_beginning(self, prefix: str) -> tuple[str, ...]:
+        """None: there are no symbols."""
+        return ()
+
     def assemblies(self) -> tuple[str, ...]:
         """None: it is one itself, or of another kind."""
         return ()

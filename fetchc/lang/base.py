@@ -36,6 +36,8 @@ class Language(Record):
     debug information is known to be wrong about it at times.
     ``functions_meant`` names the functions of a program that a part of a name can stand for; None
     where names are written whole.
+    ``shared_with`` names what else has its calls in the function that such a part of a name stands
+    for.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
     ``classes_related``: a cast between a class and a base of it moves the address.
     ``type_first``: declarations name the type first.
@@ -61,6 +63,7 @@ class Language(Record):
     pointer_indexes_array: bool
     convention_first: bool
     functions_meant: Callable[[str, Program], list[str]] | None = None
+    shared_with: Callable[[str, str, Program], list[str]] | None = None
     references: bool = False
     type_first: bool = False
     word_int: bool = False

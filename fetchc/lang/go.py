@@ -101,6 +101,18 @@ def _functions_meant(wanted: str, program: Program) -> list[str]:
     )
 
 
+def _shared_with(wanted: str, found: str, program: Program) -> list[str]:
+    from fetchc.lang.go_functions import DICTIONARIES, others_of_shape
+    from fetchc.lang.go_shapes import shapes
+
+    return others_of_shape(
+        wanted,
+        found,
+        program.symbols_beginning(package_of(found) + DICTIONARIES),
+        lambda argument, package: shapes(argument, package, program, spell),
+    )
+
+
 GO = Language(
     name="Go",
     spell=spell,
@@ -113,5 +125,6 @@ GO = Language(
     word_int=True,
     pointer_cast="(*{type})({value})",
     pointer_member="{pointer}.{name}",
+    shared_with=_shared_with,
     written="runtime/go/written",
 )

@@ -6,8 +6,10 @@ leave out the path, the package, the receiver, its star, the type arguments or t
 
 from __future__ import annotations
 
+import re
+
 from fetchc.lang.go import package_of
-from fetchc.program.go_names import customary_package, without_tags, without_type_arguments
+from fetchc.program.go_names import ALIASES, customary_package, without_tags, without_type_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,10 +18,12 @@ if TYPE_CHECKING:
     Shapes = Callable[[str, str], tuple[str, ...]]
     Packages = Callable[[str], Iterable[str]]
 
-__all__ = ["meant"]
+__all__ = ["meant", "others_of_shape"]
 
 _ABI0 = ".abi0"  # the twin that assembly calls
 _METHOD_VALUE = "-fm"
+DICTIONARIES = "..dict."
+_QUALIFIER = re.compile(r"[\w./%~-]*[./](?=\w)")
 _MADE = ("type:", "type..", "go:", "go.")  # by the compiler, for types
 
 
@@ -53,6 +57,38 @@ def meant(wanted: str, known: Iterable[str], shapes: Shapes, packages: Packages)
             continue
         kinds[kind].append(name)
     return _without_twins(next(filter(None, kinds), []), star)
+
+
+def others_of_shape(
+    wanted: str, found: str, dictionaries: Iterable[str], shapes: Shapes
+) -> list[str]:
+    """The instances whose code ``found`` is, too, but for the one that ``wanted`` names.
+
+    ``dictionaries`` are the symbols of what the code of a shape gets beside its parameters, one
+    for each instance: ``main..dict.Set[main.ID]``, up to Go 1.19 ``main..dict.(*Set[int]).Add``.
+    """
+    asked = _type_arguments(wanted)
+    if asked is None or "go.shape." in asked or asked in ("...", "*"):
+        return []
+    package = package_of(found)
+    declared = _plain(found)[len(_plain(package)) + 1 :] + "."
+    others = []
+    for one in dictionaries:
+        instance = one.removeprefix(f"{package}{DICTIONARIES}")
+        arguments = _type_arguments(instance)
+        if arguments is None or not declared.startswith(_plain(instance) + "."):
+            continue
+        pairs = zip(_split(asked), _split(arguments), strict=False)
+        if _same_arguments(arguments, found, shapes) and not all(_calls(*pair) for pair in pairs):
+            others.append(instance)
+    return sorted(others)
+
+
+def _calls(person: str, linker: str) -> bool:
+    # Whether what a person wrote is that type: `ID`, `zone.ID`, `*ID` with or without its path.
+    person = ALIASES.get(person, person)
+    wholly = "." not in person or linker.endswith(person.lstrip("*[]"))
+    return wholly and _QUALIFIER.sub("", person) == _QUALIFIER.sub("", linker)
 
 
 def _kind(plain: str, name: str, paths: frozenset[str]) -> int | None:

@@ -127,6 +127,9 @@ class Program(Protocol):
     def symbol_addresses(self, name: str) -> tuple[Address, ...]:
         """The addresses of the symbols of exactly that name, each once."""
 
+    def symbols_beginning(self, prefix: str) -> tuple[str, ...]:
+        """The names of symbols of any kind that begin so, each once."""
+
     def function_at(self, address: Address) -> Function | None:
         """The function whose code holds ``address``."""
 

@@ -42,7 +42,8 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
     names = meant(program, name)
     if len(names) == 1 and names[0] != name:
         chosen, warnings = find_function(program, names[0])
-        return chosen, (*_star_told(name, names[0]), *warnings)
+        told = (*_star_told(name, names[0]), *_shared(program, name, chosen))
+        return chosen, (*told, *warnings)
     if names:
         raise ambiguous(program, name, names)
     raise unknown(program, name)
@@ -83,6 +84,24 @@ def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
     return (Diagnostic("FC0615", what, notes=("the method has a pointer receiver",)),)
 
 
+def _shared(program: Program, name: str, chosen: Function) -> tuple[Diagnostic, ...]:
+    # Who writes Set[ID].Add means the calls of one instance.
+    shared_with = language(chosen.language).shared_with
+    others = (
+        [] if shared_with is None or "[" not in name else shared_with(name, chosen.symbol, program)
+    )
+    return (_seen_too(others, "the compiler", chosen),) if others else ()
+
+
+def _seen_too(others: list[str], maker: str, chosen: Function) -> Diagnostic:
+    return Diagnostic(
+        "FC0624",
+        f"calls of {', '.join([f'`{one}`' for one in others])} are seen too",
+        notes=(f"{maker} made one function of them and `{chosen.name}`",),
+        help="tell them apart by who calls: `fetchc trace --stack`",
+    )
+
+
 def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
     from fetchc.check.evidence import is_clone
 
@@ -92,15 +111,7 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
     if others:
         from fetchc.program.demangle import readable
 
-        listed = ", ".join([f"`{readable(symbol)}`" for symbol in others])
-        said.append(
-            Diagnostic(
-                "FC0624",
-                f"calls of {listed} are seen too",
-                notes=(f"compiler or linker made one function of them and `{chosen.name}`",),
-                help="tell them apart by who calls: `fetchc trace --stack`",
-            )
-        )
+        said.append(_seen_too(list(map(readable, others)), "compiler or linker", chosen))
     if not is_clone(chosen) and program.is_inlined(chosen):
         said.append(
             Diagnostic(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.lang.go_functions import meant
+from fetchc.lang.go_functions import meant, others_of_shape
 
 KNOWN = [
     "main.main",
@@ -137,3 +137,49 @@ def test_several_are_listed(wanted: str, found: list[str]) -> None:
 )  # fmt: skip
 def test_what_is_not_there_is_not_meant(wanted: str) -> None:
     assert meant(wanted, KNOWN, shapes, packages) == []
+
+
+DICTIONARIES = [
+    "main..dict.Stack[int]",
+    "main..dict.Stack[main.ID]",
+    "main..dict.Stack[string]",
+    "main..dict.(*Stack[example.com/zone%2ev2.Count]).Push",
+    "main..dict.(*Stack[main.Last]).Pop",
+    "main..dict.Push[int]",
+    "main..dict.Stack[*main.T]",
+    "main..dict.Stack[*example.com/dns.T]",
+    "main..dict.Stack[interface {}]",
+]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "others"),
+    [
+        ("Stack[ID].Push", ["(*Stack[example.com/zone%2ev2.Count]).Push", "Stack[int]"]),
+        ("main.(*Stack[zone%2ev2.Count]).Push", ["Stack[int]", "Stack[main.ID]"]),
+        ("Stack[...].Push", []),
+        ("Stack[go.shape.int].Push", []),
+        ("Push", []),
+    ],
+)
+def test_instances_of_one_shape_share_their_code(wanted: str, others: list[str]) -> None:
+    def shapes(argument: str, _: str) -> tuple[str, ...]:
+        kind = "int" if argument in ("main.ID", "example.com/zone%2ev2.Count") else argument
+        return (f"go.shape.{kind}",)
+
+    found = "main.(*Stack[go.shape.int]).Push"
+    assert others_of_shape(wanted, found, DICTIONARIES, shapes) == others
+
+
+@pytest.mark.parametrize(
+    ("wanted", "others"),
+    [
+        ("Stack[*T].Push", []),
+        ("Stack[*main.T].Push", ["Stack[*example.com/dns.T]"]),
+        ("Stack[*dns.T].Push", ["Stack[*main.T]"]),
+        ("Stack[*U].Push", ["Stack[*example.com/dns.T]", "Stack[*main.T]"]),
+    ],
+)
+def test_the_instance_that_is_meant_is_none_of_the_others(wanted: str, others: list[str]) -> None:
+    found = "main.(*Stack[go.shape.*uint8]).Push"
+    assert others_of_shape(wanted, found, DICTIONARIES, shapes) == others

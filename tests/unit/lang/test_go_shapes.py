@@ -61,7 +61,7 @@ def test_a_named_number_has_the_shape_of_the_type_it_is_made_of(
     func (s *Set[T]) Add(v T) { s.first = v }
     var kept any
     func add[T comparable](v T) { s := &Set[T]{}; s.Add(v); kept = s }
-    func main() { add(ID(1)); add(Wide(2)); add(Place(3)); add(uint64(4)) }
+    func main() { add(ID(1)); add(Wide(2)); add(Place(3)); add(uint64(4)); add(int(5)) }
     """
     (tmp_path / "main.go").write_text(source)
     build = go_build("1.22", tmp_path)
@@ -70,6 +70,8 @@ def test_a_named_number_has_the_shape_of_the_type_it_is_made_of(
     program = fetchc.open(str(tmp_path / "sets"))
     found = [program.probe(f"Set[{name}].Add").named_after for name in ("ID", "Wide", "Place")]
     assert found == [f"main.(*Set[go.shape.{name}]).Add" for name in ("int", "int64", "uintptr")]
+    told = [one.message for one in program.probe("Set[ID].Add").warnings if one.code == "FC0624"]
+    assert told == ([] if flags else ["calls of `Set[int]` are seen too"])
 
 
 def test_a_star_among_type_arguments_is_no_glob() -> None:
