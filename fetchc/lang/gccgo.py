@@ -16,6 +16,7 @@ GCCGO = Language(
     stack_check=False,
     pointer_indexes_array=True,
     convention_first=False,
+    word_int=True,
     functions_meant=GO.functions_meant,
     return_refusal="a goroutine that goes on in another thread ends the program there",
 )

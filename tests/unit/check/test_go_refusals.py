@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 import fetchc
+from fetchc.diag.model import Diagnostic
 from tests.support.programs import fixture
 
 
-def refused(function: str, text: str) -> fetchc.Diagnostic:
+def refused(function: str, text: str) -> Diagnostic:
     program = fetchc.open(str(fixture("go/features/go1.27")))
     with pytest.raises(fetchc.CompileError) as caught:
         program.probe(function, kernel="6.1").compile(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ from fetchc.diag.errors import DebugInfoError
 from fetchc.driver.points.functions import find_function
 from fetchc.lang.go import spell
 from fetchc.lang.go_shapes import shapes
+from tests.support.go_programs import go_program
 from tests.support.programs import fixture
-from tests.support.toolchains import go_build, require
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,6 @@ def test_other_types_have_other_shapes() -> None:
 def test_a_named_number_has_the_shape_of_the_type_it_is_made_of(
     flags: tuple[str, ...], tmp_path: Path
 ) -> None:
-    require("go1.22")
     source = """package main
     type ID int
     type Wide int64
@@ -63,11 +61,7 @@ def test_a_named_number_has_the_shape_of_the_type_it_is_made_of(
     func add[T comparable](v T) { s := &Set[T]{}; s.Add(v); kept = s }
     func main() { add(ID(1)); add(Wide(2)); add(Place(3)); add(uint64(4)); add(int(5)) }
     """
-    (tmp_path / "main.go").write_text(source)
-    build = go_build("1.22", tmp_path)
-    command = [build.command, "build", *flags, "-o", str(tmp_path / "sets"), "main.go"]
-    subprocess.run(command, check=True, timeout=120, env=dict(build.environment), cwd=tmp_path)
-    program = fetchc.open(str(tmp_path / "sets"))
+    program = fetchc.open(str(go_program("1.22", tmp_path, source, *flags, name="sets")))
     found = [program.probe(f"Set[{name}].Add").named_after for name in ("ID", "Wide", "Place")]
     assert found == [f"main.(*Set[go.shape.{name}]).Add" for name in ("int", "int64", "uintptr")]
     told = [one.message for one in program.probe("Set[ID].Add").warnings if one.code == "FC0624"]
