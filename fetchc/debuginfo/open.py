@@ -85,7 +85,9 @@ def _opened(
 
         opened = open_file(path, of_btf=machine)
         if opened is None:
-            refused.help = _not_a_program(head)
+            from fetchc.debuginfo.elf.machines import loaded_module
+
+            refused.help = _not_a_program(head) or loaded_module(path)
             raise
         return opened
 

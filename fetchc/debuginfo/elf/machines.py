@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.elf.file import Elf
 
-__all__ = ["architecture_of"]
+__all__ = ["architecture_of", "loaded_module"]
 
 # e_machine -> key of targets/arch; (key of 64-bit files, key of 32-bit files).
 ARCHITECTURES = {
@@ -44,7 +44,7 @@ def architecture_of(elf: Elf) -> str:
             "FC0905",
             elf.path,
             "an object file or kernel module, whose addresses are not final",
-            help="name the program or library that it is linked into",
+            help=loaded_module(elf.path) or "name the program or library that it is linked into",
         )
     wide, narrow = ARCHITECTURES.get(elf.machine, ("", ""))
     key = wide if elf.word_bytes == 8 else narrow
@@ -54,3 +54,15 @@ def architecture_of(elf: Elf) -> str:
         what = f"programs for machine {elf.machine} of the ELF registry are not read"
         raise DebugInfoError("FC0905", elf.path, what)
     return key
+
+
+def loaded_module(path: str) -> str | None:
+    """What to name in place of a kernel module's file, as it is or compressed; None of others."""
+    import re
+
+    found = re.search(r"([\w-]+)\.ko(\.(xz|gz|zst))?\Z", path)
+    if found is None:
+        return None
+    return (
+        f"name the module in a kernel that has loaded it: `-x kernel:{found[1].replace('-', '_')}`"
+    )

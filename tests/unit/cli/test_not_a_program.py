@@ -50,6 +50,20 @@ def test_what_it_is(
     assert said(str(path), capsys) == (3, f"{error.format(path=path)}\n   = help: {help}\n")
 
 
+@pytest.mark.parametrize("name", ["snd-pcm.ko", "snd_pcm.ko.xz", "snd-pcm.ko.zst", "main.o"])
+def test_kernel_modules(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / name
+    packed = path.suffix in (".xz", ".zst")
+    content = FILE.read_bytes()
+    path.write_bytes(b"\xfd7zXZ" if packed else content[:16] + b"\1\0" + content[18:])
+    status, told = said(str(path), capsys)
+    assert status == 3
+    assert ("error[FC0902]" if packed else "error[FC0905]") in told
+    named = "name the module in a kernel that has loaded it: `-x kernel:snd_pcm`"
+    linked = "name the program or library that it is linked into"
+    assert told.endswith(f"   = help: {linked if name == 'main.o' else named}\n")
+
+
 def test_debug_information_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require("objcopy")
     path = tmp_path / "program.debug"
