@@ -1,7 +1,8 @@
 """Names of probe points as other tools write them, or at the wrong option. Refusals only.
 
 Sources: bpftrace's reference guide ("Probes"); perf-probe(1), whose cached static probes are
-``sdt_PROVIDER:NAME``.
+``sdt_PROVIDER:NAME``; the kernel's ``SYSCALL_DEFINE`` of each architecture
+(arch/*/include/asm/syscall_wrapper.h), of which ``__do_sys_NAME`` is inlined.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["meant_otherwise"]
 
 _SYSCALLS = ("sys_enter_", "sys_exit_")  # events of the kernel
+_SYSCALL = re.compile(r"(?:__\w+?_)?(?:sys|SyS)_(?P<name>\w+)")
+_OTHER_ABI = ("__ia32_", "__x32_")  # 32-bit programs'
 _OF_BPFTRACE = re.compile(
     r'(?P<kind>usdt|U|uprobe|u|uretprobe|ur):(?:[^:]*/[^:]*:)?(?:cpp:)?"?(?P<name>[^"]+)"?'
 )
@@ -29,7 +32,7 @@ def meant_otherwise(program: Program, name: str) -> str | None:
     if name.startswith(_SYSCALLS) and program.event("syscalls", name) is not None:
         return f"it is an event: `tracepoint:syscalls:{name}`"
     if program.in_kernel:
-        return None
+        return _syscall(program, name)
     found = _OF_BPFTRACE.fullmatch(name) or _OF_PERF.fullmatch(name)
     if found is not None:
         returns = " --return" if found.groupdict().get("kind") in ("uretprobe", "ur") else ""
@@ -40,4 +43,18 @@ def meant_otherwise(program: Program, name: str) -> str | None:
         return (
             f"it has no static probes (USDT): `fetchc functions -x {program.path}` lists functions"
         )
+    return None
+
+
+def _syscall(program: Program, name: str) -> str | None:
+    call = _SYSCALL.fullmatch(name)
+    if call is None:
+        return None
+    if program.event("syscalls", f"sys_enter_{call['name']}") is not None:
+        event = f"tracepoint:syscalls:sys_enter_{call['name']}"
+        return f"probe the event of that system call, with its arguments: `-f {event}`"
+    ending = f"_sys_{call['name']}"
+    for other in program.function_names():
+        if other.endswith(ending) and other.startswith("__") and not other.startswith(_OTHER_ABI):
+            return f"it is `{other}`, which has the caller's registers: `regs`"
     return None

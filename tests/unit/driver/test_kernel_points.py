@@ -196,6 +196,38 @@ def test_fields_that_the_running_kernel_tells_of(
     assert refused(kernel, "tracepoint:sched:example", "args[1]", version="6.16") == "FC0506"
 
 
+SYSTEM_CALLS = ("sys_example", "__do_sys_example", "__x64_sys_example", "SyS_example")
+
+
+@pytest.mark.parametrize("name", [*SYSTEM_CALLS, "sys_none", "sys", "resys_example"])
+def test_a_system_call_by_a_name_of_its_source(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = BtfWriter()
+    number = w.integer("int", 4, 1)
+    for each in ("__ia32_sys_example", "__arm64_sys_example", "__arm64_sys_examples"):
+        w.function(each, number, ("regs", number))
+    (tmp_path / "vmlinux.btf").write_bytes(w.bytes())
+    kernel = fetchc.open(str(tmp_path / "vmlinux.btf"))
+    program = kernel._program
+    assert isinstance(program, BtfProgram)
+
+    def told() -> str:
+        with pytest.raises(fetchc.CompileError) as refusal:
+            kernel.probe(name, kernel="6.12")
+        return str(refusal.value.diagnostics[0].help)
+
+    registers = "it is `__arm64_sys_example`, which has the caller's registers: `regs`"
+    assert (told() == registers) == (name in SYSTEM_CALLS)
+    folder = tmp_path / "events" / "syscalls" / "sys_enter_example"
+    folder.mkdir(parents=True)
+    (folder / "format").write_text(FORMAT)
+    monkeypatch.setattr("fetchc.debuginfo.btf.events.TRACEFS", (str(tmp_path),))
+    program.running = True
+    event = "`-f tracepoint:syscalls:sys_enter_example`"
+    assert told().endswith(event) == (name in SYSTEM_CALLS)
+
+
 def test_a_bpf_program_reads_the_record_itself(kernel: fetchc.Program) -> None:
     texts = ("comm", "path")
     for version in ("6.18", "5.10"):
