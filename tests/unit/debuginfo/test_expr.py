@@ -296,6 +296,12 @@ def test_too_many_dereferences_are_refused() -> None:
     assert described == Absent("FC0405", "its address is behind more than 32 pointers")
 
 
+def test_an_operand_that_the_compiler_left_out() -> None:
+    # clang 14 at -O2, of an __int128 in two registers: breg1 0, or, stack_value.
+    reason = "it is computed from what is left out (DW_OP_or) and kept in no memory"
+    assert describe("71 00 21 9f") == Absent("FC0406", reason)
+
+
 def test_a_rule_of_call_frame_information_starts_with_the_cfa() -> None:
     assert describe("23 08", initial=CFA) == frame(8)
 

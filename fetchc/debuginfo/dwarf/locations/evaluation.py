@@ -281,6 +281,10 @@ def _operate(run: Run, operation: Operation) -> None:
         else:
             _opaque(run, operation)
         return
+    if not run.stack:
+        # clang leaves out an operand, at times the top half of a number of 128 bits (seen in 14).
+        run.push(Unknown(f"computed from what is left out ({operation_name(code)})"))
+        return
     below = run.pop()
     size = run.machine.address_size
     if code == op.DW_OP_plus and isinstance(top, Number):
