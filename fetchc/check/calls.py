@@ -71,8 +71,8 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
     if "<" in name:
         from fetchc.check.cpp.library_methods import gotten
 
-        number = int(name.partition("<")[2].strip("> "))
-        return gotten(checker, check(checker, operand), number, node.span, name_span)
+        part = name.partition("<")[2].rstrip().removesuffix(">").strip()
+        return gotten(checker, check(checker, operand), part, node.span, name_span)
     # Go's conversion: uint32(x).
     try:
         target = type_named(checker, tree.NamedType(None, name, (), "", name_span))

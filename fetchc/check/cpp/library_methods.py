@@ -8,7 +8,7 @@ from fetchc.check.cpp.library_data import library_class
 from fetchc.check.cpp.library_paths import alternatives, numbered
 from fetchc.check.typed import Constant, Convert, Counted
 from fetchc.diag.errors import reject
-from fetchc.program.types import DifferenceType, PointerType
+from fetchc.program.types import DifferenceType, PointerType, StructType
 from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
@@ -23,8 +23,8 @@ _DEEPEST = 8  # pointers to pointers; only a hostile type leads on
 _OF_SOME = ("front", "back")  # no value where there is no element
 
 
-def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: Span) -> Typed:
-    """``std::get<number>(node)`` of a tuple, pair, array or variant."""
+def gotten(checker: Checker, node: Typed, wanted: str, span: Span, wanted_span: Span) -> Typed:
+    """``std::get<wanted>(node)`` of a tuple, pair, array or variant: a part's number or type."""
     node = members.follow_pointer(checker, node, span)
     found = library_class(checker, node.type, span)
     if found is None or not found.get:
@@ -35,18 +35,47 @@ def gotten(checker: Checker, node: Typed, number: int, span: Span, number_span: 
             "`std::get` of it",
             help="it is for `std::tuple`, `std::pair`, `std::array` and `std::variant`",
         )
+    number = (
+        int(wanted)
+        if wanted.isdecimal()
+        else _of_type(checker, node, wanted, "array" in found.get, wanted_span)
+    )
     part = numbered(checker, node, found, number, span)
     if part is None:
         many = len(alternatives(checker, node, found, span))
         raise reject(
             "FC0303",
             f"`{checker.spell(node.type)}` has no part {number}",
-            number_span,
+            wanted_span,
             f"its last one is {many - 1}" if many else "what it is made of is not known",
         )
     if found.choice:
         grant(checker, node, found, number, ".index()", span)
     return part
+
+
+def _of_type(checker: Checker, node: Typed, wanted: str, array: bool, span: Span) -> int:
+    """The number of the one part that has the type, by the arguments of the class's template."""
+    from fetchc.program.cpp_names import arguments, canonical
+
+    holder = checker.spell(node.type)
+    made = checker.resolved(node.type)
+    assert isinstance(made, StructType)
+    # An array's parts have one type: its template's arguments are that and a number.
+    parts = [] if array else arguments(made.name.partition("<")[2].removesuffix(">"))
+    found = [at for at, part in enumerate(parts) if canonical(part) == canonical(wanted)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join([f"{at}: `{part.strip()}`" for at, part in enumerate(parts)])
+    many = f"{len(found)} parts" if found else "no part"
+    raise reject(
+        "FC0303",
+        f"`{holder}` has {many} of the type `{wanted}`",
+        span,
+        "which one is meant" if found else "not among its types",
+        notes=(f"its parts are {listed}",) if listed else (),
+        help="name the part by its number: `std::get<0>`",
+    )
 
 
 def method(
