@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from fetchc.program.types import Member, StructType
     from fetchc.source import Span
 
-__all__ = ["refuse_foreign"]
+__all__ = ["must_have_own_order"]
 
 
-def refuse_foreign(checker: Checker, made: StructType, step: Member, span: Span) -> None:
+def must_have_own_order(checker: Checker, made: StructType, step: Member, span: Span) -> None:
     """Raises CompileError FC0311 for an enumeration beside numbers of the other byte order.
 
     Arrays of either count as what they are made of.

@@ -19,14 +19,11 @@ if TYPE_CHECKING:
     from fetchc.program.types import Member, StructType
     from fetchc.source import Span
 
-__all__ = ["refuse_contradicted"]
+__all__ = ["must_not_be_contradicted"]
 
 
-def refuse_contradicted(checker: Checker, made: StructType, step: Member, span: Span) -> None:
-    """Refuse ``step``, a plain member of a structure with bit fields, where it may be one too.
-
-    Raises CompileError FC0904.
-    """
+def must_not_be_contradicted(checker: Checker, made: StructType, step: Member, span: Span) -> None:
+    """Raises CompileError FC0904 for ``step``, a plain member beside bit fields that may be one."""
     scalar = isinstance(checker.resolved(step.type), IntType | CharType | BoolType | EnumType)
     size = checker.size(step.type) if scalar else None
     if not size:

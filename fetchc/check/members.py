@@ -121,13 +121,13 @@ def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span)
         holder = follow_pointer(checker, base, span)
         made = checker.resolved(holder.type)
         if isinstance(made, StructType) and step.bits is None and _has_bit_fields(made):
-            from fetchc.check.contradicted import refuse_contradicted
+            from fetchc.check.contradicted import must_not_be_contradicted
 
-            refuse_contradicted(checker, made, step, span)
+            must_not_be_contradicted(checker, made, step, span)
         if isinstance(made, StructType) and isinstance(innermost(checker, step.type), EnumType):
-            from fetchc.check.byte_order import refuse_foreign
+            from fetchc.check.byte_order import must_have_own_order
 
-            refuse_foreign(checker, made, step, span)
+            must_have_own_order(checker, made, step, span)
         base = part(holder, step, span)
     return base
 

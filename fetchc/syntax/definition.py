@@ -9,12 +9,8 @@ from fetchc.diag.errors import reject
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import definition_tables
-from fetchc.syntax.driver import Unexpected, run
+from fetchc.syntax.driver import Token, Unexpected, run
 from fetchc.syntax.fetcharg import Piece
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fetchc.syntax.driver import Token
 
 __all__ = ["DefinitionText", "PlaceText", "is_definition", "read_definition"]
 
@@ -137,8 +133,6 @@ class _Builder:
 
 
 def _piece(token: object) -> Piece:
-    from fetchc.syntax.driver import Token
-
     assert isinstance(token, Token)
     return Piece(token.text, token.span)
 

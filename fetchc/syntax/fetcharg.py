@@ -10,12 +10,8 @@ from fetchc.diag.errors import reject
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import fetcharg_tables
-from fetchc.syntax.driver import Unexpected, run
+from fetchc.syntax.driver import Token, Unexpected, run
 from fetchc.syntax.limits import LENGTH
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fetchc.syntax.driver import Token
 
 __all__ = ["FetchText", "Leaf", "Load", "Part", "Piece", "kernel_number", "read_fetch"]
 
@@ -216,8 +212,6 @@ class _Builder:
         return Piece(piece.text[:-1], Span(piece.span.start, piece.span.end - 1))
 
     def _piece(self, token: object, skip: int = 0) -> Piece:
-        from fetchc.syntax.driver import Token
-
         assert isinstance(token, Token)
         place = self._place(token.span)
         return Piece(token.text[skip:], Span(place.start + skip, place.end))

@@ -16,6 +16,7 @@ the address. ``x`` is such a copy, ``&x`` one that is in memory, or the address.
 
 from __future__ import annotations
 
+from fetchc.abi import convention_for, go_version
 from fetchc.program.places import Absent, InMemory, Pieces
 from fetchc.program.types import PointerType
 from fetchc.record import Record
@@ -52,8 +53,6 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
     None of a variable that cannot be a captured one. Raises CompileError FC0905 where there is no
     disassembler, and one is needed.
     """
-    from fetchc.abi import go_version
-
     if not _is_closure(function) or not variable.outermost:
         return None
     version = go_version(function.producer)
@@ -191,7 +190,6 @@ def _beginning(
 def _made_of(
     site: Site, variable: Variable, content: Content, found: tuple[Fill, ...]
 ) -> _Claim | None:
-    from fetchc.abi import convention_for
     from fetchc.abi.go import Shapes
     from fetchc.check.site import Checker
 
@@ -227,7 +225,6 @@ def _behind_check(site: Site, function: Function, rules: GoRules) -> Address:
 
 
 def _rules(site: Site, function: Function) -> GoRules:
-    from fetchc.abi import convention_for
     from fetchc.target.model import GoRules
 
     rules = convention_for(site.program, function).rules

@@ -8,6 +8,7 @@ structure the number is, the runtime's own debug information says (at 152 or 160
 
 from __future__ import annotations
 
+from fetchc.abi import convention_for
 from fetchc.check import members
 from fetchc.check.typed import Follow, Held
 from fetchc.diag.errors import reject
@@ -76,8 +77,6 @@ def _undescribed(span: Span) -> CompileError:
 
 
 def _register(checker: Checker, function: Function, span: Span) -> DwarfRegister:
-    from fetchc.abi import convention_for
-
     site = checker.site
     rules = convention_for(site.program, function).rules
     assert isinstance(rules, GoRules)

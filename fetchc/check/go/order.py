@@ -9,6 +9,7 @@ Go 1.15, cmd/compile/internal/gc/pgen.go (createDwarfVars), cmd/internal/dwarf/d
 
 from __future__ import annotations
 
+from fetchc.abi import go_version
 from fetchc.check.evidence import evidence
 from fetchc.program.places import FrameRelative, InMemory
 
@@ -35,8 +36,6 @@ def out_of_order(
     A parameter that the list leaves out shifts those behind it up, never down; and what is listed
     too late is the only thing that can be told of a place too low.
     """
-    from fetchc.abi import go_version
-
     version = go_version(function.producer)
     if version is None or version >= _BY_DECLARATION or site.architecture.entry_stack_bytes:
         return False

@@ -14,6 +14,7 @@ parameter that is in all its registers.
 
 from __future__ import annotations
 
+from fetchc.abi import convention_for, go_version
 from fetchc.check.evidence import evidence, same
 from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
 from fetchc.check.place_words import disagreement, settled
@@ -70,7 +71,6 @@ def lost_by(site: Site, function: Function) -> tuple[DwarfRegister, Address] | N
 
     None of a function that keeps them, or never lets its stack grow.
     """
-    from fetchc.abi import convention_for
     from fetchc.code.stack_check import behind_bare_call, growth_start
 
     rules = convention_for(site.program, function).rules
@@ -91,8 +91,6 @@ def _settled(
     position: int,
     span: Span,
 ) -> tuple[Place, Diagnostic | None]:
-    from fetchc.abi import convention_for, go_version
-
     variable, by_convention = parameters[position], places[position]
     if isinstance(by_convention, Absent):
         return by_convention, None
@@ -154,7 +152,6 @@ def _is_listed_in_full(
     position: int,
 ) -> bool:
     # Whether nothing that shifts parameters[position] can be missing from the list.
-    from fetchc.abi import convention_for
     from fetchc.abi.go_evidence import call_layout, told_at_its_position, told_one_by_one
     from fetchc.check.go.signature import counted_by_results
 
@@ -206,8 +203,6 @@ def _is_shown_by_registers(
 ) -> bool:
     # Wholly where the convention puts it, by the debug information: it, or one behind it with
     # nothing but single registers between, for one that is missing would have shifted all.
-    from fetchc.abi import convention_for
-
     whole_numbers = convention_for(site.program, function).integer_registers
     for parameter, place in zip(parameters[position:], places[position:], strict=True):
         if not isinstance(place, InRegister | Pieces):

@@ -10,6 +10,7 @@ with ``-N``).
 
 from __future__ import annotations
 
+from fetchc.abi import convention_for, entry_places, go_version, result_places
 from fetchc.check.evidence import same
 from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
 from fetchc.check.go.signature import lists_every_parameter
@@ -98,8 +99,6 @@ def _listed(checker: Checker, results: list[Variable]) -> str:
 
 
 def _leaves_out(function: Function) -> bool:
-    from fetchc.abi import go_version
-
     words = function.producer.replace(";", " ").split()
     return (
         go_version(function.producer) == _LISTS_NO_REGISTERS
@@ -121,7 +120,6 @@ def _no_results(function: Function, span: Span) -> CompileError:
 
 
 def _result_place(site: Site, function: Function, variable: Variable, span: Span) -> Place:
-    from fetchc.abi import convention_for, go_version, result_places
     from fetchc.abi.signature import passed
 
     program = site.program
@@ -169,8 +167,6 @@ def _below(site: Site, function: Function, place: InMemory) -> Place:
 
 def _all_places(site: Site, function: Function, results: tuple[Place, ...]) -> tuple[Place, ...]:
     # Of parameters and results as they are listed, those of results behind the call.
-    from fetchc.abi import convention_for, entry_places
-
     entry = entry_places(site.program, convention_for(site.program, function), function)
     behind = iter(results)
     variables = site.program.parameters(function)

@@ -7,6 +7,7 @@ versions the number of bytes that a call takes.
 
 from __future__ import annotations
 
+from fetchc.abi import convention_for, go_version
 from fetchc.lang.go import package_of
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ _COUNTS_RESULTS = (1, 16)  # and before
 
 def lists_every_parameter(site: Site, function: Function) -> bool:
     """Whether something proves that no parameter is missing, so that results are not shifted."""
-    from fetchc.abi import convention_for
     from fetchc.abi.go_evidence import call_layout, told_in_full
 
     variables = site.program.parameters(function)
@@ -45,7 +45,6 @@ def counted_by_results(
     It is ``~r3`` (``~b3`` for a blank one) behind three parameters, the receiver not counted.
     None where it says nothing. Source: Go 1.15, cmd/compile/internal/gc/dcl.go (funcargs).
     """
-    from fetchc.abi import go_version
     from fetchc.abi.signature import missing_receiver
 
     version = go_version(function.producer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.abi import convention_for
 from fetchc.diag.errors import reject
 from fetchc.target.model import GoRules
 
@@ -23,8 +24,6 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
     Assembly, and what the linker makes around it, follow the stack convention or the other one, and
     only symbols tell which: not those of functions that are of their file alone.
     """
-    from fetchc.abi import convention_for
-
     if function.language != "go" or (function.die is not None and function.external):
         return
     convention = convention_for(site.program, function)

@@ -7,6 +7,7 @@ Source: Go, src/cmd/compile/abi-internal.md.
 
 from __future__ import annotations
 
+from fetchc.abi import argument_place, convention_for
 from fetchc.check.typed import Held, Special
 from fetchc.diag.errors import reject
 from fetchc.program.places import InMemory, Piece, Pieces
@@ -38,7 +39,6 @@ def from_word(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Type
         return None
     if site.static or not (site.entry or site.leaving):
         return None
-    from fetchc.abi import argument_place, convention_for
 
     convention = convention_for(site.program, site.function, span)
     first = _number(checker, base, convention)

@@ -20,6 +20,7 @@ from fetchc.program.types import (
     NamedType,
     PointerType,
     QualifiedType,
+    StructType,
     VoidType,
 )
 from fetchc.units import ByteOffset, ByteSize, DieOffset
@@ -161,8 +162,6 @@ def _is_character(program: BtfProgram, made: TypeId) -> bool:
 
 def fields_by_types(program: BtfProgram, name: str) -> tuple[Field, ...] | None:
     """The fields of an event by the structure of its record; None where there is none."""
-    from fetchc.program.types import StructType
-
     records = program.types_named(f"struct {RECORD}{name}", None)
     if len(records) != 1:
         return None

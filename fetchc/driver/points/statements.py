@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from fetchc.check.evidence import is_fragment
+from fetchc.check.evidence import is_fragment, optimised_by_gcc
 from fetchc.check.site import Site
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic
@@ -100,8 +100,6 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
     Raises CompileError FC0206 where nothing tells: optimised code of gcc has no such place, since
     what comes second in its line table need not be passed by every call.
     """
-    from fetchc.check.evidence import optimised_by_gcc
-
     code_map(program, point.span)
     if optimised_by_gcc(function):
         raise reject(
