@@ -181,6 +181,20 @@ def _of_library(checker: Checker, node: Typed) -> str:
     return f"ask for a part of it: {ways}" + ("; `fetchc trace` shows all" if found.index else "")
 
 
+def _first(checker: Checker, made: Type) -> str:
+    # `refs.counter` of a refcount_t: where there is one member, the number in it.
+    words = []
+    while isinstance(made, StructType | SequenceType):
+        first = next((member for member in made.members if member.name), None)
+        if first is None:
+            break
+        words.append(first.name)
+        if len(made.members) > 1:
+            break
+        made = checker.resolved(first.type)
+    return ".".join(words)
+
+
 def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     """The refusal of a value that no single fetch-arg can hold, with what can be."""
     try:
@@ -197,7 +211,7 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             names = [f"{m.name or '(embedded)'} {checker.spell(m.type)}" for m in members[:12]]
             more = f" and {len(members) - 12} more" if len(members) > 12 else ""
             notes = (f"its members are {', '.join(names)}{more}",)
-            first = next((m.name for m in members if m.name), "")
+            first = _first(checker, made)
             help = f"name a member, as in `.{first}`; `--format probe` fetches each of them"
             if isinstance(made, StructType) and made.is_library:
                 help = _of_library(checker, node) or help

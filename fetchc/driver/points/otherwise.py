@@ -50,11 +50,14 @@ def _syscall(program: Program, name: str) -> str | None:
     call = _SYSCALL.fullmatch(name)
     if call is None:
         return None
-    if program.event("syscalls", f"sys_enter_{call['name']}") is not None:
-        event = f"tracepoint:syscalls:sys_enter_{call['name']}"
-        return f"probe the event of that system call, with its arguments: `-f {event}`"
     ending = f"_sys_{call['name']}"
-    for other in program.function_names():
-        if other.endswith(ending) and other.startswith("__") and not other.startswith(_OTHER_ABI):
-            return f"it is `{other}`, which has the caller's registers: `regs`"
-    return None
+    entered = next((one for one in program.function_names() if _enters(one, ending)), None)
+    if program.event("syscalls", f"sys_enter_{call['name']}") is not None:
+        event = f"`-f tracepoint:syscalls:sys_enter_{call['name']}`"
+        before = "" if entered is None else f", before Linux 5.15 `{entered}`"
+        return f"probe the event of that system call, which has its arguments: {event}{before}"
+    return entered and f"it is `{entered}`, which has the caller's registers: `regs`"
+
+
+def _enters(name: str, ending: str) -> bool:
+    return name.endswith(ending) and name.startswith("__") and not name.startswith(_OTHER_ABI)

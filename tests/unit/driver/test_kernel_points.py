@@ -196,6 +196,23 @@ def test_fields_that_the_running_kernel_tells_of(
     assert refused(kernel, "tracepoint:sched:example", "args[1]", version="6.16") == "FC0506"
 
 
+def test_a_number_in_structures_of_one_member(tmp_path: Path) -> None:
+    w = BtfWriter()
+    number = w.integer("int", 4, 1)
+    counted = w.struct("", 4, ("counter", number, 0))
+    count = w.struct("refcount_t", 4, ("refs", counted, 0))
+    both = w.struct("both", 8, ("first", counted, 0), ("second", counted, 32))
+    object = w.struct("object", 16, ("count", count, 0), ("both", both, 64))
+    w.function("get", number, ("o", w.type(POINTER, "", object)))
+    (tmp_path / "vmlinux.btf").write_bytes(w.bytes())
+    probe = fetchc.open(str(tmp_path / "vmlinux.btf")).probe("get", kernel="6.12")
+    for text, member in (("o->count", "refs.counter"), ("o->both", "first")):
+        with pytest.raises(fetchc.CompileError) as refusal:
+            probe.compile(text)
+        assert f"as in `.{member}`;" in str(refusal.value.diagnostics[0].help)
+    assert probe.compile("o->count.refs.counter").fetcharg == "+0(%di):s32"
+
+
 SYSTEM_CALLS = ("sys_example", "__do_sys_example", "__x64_sys_example", "SyS_example")
 
 
@@ -224,7 +241,7 @@ def test_a_system_call_by_a_name_of_its_source(
     (folder / "format").write_text(FORMAT)
     monkeypatch.setattr("fetchc.debuginfo.btf.events.TRACEFS", (str(tmp_path),))
     program.running = True
-    event = "`-f tracepoint:syscalls:sys_enter_example`"
+    event = "`-f tracepoint:syscalls:sys_enter_example`, before Linux 5.15 `__arm64_sys_example`"
     assert told().endswith(event) == (name in SYSTEM_CALLS)
 
 
