@@ -84,6 +84,8 @@ def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
             return inherent
     if variable is None:
         variable = scope.find_global(checker, text, line, span)
+    if variable is None and (computed := _property(checker, text, span)) is not None:
+        return computed
     if variable is None:
         from fetchc.check.unknown_names import unknown
 
@@ -103,6 +105,16 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
 
         mark = "__" if this.name == "__closure" else ""
         return captured(checker, holder, mark, name, span)
+    return None if path is None else members.through(checker, holder, path, span)
+
+
+def _property(checker: Checker, name: str, span: Span) -> Typed | None:
+    # Inside a method of .NET the properties of its class need no this, either.
+    this = scope.receiver(checker)
+    if this is None:
+        return None
+    holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
+    path = members.by_getter(checker, holder, name, span)
     return None if path is None else members.through(checker, holder, path, span)
 
 

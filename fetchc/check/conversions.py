@@ -146,12 +146,16 @@ def _wrapped(value: int, target: Type) -> int:
 def _refused(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> CompileError:
     spelled = checker.spell(wanted)
     same = "*" + checker.site.language.pointer_cast.format(type=spelled, value="&e")
+    help = f"to read the same bytes as another type, go through the address: `{same}`"
+    has_address = not isinstance(base, Special)  # a register has none
+    if checker.site.language.references:
+        from fetchc.check.dotnet.references import is_class
+
+        has_address &= not is_class(checker.resolved(wanted))  # no bytes make an object
     return reject(
         "FC0306",
         f"`{checker.spell(base.type)}` cannot be read as `{spelled}` without changing it",
         span,
         "cast here",
-        help=f"to read the same bytes as another type, go through the address: `{same}`"
-        if not isinstance(base, Special)  # a register has none
-        else None,
+        help=help if has_address else None,
     )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fetchc.units import TypeId
 
 __all__ = [
+    "by_getter",
     "find",
     "follow_pointer",
     "innermost",
@@ -59,7 +60,7 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     span = base.span.to(name_span)
     holder = follow_pointer(checker, base, base.span)
     if not members_of(checker, holder.type) and not _reckoned(checker, holder.type):
-        if (path := _by_getter(checker, holder, name, name_span)) is not None:
+        if (path := by_getter(checker, holder, name, name_span)) is not None:
             return through(checker, holder, path, span)
         from fetchc.check.unknown_members import no_structure
 
@@ -77,7 +78,7 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
 
         path = by_macro(checker, holder.type, made, name, name_span)
     if path is None:
-        path = _by_getter(checker, holder, name, name_span)
+        path = by_getter(checker, holder, name, name_span)
     if path is not None:
         tell(checker, holder, path, span)
         return through(checker, holder, path, span)
@@ -92,12 +93,13 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     raise no_member(checker, holder, name, name_span)
 
 
-def _by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
+def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
+    """The members that lead to a property of .NET; None where there is none of that name."""
     if checker.site.language.name != ".NET":
         return None
-    from fetchc.check.dotnet.properties import by_getter
+    from fetchc.check.dotnet import properties
 
-    return by_getter(checker, holder, name, span)
+    return properties.by_getter(checker, holder, name, span)
 
 
 def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:

@@ -145,11 +145,14 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
             "without debug information those types are known that the run time describes: their "
             "values are allocated, or converted to interfaces",
         )
+    help = f"list the types that are: `fetchc types '*{name.rsplit('.', 1)[-1].split()[-1]}*'`"
+    if checker.site.language.name == ".NET":
+        help += "; name the folder of the assembly that has it: `--reference DIR`"
     return reject(
         "FC0204",
         f"no type `{name}` is defined in the file",
         wanted.span,
         "unknown type",
         notes=notes,
-        help=f"list the types that are: `fetchc types '*{name.rsplit('.', 1)[-1].split()[-1]}*'`",
+        help=help,
     )

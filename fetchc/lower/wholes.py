@@ -205,6 +205,9 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     spelled, size = checker.spell(node.type), checker.size(node.type)
     if size == 0:
         return reject("FC0312", f"`{spelled}` has no bytes to fetch", node.span, "it takes no room")
+    if size == 1 and isinstance(made, StructType) and made.kind != "union" and not made.members:
+        what = f"`{spelled}` has no fields to fetch"
+        return reject("FC0312", what, node.span, "its one byte says nothing")
     notes: tuple[str, ...] = ()
     match made:
         case StructType(members=members) | SequenceType(members=members) if members:

@@ -134,7 +134,11 @@ def _strange_character(text: str, character: str, span: Span) -> CompileError:
         key = text[: span.start].rstrip().endswith("[")
         help = "no probe looks a key up: `len(m)` is a map's number of entries" if key else None
         return reject("FC0101", "no text in quotes can be fetched", span, "a quote", help=help)
-    return reject("FC0101", f"`{character}` has no meaning in an expression", span, "not known")
+    help = None
+    if character in "?!" and text[span.end : span.end + 1] == ".":  # of C#
+        help = f"leave the `{character}` out: behind null there is no value"
+    what = f"`{character}` has no meaning in an expression"
+    return reject("FC0101", what, span, "not known", help=help)
 
 
 def _brackets(text: str, stop: int, at_end: bool, token: str) -> CompileError | None:

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from fetchc.check.typed import Convert, Described, Follow, Part, Shift
 from fetchc.check.uncompared import uncompared
-from fetchc.program.types import CharType, IntType, PointerType, SequenceType, StructType
+from fetchc.diag.errors import reject
+from fetchc.program.types import (
+    BoolType,
+    CharType,
+    EnumType,
+    IntType,
+    PointerType,
+    SequenceType,
+    StructType,
+)
 from fetchc.record import Record
 from fetchc.units import ByteOffset, ByteSize
 
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["Description", "cast_reference", "described", "uncompared_type"]
+__all__ = ["Description", "cast_reference", "described", "is_class", "uncompared_type"]
 
 _DEEPEST = 64  # bases of a class; only a cyclic, hostile one has more
 
@@ -47,9 +56,9 @@ def cast_reference(
     """``base``, a pointer, as a cast to ``wanted`` means it; None where no reference is meant."""
     held = checker.resolved(source.target)
     target = checker.resolved(wanted)
-    if source.reference or not _is_class(held):
+    if source.reference or not is_class(held):
         return None
-    if _is_class(target):
+    if is_class(target):
         opaque = isinstance(target, StructType) and not target.members  # an interface
         if not opaque and not _has_base(checker, source.target, wanted):
             _assume(checker, base, wanted, span)
@@ -57,6 +66,8 @@ def cast_reference(
     # Only what says nothing of its contents (object, an interface) can be a box.
     size = checker.size(source.target)
     boxed = isinstance(held, StructType) and not held.members and size is not None
+    if not boxed and isinstance(target, IntType | CharType | BoolType | EnumType):
+        _refuse_part_of_address(checker, wanted, target, source, span)
     if not boxed or isinstance(target, PointerType) or checker.size(wanted) is None:
         return None
     assert size is not None
@@ -65,7 +76,26 @@ def cast_reference(
     return Follow(inside, wanted, span)
 
 
-def _is_class(made: Type) -> bool:
+def _refuse_part_of_address(
+    checker: Checker,
+    wanted: TypeId,
+    target: IntType | CharType | BoolType | EnumType,
+    source: PointerType,
+    span: Span,
+) -> None:
+    if target.size < checker.program.word_bytes:
+        held, spelled = checker.spell(source.target), checker.spell(wanted)
+        raise reject(
+            "FC0306",
+            f"a `{held}` is no `{spelled}` in a box",
+            span,
+            "cast here",
+            help="`(long)e` is the address of the object",
+        )
+
+
+def is_class(made: Type) -> bool:
+    """Whether variables of the type hold references to objects."""
     if isinstance(made, SequenceType):
         return not made.value
     return isinstance(made, StructType) and made.kind == "class"
