@@ -1,18 +1,20 @@
-"""Before the first live test: what an earlier run left that was killed is taken away."""
+"""Before a live test: what was left by a run that was killed, here or elsewhere, is taken away."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from contextlib import suppress
 
 import pytest
 
+from fetchc.diag.errors import TracerError
+from fetchc.tracer.kernel.leftovers import remove_leftovers
+from fetchc.tracer.kernel.tracefs import find_tracefs
 from tests.support.tracefs import unavailable
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def nothing_is_left_of_killed_runs() -> None:
-    # Sessions tell of it, where the tests expect no word.
+    # Sessions tell of it, where the tests expect no word. Nobody else has a turn meanwhile.
     if unavailable() is None:
-        command = [sys.executable, "-m", "fetchc", "remove", "--stale"]
-        subprocess.run(command, capture_output=True, check=False, timeout=60)
+        with suppress(TracerError):
+            remove_leftovers(find_tracefs())
