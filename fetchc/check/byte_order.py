@@ -6,7 +6,6 @@ mark, nor has a structure of these alone: it is read as if it had the machine's 
 
 from __future__ import annotations
 
-from fetchc.check.members import innermost
 from fetchc.diag.errors import reject
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, UnknownType
 
@@ -24,11 +23,11 @@ def must_have_own_order(checker: Checker, made: StructType, step: Member, span: 
 
     Arrays of either count as what they are made of.
     """
-    kind = innermost(checker, step.type)
+    kind = checker.innermost(step.type)
     if not isinstance(kind, EnumType) or (kind.size == 1 and step.bits is None):
         return
     for other in made.members:
-        beside = innermost(checker, other.type)
+        beside = checker.innermost(other.type)
         if isinstance(beside, UnknownType | IntType | CharType | BoolType) and beside.foreign_order:
             raise reject(
                 "FC0311",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fetchc.check.typed import Follow, Part
 from fetchc.diag.errors import reject
 from fetchc.program.types import (
-    ArrayType,
     ComplexType,
     EnumType,
     InterfaceType,
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
-    from fetchc.program.types import Type
     from fetchc.source import Span
     from fetchc.units import TypeId
 
@@ -30,7 +28,6 @@ __all__ = [
     "by_getter",
     "find",
     "follow_pointer",
-    "innermost",
     "member",
     "members_of",
     "part",
@@ -39,7 +36,7 @@ __all__ = [
     "through",
 ]
 
-_DEEPEST = 16  # levels of embedding, or of arrays; only a cyclic, hostile type has more
+_DEEPEST = 16  # levels of embedding looked through; only a cyclic, hostile type has more
 
 
 def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
@@ -126,7 +123,7 @@ def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span)
             from fetchc.check.contradicted import must_not_be_contradicted
 
             must_not_be_contradicted(checker, made, step, span)
-        if isinstance(made, StructType) and isinstance(innermost(checker, step.type), EnumType):
+        if isinstance(made, StructType) and isinstance(checker.innermost(step.type), EnumType):
             from fetchc.check.byte_order import must_have_own_order
 
             must_have_own_order(checker, made, step, span)
@@ -136,16 +133,6 @@ def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span)
 
 def _has_bit_fields(made: StructType) -> bool:
     return made.kind != "union" and any(member.bits for member in made.members)
-
-
-def innermost(checker: Checker, type_id: TypeId) -> Type:
-    """What an array, of however many dimensions, is made of; the type itself of what is none."""
-    made = checker.resolved(type_id)
-    for _ in range(_DEEPEST):
-        if not isinstance(made, ArrayType):
-            break
-        made = checker.resolved(made.element)
-    return made
 
 
 def part(base: Typed, step: Member, span: Span) -> Part:

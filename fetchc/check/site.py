@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checker", "Site"]
 
-_DEEPEST = 64  # typedefs and qualifiers in a row; only a cyclic, hostile type has more
+_DEEPEST = 64  # typedefs, qualifiers or dimensions in a row; only a cyclic, hostile type has more
 
 
 class Site(Record):
@@ -114,6 +114,15 @@ class Checker:
     def resolved(self, type_id: TypeId) -> Type:
         """The type itself, behind typedefs and qualifiers."""
         return self.program.type(self.bare(type_id))
+
+    def innermost(self, type_id: TypeId) -> Type:
+        """What an array of however many dimensions is made of; of what is none, the type itself."""
+        made = self.resolved(type_id)
+        for _ in range(_DEEPEST):
+            if not isinstance(made, ArrayType):
+                break
+            made = self.resolved(made.element)
+        return made
 
     def size(self, type_id: TypeId) -> ByteSize | None:
         """Bytes of a type, None where it has no size (void, functions, declarations)."""
