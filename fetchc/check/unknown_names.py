@@ -49,7 +49,7 @@ def unknown(site: Site, name: str, span: Span) -> CompileError:
             notes=notes,
             help=f"{help}; or use `$arg1`, `%di` with a cast",
         )
-    # Go's results without a name (~r0) and what its compiler keeps (.dict) can not be written.
+    # Go's results without a name (~r0) are asked for by $ret0, its compiler's own (.dict) never.
     named = [v.name.lstrip("&") for v in visible(site, site.function)]
     known = [one for one in named if not one.startswith(("~", "."))]
     close = nearest(name, known)

@@ -17,7 +17,7 @@ def refused(function: str, text: str) -> Diagnostic:
     return diagnostic
 
 
-def test_names_that_nobody_can_write_are_not_listed() -> None:
+def test_names_that_nobody_writes_are_not_listed() -> None:
     # The result, which has no name, is `~r0` in the debug information.
     assert refused("main.count", "nope").notes == ("visible here: m, s, none, c, d",)
 
