@@ -101,13 +101,17 @@ def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[M
 
 def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:
     """Warn of a member that is there at times only: a field of one variant of an enum, the value
-    of a nullable.
+    of a nullable; and of a property that derived classes have otherwise.
     """
     made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.notation == "nullable":
         from fetchc.check.dotnet.nullables import take_for_granted as take_value_for_granted
 
         take_value_for_granted(checker, holder, made, path[0], span)
+    if checker.site.language.references and isinstance(made, StructType) and made.kind == "class":
+        from fetchc.check.dotnet.properties import take_for_granted as take_getter_for_granted
+
+        take_getter_for_granted(checker, holder, path[-1].name, span)
     if isinstance(made, StructType) and made.variants:
         from fetchc.check.rust.variants import take_for_granted
 

@@ -102,12 +102,14 @@ class RuntimeType(Record):
 
 class Property(Record):
     """A property: the members that lead from the object to its value, and in ``why`` what is
-    against taking that for the property. ``getter`` is the function that tells it.
+    against taking that for the property. ``getter`` is the function that tells it, ``others`` are
+    classes at hand that have another one.
     """
 
     path: tuple[Member, ...]
     why: str
     getter: str
+    others: tuple[str, ...] = ()
 
 
 class ObjectHeader(Record):

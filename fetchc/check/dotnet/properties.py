@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import members_of
+from fetchc.check.uncompared import uncompared
 from fetchc.check.unknown_members import no_member
 
 TYPE_CHECKING = False
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from fetchc.program.types import Member
     from fetchc.source import Span
 
-__all__ = ["by_getter"]
+__all__ = ["by_getter", "take_for_granted"]
+
+_SHOWN = 3  # classes that a note lists
 
 
 def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
@@ -32,3 +35,19 @@ def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[M
         fields = ".".join([step.name for step in found.path])
         hint = f"what `{found.getter}` returns: `{fields}`"
     raise no_member(checker, holder, name, span, f"`{name}` is a property: {found.why}", hint)
+
+
+def take_for_granted(checker: Checker, holder: Typed, name: str, span: Span) -> None:
+    """Warn where the field of an automatic property is read, and a derived class has another
+    getter: of its objects the field is not what the program has under that name.
+    """
+    found = checker.program.property_of(checker.bare(holder.type), name)
+    if found is None or not found.others:
+        return
+    more = " and others" if len(found.others) > _SHOWN else ""
+    listed = ", ".join([f"`{one}`" for one in found.others[:_SHOWN]])
+    has, its = ("has", "its") if len(found.others) == 1 else ("have", "their")
+    note = f"{listed}{more} {has} a `{name}` of {its} own, which is read elsewhere"
+    help = f"cast it to the class that it is of: `(({found.others[0]})e).{name}`"
+    wanted = checker.spell(holder.type)
+    checker.warnings.append(uncompared("the object's type", wanted, note, help, span))

@@ -260,7 +260,7 @@ class DotnetProgram(Placed):
         from fetchc.debuginfo.dotnet.types.properties import property_of
 
         number = self._types.number(type_id)
-        return None if number is None else property_of(self._types, number, name)
+        return None if number is None else property_of(self._types, number, name, self._assembly)
 
     def object_types(self) -> ObjectTypes | None:
         """What the headers of objects say; None of runtimes of which that was not measured."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dotnet.metadata.signatures import Defined, Generic, SignatureReader
 from fetchc.debuginfo.dotnet.metadata.spelling import class_spelled
-from fetchc.debuginfo.dotnet.metadata.tables import Token
+from fetchc.debuginfo.dotnet.types.ancestry import definitions
 from fetchc.debuginfo.dotnet.types.closed import PRIMITIVE_TYPES, Code, Instance, Items
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import ObjectHeader
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from fetchc.units import TypeId
 
 __all__ = ["DotnetObjects"]
-
-DEEPEST = 64  # bases of a class; only a cyclic, hostile one has more
 
 
 class DotnetObjects:
@@ -77,7 +74,7 @@ class DotnetObjects:
             dynamic = Instance(found, row, ())
             return not found.type_parameters(row) and closed.plain(closed.number(dynamic)) == number
         assert isinstance(made, Instance)
-        bases = self._bases(found, row)
+        bases = definitions(closed.references, found, row)
         # An array of numbers is no array of objects, though each number can be one.
         number = any(one.type_name(at) == "System.ValueType" for one, at in bases)
         if in_array and number and (found, row) != (made.assembly, made.row):
@@ -99,29 +96,6 @@ class DotnetObjects:
             if refused.code != "FC0907":
                 raise
             return None  # loaded from elsewhere: name() says so
-
-    def _bases(self, assembly: Assembly, row: int) -> list[tuple[Assembly, int]]:
-        # By definitions alone: type arguments are not known.
-        found = [(assembly, row)]
-        while len(found) < DEEPEST:
-            metadata = assembly.metadata
-            token = metadata.coded("TypeDefOrRef", metadata.row("TypeDef", row)[3])
-            if not token.number:
-                break
-            if token.table == "TypeSpec":
-                token = _of_instantiation(assembly, token)
-            assembly, row = self._types.closed.references.resolve(assembly, token)
-            found.append((assembly, row))
-        return found
-
-
-def _of_instantiation(assembly: Assembly, token: Token) -> Token:
-    metadata = assembly.metadata
-    blob = metadata.blob(metadata.row("TypeSpec", token.number)[0])
-    made = SignatureReader(metadata, blob).type()
-    if isinstance(made, Generic) and isinstance(made.of, Defined):
-        return made.of.token
-    raise assembly.broken("a class derived from something that is no class")
 
 
 if TYPE_CHECKING:

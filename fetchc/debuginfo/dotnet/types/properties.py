@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.metadata.signatures import SignatureReader
+from fetchc.debuginfo.dotnet.metadata.spelling import class_spelled
 from fetchc.debuginfo.dotnet.methods.getters import CALL, LENGTH, LOAD, LOAD_ADDRESS, steps
+from fetchc.debuginfo.dotnet.types.ancestry import overriding
 from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items
 from fetchc.debuginfo.dotnet.types.numbers import NUMBERS
 from fetchc.diag.errors import DebugInfoError
@@ -21,17 +23,38 @@ GET = "get_"
 DEEPEST, MOST_STEPS = 8, 16  # getters that lead to others; only hostile ones go further
 # MethodAttributes, TypeAttributes: ECMA-335, II.23.1.10 and II.23.1.15.
 FINAL, VIRTUAL, ABSTRACT, SEALED = 0x20, 0x40, 0x400, 0x100
+OVERRIDABLE = "it is virtual: a derived class can have another getter"
 FIELD, MEMBER_REF, METHOD_DEF = 0x04, 0x0A, 0x06  # tables, by the first byte of a token
 # Fields that are as they are in a wider number, too; a character is another thing there.
 WIDENED = ("byte", "sbyte", "short", "ushort")
 
 
-def property_of(types: DotnetTypes, number: int, name: str) -> Property | None:
-    """The property of that name of a closed type, of the nearest class that has one."""
+def property_of(types: DotnetTypes, number: int, name: str, program: Assembly) -> Property | None:
+    """The property of that name of a closed type, of the nearest class that has one.
+
+    Classes that have another getter are looked for in its own assembly and that of ``program``.
+    """
     try:
-        return _property(types, number, name, False, DEEPEST)
+        found = _property(types, number, name, False, DEEPEST)
+        if found is not None and found.why == OVERRIDABLE:
+            return Property(
+                found.path, found.why, found.getter, _others(types, number, name, program)
+            )
     except DebugInfoError:
         return None  # of an assembly that is not at hand, or broken
+    return found
+
+
+def _others(types: DotnetTypes, number: int, name: str, program: Assembly) -> tuple[str, ...]:
+    getter = _getter(types, number, name)
+    assert getter is not None
+    made, references = types.closed.instance(number), types.closed.references
+    declaring = types.closed.instance(getter[0])
+    found = []
+    for one in dict.fromkeys((declaring.assembly, made.assembly, program)):
+        rows = overriding(references, one, (made.assembly, made.row), GET + name)
+        found += [class_spelled(one.type_name(row), ()) for row in rows]
+    return tuple(found)
 
 
 def _property(
@@ -54,7 +77,7 @@ def _property(
     if not path:
         why = "its getter computes it"
     elif flags & VIRTUAL and not (flags & FINAL or sealed or direct):
-        why = "it is virtual: a derived class can have another getter"
+        why = OVERRIDABLE
     return Property(path, why, f"{shown}.{GET}{name}")
 
 

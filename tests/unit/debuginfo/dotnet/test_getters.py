@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import fetchc
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from tests.support.dotnet import NETCORE31, compiled, missing
+from tests.support.dotnet import NETCORE31, ahead_of_time, compiled, missing
 
 SOURCE = """
 using System.Collections.Generic;
@@ -83,6 +84,22 @@ NOT = {
     "IEach": {"Each": "each class"},
 }
 
+# What Mono compiles: an automatic property that one class has anew, and another one hides.
+AUTOMATIC = """
+public class Base {
+    public virtual string Name { get; set; }
+    public virtual int Alone { get; set; }
+    public string Plain { get; set; }
+}
+public class First : Base { public override string Name { get; set; } }
+public class Second<T> : First { public override string Name { get { return "second"; } } }
+public class Hiding : Base { public new virtual int Alone { get; set; } }
+public class Program {
+    static int Take(Base of, First first, Hiding hiding) { return of.Name.Length; }
+    static void Main() { }
+}
+"""
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> DotnetProgram:
@@ -145,3 +162,22 @@ def test_what_is_no_property(program: DotnetProgram) -> None:
     (node,) = program.types_named("Node", None)
     assert program.property_of(node, "First") is None
     assert program.property_of(node, "count") is None
+
+
+def test_a_field_in_whose_place_others_have_another_one(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    source = tmp_path_factory.mktemp("automatic") / "automatic.cs"
+    source.write_text(AUTOMATIC)
+    image = ahead_of_time(source, source.with_suffix(".exe"))
+    probe = fetchc.open(str(image)).probe("Program.Take", kernel="6.1")
+
+    def notes(expression: str) -> list[str]:
+        told = probe.compile(expression).warnings
+        return [note for one in told if one.code == "FC0620" for note in one.notes]
+
+    assert notes("of.Name") == [
+        "`First`, `Second` have a `Name` of their own, which is read elsewhere"
+    ]
+    assert notes("first.Name") == ["`Second` has a `Name` of its own, which is read elsewhere"]
+    assert notes("of.Alone") == notes("of.Plain") == notes("hiding.Alone") == []
