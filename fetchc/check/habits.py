@@ -26,6 +26,11 @@ _NAMES = {
     "curtask": "in the kernel write `$current`",
 }
 _TEXTS = ("str", "kstr", "ustr")
+# What turns a number of the network's order round, in C, the kernel and bpftrace.
+_TURNED = {
+    "ntohs": 16, "be16_to_cpu": 16, "bpf_ntohs": 16, "ntohl": 32, "be32_to_cpu": 32,
+    "bpf_ntohl": 32, "be64_to_cpu": 64, "bswap": 16,
+}  # fmt: skip
 _CALLS = {
     "buf": "write a range: `p[0:n]`",
     "reg": "write the register: `%di`",
@@ -56,4 +61,6 @@ def call_meant(name: str) -> str | None:
     """What to write for the call of a function that another tool has."""
     if name in _TEXTS:
         return f"leave `{name}()` out: a `char *` is a text, another pointer as `(char *)p`"
+    if name in _TURNED:
+        return f"`fetchc trace` turns the bytes of a number round: `e:u{_TURNED[name]}be`"
     return _CALLS.get(name)

@@ -9,6 +9,7 @@ from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Array, Char, Fetch, Scalar, Symbol, Text
+from fetchc.ir.notation import body
 from fetchc.lower.model import InValue, Lowered
 from fetchc.lower.scalars import bit_field_of, fetch_scalar, memory_of
 from fetchc.lower.store import plain
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from fetchc.ir.nodes import Value
     from fetchc.program.types import Type
 
-__all__ = ["formatted", "is_byte"]
+__all__ = ["formatted", "in_order", "is_byte"]
 
 _SIGNS = {"u": False, "s": True, "x": False}
 
@@ -45,6 +46,8 @@ def formatted(checker: Checker, node: Typed, format: Format) -> Lowered:
     """``node`` fetched as ``format`` says; refused where its bytes are no such value."""
     if format.base in ("string", "ustring"):
         return _text(checker, node, format)
+    if format.base.endswith("be"):
+        raise _turned(checker, node, in_order(checker, node, format))
     if format.base in _SINGLE and format.count is not None:
         raise _unfit(checker, node, format, "it is of one value")
     if format.base in ("symbol", "symstr"):
@@ -61,6 +64,36 @@ def formatted(checker: Checker, node: Typed, format: Format) -> Lowered:
     if isinstance(made, ArrayType) and made.count:
         return _array(checker, node, _of_each(checker, node, format, made), made.count)
     return _number(checker, node, format)
+
+
+def in_order(checker: Checker, node: Typed, format: Format) -> Format:
+    """``:u16`` of ``:u16be``, a number whose bytes a reader turns round; of others the format.
+
+    Raises CompileError FC0307 where it is of another width: it would have other bytes.
+    """
+    if not format.base.endswith("be"):
+        return format
+    base = format.base.removesuffix("be")
+    made = checker.resolved(node.type)
+    if format.count is not None:
+        raise _unfit(checker, node, format, "it is of one value")
+    if not isinstance(made, IntType):
+        raise _unfit(checker, node, format, "it is no whole number")
+    if bit_field_of(node) is not None or 8 * made.size != _bits(base):
+        raise _unfit(checker, node, format, "it has another width")
+    return Format(format.text, base, None, format.span)
+
+
+def _turned(checker: Checker, node: Typed, format: Format) -> CompileError:
+    fetched = body(_number(checker, node, format).fetch)
+    return reject(
+        "FC0312",
+        "no fetch-arg turns the bytes of a number round",
+        format.span,
+        "the network's order",
+        notes=(f"its bytes, in the order of the machine, are `{fetched}`",),
+        help="`fetchc trace` shows the number",
+    )
 
 
 def _number(checker: Checker, node: Typed, format: Format) -> Lowered:

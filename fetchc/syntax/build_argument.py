@@ -19,6 +19,7 @@ __all__ = ["FORMATS", "ArgumentActions"]
 FORMATS = frozenset(
     [f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)]
     + ["char", "string", "ustring", "symbol", "symstr", "%pd", "%pD", "hex"]
+    + ["u16be", "u32be", "u64be"]
 )
 
 
@@ -84,7 +85,8 @@ class ArgumentActions:
                 span,
                 "unknown format",
                 notes=("formats are u8 to u64, s8 to s64, x8 to x64, char, string, ustring, "
-                       "symbol, symstr, %pd, %pD and hex; most with a count: `u8[4]`",),
+                       "symbol, symstr, %pd, %pD and hex, most with a count: `u8[4]`; in a trace "
+                       "u16be to u64be",),
                 help=None if meant is None else f"write `{meant}`",
             )  # fmt: skip
         return Format(name, name, None, span)

@@ -14,7 +14,8 @@ _WORDS = {
     "size_t": "u64", "bool": "u8", "float": "x32", "double": "x64", "f32": "x32", "f64": "x64",
     "ptr": "x64", "pointer": "x64", "hex": "x64", "x": "x64", "d": "s32", "u": "u32", "s": "string",
     "str": "string", "text": "string", "char*": "string", "%s": "string", "%d": "s32",
-    "%u": "u32", "%x": "x64", "%p": "x64",
+    "%u": "u32", "%x": "x64", "%p": "x64", "be16": "u16be", "be32": "u32be", "be64": "u64be",
+    "__be16": "u16be", "__be32": "u32be", "__be64": "u64be",
 }  # fmt: skip
 _SIZED = re.compile(r"([ui])(8|16|32|64)\Z|u?int(8|16|32|64)(_t)?\Z")
 

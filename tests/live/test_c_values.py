@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.cli import main
 from tests.live.traced import trace
 from tests.support.toolchains import require
 from tests.support.tracefs import require_uprobes
@@ -20,6 +21,9 @@ SOURCE = r"""
 struct ops { int (*first)(int); int (*table[3])(int); const char *name, *none; };
 static int twice(int n) { return 2 * n; }
 static int thrice(int n) { return 3 * n; }
+unsigned short port = 0xbb01;
+struct { int five : 5; unsigned address; long long wide; }
+    net = {5, 0x0100007f, 0x0807060504030201};
 const char *words[] = {"zero", "one", NULL};
 typedef float quad __attribute__((vector_size(16)));
 typedef char bytes __attribute__((vector_size(16)));
@@ -79,6 +83,39 @@ def test_a_filter_asks_for_null(
 ) -> None:
     traced = trace(capfd, "--filter", filter, "-x", program, "-f", "handle", "--", program)
     assert len(traced.lines) == passes
+
+
+def test_numbers_of_the_networks_order(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    shown = _only(program, capfd, "port:u16be", "net.address:u32be", "net.wide:u64be", "p=port")
+    assert shown == (
+        "port:u16be=443  net.address:u32be=2130706433  net.wide:u64be=72623859790382856  p=47873"
+    )
+    for filter, passes in (("port:u16be == 443", 1), ("port:u16be > 443", 0)):
+        words = ("port:u16be", "--filter", filter, "-x", program, "-f", "handle", "--", program)
+        assert len(trace(capfd, *words).lines) == passes
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("port:u16be", "FC0312"),
+        ("port:u32be", "FC0307"),
+        ("port:u16be[2]", "FC0307"),
+        ("net.five:u32be", "FC0307"),
+        ("words:u64be", "FC0307"),
+        ("ops->name:u64be", "FC0307"),
+        ("scale(port)", "FC0204"),
+        ("ntohs(port)", "FC0204"),
+        ("port:be16", "FC0101"),
+    ],
+)
+def test_what_no_fetch_arg_turns_round(
+    text: str, code: str, program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", text, "-x", str(program), "-f", "handle"]) == 1
+    told = capfd.readouterr().err
+    assert f"[{code}]" in told
+    assert ("u16be`" in told) == (text in ("ntohs(port)", "port:be16"))
 
 
 def test_functions_have_their_names_wherever_they_are(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["reading"]
 
-_NUMBERS = ("integer", "duration", "bool", "enum", "float", "pointer", "reference")
+_NUMBERS = ("integer", "duration", "bool", "enum", "float", "pointer", "reference", "turned")
 
 
 def reading(

@@ -15,7 +15,7 @@ from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Array, Fetch, Scalar, Text, fixed_bytes, is_address
 from fetchc.lower import texts, wholes
-from fetchc.lower.formats import is_byte
+from fetchc.lower.formats import in_order, is_byte
 from fetchc.lower.lower import entries, left_out, lower, named_members
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import bit_field_of, scalar, special
@@ -90,8 +90,13 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         if isinstance(made, SliceType) and self._are_text(made, format):
             return self._string(node, made, limits)
         if format is not None and not _natural(made, format):
-            (lowered,) = lower(checker, node, format, whole=False)
-            return self._formatted(lowered)
+            fetched = in_order(checker, node, format)
+            (lowered,) = lower(checker, node, fetched, whole=False)
+            shape = self._formatted(lowered)
+            if fetched is format or not isinstance(shape, Leaf):
+                return shape
+            decode = Decode("turned", lowered.decode.bits)
+            return Leaf(shape.field, decode, shape.offset, shape.size, shape.shift, shape.guards)
         if isinstance(node, Special) and (given := special(checker, node)) is not None:
             return self._leaf(given)
         if isinstance(made, StructType) and made.is_library:

@@ -74,6 +74,9 @@ def _kind(decode: Decode) -> Meaning | None:
             return Hexadecimal
         case "duration":
             return Nanoseconds
+        case "turned":
+            size = (decode.bits or 8) // 8
+            return lambda raw: int.from_bytes(raw.to_bytes(size, sys.byteorder), "big")
         case other:
             raise AssertionError(f"no number is read as {other!r}")
 

@@ -110,6 +110,14 @@ def test_a_character_that_was_read_has_its_number() -> None:
     assert accepts(one("c == 0x20ac"))(unit(0x20AC))
 
 
+def test_a_number_of_the_networks_order() -> None:
+    for bits, raw, number in ((16, 0xBB01, 443), (32, 0x0100007F, 0x7F000001), (64, 1 << 56, 1)):
+        _, turned = meaning(Decode("turned", bits=bits), bits // 8)
+        assert turned is not None
+        assert turned(raw) == number
+    assert unfit(one("port:u16be == 443"), Leaf("f", Decode("turned", bits=16))) is None
+
+
 def test_functions_and_what_is_no_number() -> None:
     function, infinite, none = SymbolName("act"), SymbolName("Infinity"), SymbolName("NaN")
     assert accepts(one("f != nil"))(function)
