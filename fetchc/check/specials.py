@@ -191,21 +191,16 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
         from fetchc.check.unpromised_results import result_value
 
         must_be_unchanged(site.function, span)
-
         return result_value(checker, name, result, span)
     from fetchc.abi import convention_for, result_place
-
-    convention = convention_for(site.program, site.function)
     from fetchc.check.returned import must_be_returned
 
+    convention = convention_for(site.program, site.function)
     place = result_place(site.program, convention, result)
     must_be_returned(site, site.function, place, convention.result_integer_registers, span)
     size = checker.size(result)
-    if (
-        place == InRegister(convention.result_integer_registers[0])
-        and size is not None
-        and size <= 8
-    ):
+    alone = size is not None and size <= 8
+    if alone and place == InRegister(convention.result_integer_registers[0]):
         return Special("result", "", result, span)
     if isinstance(place, InMemory):
         pointer = Special("result", "", checker.pointer_to(result), span)

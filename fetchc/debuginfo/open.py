@@ -57,39 +57,53 @@ def _opened(
             return program
         return _without_debug_info(program)
     except DebugInfoError as refused:
-        if refused.code == "FC0901" and refused.path == path and ":" in path:
-            from fetchc.debuginfo.dotnet.open import open_in_bundle
-
-            inside = open_in_bundle(path, references)
-            if inside is not None:
-                return inside
-        if refused.code == "FC0901" and refused.path == path and "/" not in path:
-            refused.help = _in_path(path)
-        if refused.code != "FC0902" or refused.path != path:
+        if refused.path != path:
             raise
-        # Seldom, so an ELF file does not pay for the question.
-        _no_debug_file(path, search)
-        try:
-            with open(path, "rb") as file:
-                head = file.read(0x206)
-        except OSError as failed:  # of a disk, of /proc/PID/mem, or the file has gone meanwhile
-            what = f"cannot be read: {failed.strerror}"
-            raise DebugInfoError("FC0901", path, what) from None
-        # Firmware starts kernels as portable executables: they have magic numbers of their own.
-        kernel = head[0x202:] == b"HdrS" or head[0x38:0x3C] in (b"ARM\x64", b"RSC\x05")
-        if head.startswith(b"MZ") and not kernel:
-            from fetchc.debuginfo.dotnet.program import DotnetProgram
-
-            return DotnetProgram(path, references)
-        from fetchc.debuginfo.btf.open import open_file
-
-        opened = open_file(path, of_btf=machine)
-        if opened is None:
-            from fetchc.debuginfo.elf.machines import loaded_module
-
-            refused.help = _not_a_program(head) or loaded_module(path)
+        found = _no_elf(path, references, search, machine, refused)
+        if found is None:
             raise
-        return opened
+        return found
+
+
+def _no_elf(
+    path: str,
+    references: tuple[str, ...],
+    search: Search | None,
+    machine: str | None,
+    refused: DebugInfoError,
+) -> Program | None:
+    # As what else it can be read that is no ELF file. None, and what helps, where that is nothing.
+    if refused.code == "FC0901" and ":" in path:
+        from fetchc.debuginfo.dotnet.open import open_in_bundle
+
+        inside = open_in_bundle(path, references)
+        if inside is not None:
+            return inside
+    if refused.code == "FC0901" and "/" not in path:
+        refused.help = _in_path(path)
+    if refused.code != "FC0902":
+        return None
+    _no_debug_file(path, search)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(0x206)
+    except OSError as failed:  # of a disk, of /proc/PID/mem, or the file has gone meanwhile
+        what = f"cannot be read: {failed.strerror}"
+        raise DebugInfoError("FC0901", path, what) from None
+    # Firmware starts kernels as portable executables: they have magic numbers of their own.
+    kernel = head[0x202:] == b"HdrS" or head[0x38:0x3C] in (b"ARM\x64", b"RSC\x05")
+    if head.startswith(b"MZ") and not kernel:
+        from fetchc.debuginfo.dotnet.program import DotnetProgram
+
+        return DotnetProgram(path, references)
+    from fetchc.debuginfo.btf.open import open_file
+
+    opened = open_file(path, of_btf=machine)
+    if opened is None:
+        from fetchc.debuginfo.elf.machines import loaded_module
+
+        refused.help = _not_a_program(head) or loaded_module(path)
+    return opened
 
 
 def _in_path(name: str) -> str | None:

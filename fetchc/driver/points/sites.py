@@ -13,8 +13,11 @@ from fetchc.target.load import architecture, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.diag.model import Diagnostic
+    from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
+    from fetchc.units import Address
 
 __all__ = ["find_site"]
 
@@ -79,34 +82,13 @@ def _find(
         return inlined(program, name, None)
     function, warnings = function_at_point(program, name, point)
     machine = architecture(program.architecture)
-    rules = language(function.language if function is not None else "c")
     where, entry = address_at_point(program, machine, function, point, returns)
     if returns:
         if function is None or not entry:
             raise reject("FC0206", "a return probe is of a whole function, not of an address in it")
-        from fetchc.driver.points.returns import (
-            must_not_be_returned_from,
-            passed_by,
-            return_sites,
-            unsafe,
-        )
-
-        if not is_called(function):
-            raise reject(
-                "FC0206",
-                f"`{function.symbol}` is jumped to, not called: it has no return of its own",
-                None if point is None else point.span,
-                help=f"probe the return of the function it is a part of: `{function.name}`",
-            )
-        if unsafe_return and rules.return_refusal:
-            warnings = (*warnings, unsafe(function, rules))
-        elif must_not_be_returned_from(program, function):
-            return return_sites(program, rules, function, warnings)
-        else:
-            warnings = (*warnings, *passed_by(program, function, rules))
-        entry = False
+        return _return_of(program, function, where, unsafe_return, warnings, point)
+    rules = language(function.language if function is not None else "c")
     site = Site(program, machine, rules, function, where, entry, returns)
-    kind = "return" if returns else "entry" if entry else "offset"
     if function is None:
         assert point is not None
         if not program.code(where, 1):
@@ -116,7 +98,42 @@ def _find(
         from fetchc.driver.points.starts import unknown_start
 
         warnings = (unknown_start(where),)
-    return Found(site, kind, warnings)
+    return Found(site, "entry" if entry else "offset", warnings)
+
+
+def _return_of(
+    program: Program,
+    function: Function,
+    where: Address,
+    unsafe_return: bool,
+    warnings: tuple[Diagnostic, ...],
+    point: Point | None,
+) -> Found:
+    # By the kernel's return probe on the entry ``where``, or on the return instructions.
+    from fetchc.driver.points.returns import (
+        must_not_be_returned_from,
+        passed_by,
+        return_sites,
+        unsafe,
+    )
+
+    rules = language(function.language)
+    if not is_called(function):
+        raise reject(
+            "FC0206",
+            f"`{function.symbol}` is jumped to, not called: it has no return of its own",
+            None if point is None else point.span,
+            help=f"probe the return of the function it is a part of: `{function.name}`",
+        )
+    if unsafe_return and rules.return_refusal:
+        warnings = (*warnings, unsafe(function, rules))
+    elif must_not_be_returned_from(program, function):
+        return return_sites(program, rules, function, warnings)
+    else:
+        warnings = (*warnings, *passed_by(program, function, rules))
+    machine = architecture(program.architecture)
+    site = Site(program, machine, rules, function, where, False, True)
+    return Found(site, "return", warnings)
 
 
 def _part(program: Program, name: str | None, point: Point) -> str:
