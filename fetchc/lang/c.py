@@ -97,9 +97,13 @@ def _global_names(name: str, function: Function) -> tuple[str, ...]:
 
 
 def _meant(wanted: str, program: Program) -> list[str]:
-    from fetchc.lang.cpp_functions import meant
+    from fetchc.lang.cpp_functions import meant, overload
 
-    return meant(wanted, program.function_names())
+    found = meant(wanted, program.function_names())
+    if found or not wanted.endswith((")", "&", "const", "volatile")):
+        return found
+    # A namespace that is left out may be an inline one: the debug information knows.
+    return overload(wanted, lambda name: [one.symbol for one in program.functions_named(name)])
 
 
 C = Language(

@@ -21,9 +21,9 @@ from fetchc.program.demangle import demangled, is_mangled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["counted", "meant", "parameter_count", "parts", "shortened"]
+__all__ = ["counted", "meant", "overload", "parameter_count", "parts", "shortened"]
 
 _EXACT = 2  # as is_instance says it
 _NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # behind `operator`
@@ -76,6 +76,15 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
         kind = "[clone " in shown, len(its_plain) != len(plain), alike < _EXACT, other
         kinds.setdefault(kind, []).append(symbol)
     return sorted(kinds[min(kinds)]) if kinds else []
+
+
+def overload(wanted: str, named: Callable[[str], list[str]]) -> list[str]:
+    """The symbols that ``wanted`` means by its parameters, of those that have its plain name."""
+    name, parameters, _ = parts(wanted)
+    if parameters is None:
+        return []
+    last = _plain(name)[-1]
+    return meant(last + wanted.strip()[len(name) :], named(name))
 
 
 def _added(shown: str) -> tuple[str, str]:

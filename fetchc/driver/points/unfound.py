@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.diag.errors import reject
-from fetchc.program.demangle import demangled
+from fetchc.program.demangle import demangled, is_mangled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,8 +176,13 @@ def _overloads(program: Program, name: str) -> CompileError | None:
     from fetchc.lang.cpp_functions import counted, meant, parameter_count, parts
 
     plain, parameters, _ = parts(name)
-    symbols = [] if parameters is None else meant(plain, program.function_names())
-    if parameters is None or not symbols:
+    if parameters is None:
+        return None
+    symbols = meant(plain, program.function_names())
+    if not symbols:  # in an inline namespace, which the name leaves out
+        named = [one.symbol for one in program.functions_named(plain)]
+        symbols = [symbol for symbol in named if is_mangled(symbol)]
+    if not symbols:
         return None
     many = counted(parameters)
     symbols.sort(key=lambda symbol: abs((parameter_count(symbol) or 0) - many))
