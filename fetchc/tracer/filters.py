@@ -65,6 +65,10 @@ _COMPARISON = re.compile(
     r"|(?P<equal>==|!=)\s*(?P<word>[^\W\d][\w.:]*))\s*",
     re.DOTALL,
 )
+# Not `<` and `>`: `std::array<3, int>` is a type.
+_UNJOINED = re.compile(
+    rf"(?:==|!=|<=|>=|~)\s*(?:{_NUMBER}|{_QUOTED}|'(?:[^'\\]|\\.)'|\w+)\s*(or\b|and\b|[|&,;])"
+)
 _TOKEN = re.compile(rf"{_QUOTED}|'(?:[^'\\]|\\.)'|(&&|\|\||[()])")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\"}
@@ -142,6 +146,10 @@ def _condition(text: str, start: int, end: int) -> Condition:
     if found is None:
         what = "this is no comparison of an expression with a constant"
         raise _wrong(text, span, what, _slip(part))
+    if unjoined := _UNJOINED.search(found["expression"]):
+        at = left + start + unjoined.start(1)
+        joint = Span(at, at + len(unjoined[1]))
+        raise _wrong(text, joint, f"`{unjoined[1]}` joins nothing", "write `&&` or `||`")
     symbol = found["order"] or found["same"] or found["equal"]
     constant: int | float | str | bool
     word, nil = False, found["word"] in _NIL

@@ -77,6 +77,7 @@ def written(filter: Filter) -> str:
         ("(a)->b == 1 && (c) == 2", "[(a)->b==1 && (c)==2]"),
         ("c == ')' || s == \"(||\"", "[c==) || s==(||]"),
         ("len(s) > 8", "len(s)>8"),
+        ("x.(ns::arr<3, int>).y == 4", "x.(ns::arr<3, int>).y==4"),
     ],
 )
 def test_either_and_brackets(text: str, meant: str) -> None:
@@ -114,6 +115,10 @@ def test_no_deeper_than_a_recursion() -> None:
         ("b == 1 && (a > 1", 10, 11),
         ("(b) == 1 && (a > (1", 12, 13),
         ("a > 1)", 5, 6),
+        ("a == 1 or b > 2", 7, 9),
+        ("c > 3 && a != 'x'|b > 2", 17, 18),
+        ('(s ~ "x" , b > 2)', 9, 10),
+        ("a == RED and b == 2", 9, 12),
         ("a > 1 && ", 9, 10),
         ("5", 0, 1),
     ],
