@@ -136,7 +136,8 @@ class DotnetProgram(Placed):
             meant = self._methods.overloads(name)
             if not meant and self._methods.named(name.partition("(")[0]):
                 return ()  # no overload of these parameters
-            raise not_compiled(self._assembly, self.path, (meant or called)[0])
+            shared = self._methods.shared_by(name)
+            raise not_compiled(self._assembly, self.path, (meant or called)[0], shared)
         exact = [one for one in found if one.symbol == name]
         return tuple([self._function(one) for one in exact or found])
 

@@ -24,6 +24,9 @@ KNOWN_AS = {  # what people write for names of the runtime
     "native int": "nint", "native uint": "nuint",
 }  # fmt: skip
 
+NUMBERS = frozenset(KNOWN_AS.values()) - {"string", "object"}
+CANON = "__Canon"  # any class, in the name of code that all of them share
+
 
 class Written(Record):
     """A name taken apart: types from the outside in, the method, and what is in the brackets.
@@ -132,12 +135,29 @@ def _canonical(text: str) -> str:
     return made
 
 
-def arguments_fit(symbol: str, asked: Written) -> bool:
-    """Whether a symbol has the type arguments of a written name, as far as they are written."""
+def arguments_fit(symbol: str, asked: Written, shared: bool = False) -> bool:
+    """Whether a symbol has the type arguments of a written name, as far as they are written.
+
+    ``shared``: or is code that classes share in which the name can have its own.
+    """
     whole = written(symbol[: _opening(symbol)])
     mine = [*whole.types, whole.method]
     theirs = [*asked.types, asked.method]
     for own, wanted in zip(reversed(mine), reversed(theirs), strict=False):
-        if without_arguments(wanted) != wanted and _canonical(own) != _canonical(wanted):
+        if without_arguments(wanted) == wanted or _canonical(own) == _canonical(wanted):
+            continue
+        if not shared or not _can_share(_arguments(own), _arguments(wanted)):
             return False
     return True
+
+
+def _arguments(part: str) -> list[str]:
+    inside = part[len(made_name(part)) :].partition("<")[2].rpartition(">")[0]
+    return [_canonical(one) for one in split_outside(inside, ",")]
+
+
+def _can_share(own: list[str], wanted: list[str]) -> bool:
+    return len(own) == len(wanted) and all(
+        mine == theirs or (mine == CANON and theirs not in NUMBERS)
+        for mine, theirs in zip(own, wanted, strict=True)
+    )

@@ -123,6 +123,13 @@ class Methods:
             one for one in found if parameters_fit(one.symbol.replace("&", ""), asked.parameters)
         ]
 
+    def shared_by(self, name: str) -> list[str]:
+        """Symbols of the code of classes that a name with a class in it can mean."""
+        asked = written(name)
+        generic = {row for row in self.called(name) if self._is_generic(row)}
+        found = [one.symbol for one in self.instantiated(generic)] if generic else []
+        return [one for one in found if arguments_fit(one, asked, shared=True)]
+
     def overloads(self, name: str) -> list[int]:
         """Of the rows that ``called`` tells, those with the parameters that are written."""
         wanted = written(name).parameters

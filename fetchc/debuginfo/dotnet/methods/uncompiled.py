@@ -9,6 +9,8 @@ from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 
 __all__ = ["is_inlined", "must_have_code", "not_compiled", "why_no_code"]
@@ -52,10 +54,19 @@ def must_have_code(assembly: Assembly) -> None:
         raise DebugInfoError("FC0906", path, f"it cannot be probed: {what}", help=CURES["IL"])
 
 
-def not_compiled(assembly: Assembly, path: str, row: int) -> DebugInfoError:
-    """The refusal of a method that the image has no code of; ``path`` is what is probed."""
+def not_compiled(
+    assembly: Assembly, path: str, row: int, shared: Sequence[str] = ()
+) -> DebugInfoError:
+    """The refusal of a method that the image has no code of; ``path`` is what is probed.
+
+    ``shared`` are symbols of code that it may share with others.
+    """
     holder = class_spelled(assembly.type_name(assembly.owner(row)), ())
     body = continued_in(assembly, row)
+    if shared:
+        what = f"`{holder}.{assembly.method_name(row)}` has no code for these types alone"
+        help = f"all classes share code: name `{shared[0]}`"
+        return DebugInfoError("FC0906", path, what, help=help)
     return DebugInfoError(
         "FC0906",
         path,

@@ -8,6 +8,9 @@ import pytest
 
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.methods.uncompiled import is_inlined, why_no_code
+from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.diag.errors import DebugInfoError
+from tests.support.dotnet import NETCORE31, framework, missing
 from tests.support.pewriter import Column, core_tables, image, metadata
 
 # Of the image's code, read as headers of bodies: tiny ones of 16 and of 17 bytes, a fat one of 300.
@@ -64,3 +67,28 @@ def test_what_is_inlined(
 )
 def test_reasons(tmp_path: Path, how: int, flags: int, body: int | None, reason: str) -> None:
     assert why_no_code(assembly(tmp_path, how, flags, body), 1) == reason
+
+
+@pytest.mark.parametrize(
+    ("asked", "shared"),
+    [
+        ("List<string>.Insert", "List<__Canon>.Insert(int, __Canon)"),
+        ("List<My.Own>.Insert(int, Own)", "List<__Canon>.Insert(int, __Canon)"),
+        ("Dictionary<String, int>.Remove(string)", "Dictionary<__Canon, int>.Remove(__Canon)"),
+        ("Array.IndexOf<string>", "System.Array.IndexOf<__Canon>(__Canon[], __Canon)"),
+    ],
+)
+def test_code_that_classes_share_is_named(asked: str, shared: str) -> None:
+    if reason := missing(NETCORE31):
+        pytest.skip(reason)
+    with pytest.raises(DebugInfoError, match="no code for these types alone") as refused:
+        DotnetProgram(framework(NETCORE31)).functions_named(asked)
+    assert refused.value.help is not None
+    assert f"{shared}`" in refused.value.help
+
+
+def test_numbers_share_none() -> None:
+    if reason := missing(NETCORE31):
+        pytest.skip(reason)
+    with pytest.raises(DebugInfoError, match="no instantiation of it is in this image"):
+        DotnetProgram(framework(NETCORE31)).functions_named("Lazy<int>.CreateValue")
