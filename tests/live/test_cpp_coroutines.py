@@ -58,7 +58,7 @@ def _build(folder: Path, compiler: str, level: str) -> Path:
     (folder / "coroutine.cc").write_text(SOURCE)
     command = [*COMPILERS[compiler], "-std=c++20", "-g", level, "-c", "coroutine.cc"]
     environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(ROOT / ".toolchains/cache-zig")}
-    subprocess.run(command, check=True, timeout=60, env=environment, cwd=folder)
+    subprocess.run(command, check=True, timeout=240, env=environment, cwd=folder)
     # By g++ whoever compiled: zig would make the whole of libc++ first.
     subprocess.run(["g++", "coroutine.o", "-o", "coroutine"], check=True, timeout=60, cwd=folder)
     return folder / "coroutine"

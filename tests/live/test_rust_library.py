@@ -63,7 +63,7 @@ def test_every_value_is_what_the_program_told(
         some = taken[low : low + AT_ONCE]
         seen = trace(
             capfd, *some, "-x", binary, "-f", "library::visit", *place,
-            "--format", "jsonl", "--timeout", "20", "--", binary,
+            "--format", "jsonl", "--timeout", "200", "--", binary,
         )  # fmt: skip
         # Addresses are those of the run that was traced.
         calls = told(seen.program)

@@ -94,7 +94,7 @@ def test_every_value_is_what_the_program_told(
         place = ["--at", at] if at else []
         told_by_trace = trace(
             capfd, *taken, "-x", binary, "-f", f"requests::{name}", *place,
-            "--format", "jsonl", "--timeout", "20", "--", binary,
+            "--format", "jsonl", "--timeout", "200", "--", binary,
         )  # fmt: skip
         assert differences(own, told_by_trace.args) == []
         compared += sum(expression in taken for call in own for expression in call.values)

@@ -75,7 +75,7 @@ def test_every_result_is_what_the_program_told(
         compared += 1
         seen = trace(
             capfd, f"it={RESULTS.get(name, '$retval')}", "--return", "-x", binary,
-            "-f", f"results::{name}", "--format", "jsonl", "--timeout", "20", "--", binary,
+            "-f", f"results::{name}", "--format", "jsonl", "--timeout", "200", "--", binary,
         )  # fmt: skip
         assert [args["it"] for args in seen.args] == told(seen.program)[name], name
     assert compared >= (13 if level == "0" else 9)
