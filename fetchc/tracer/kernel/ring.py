@@ -39,11 +39,13 @@ class Ring:
     A record gets its time when its place is reserved, and can be read when it is complete. So
     what was read is held back until it is 10 ms older than a moment at which all buffers were
     found empty: nothing that is still being written comes before it. Where there is too much to
-    empty a buffer, that processor's newest record is the limit.
+    empty a buffer, that processor's newest record is the limit; of an event whose stack is to come,
+    as much before it as a stack may need.
     """
 
     def __init__(self) -> None:
         self._settle = _SETTLE
+        self._behind = 0  # nanoseconds that a stack may be behind its event
         self._held: list[Sample] = []
         self._files: list[tuple[int, int]] = []  # processor, open file
         self._poll = select.poll()
@@ -69,7 +71,7 @@ class Ring:
     def expect_stacks(self, format: Format) -> None:
         """Join stacks, records of ``format`` (``events/ftrace/user_stack``), to their events."""
         self._stacks = Stacks(format, self._of_kernel)
-        self._settle = _STACK_SETTLE
+        self._settle = self._behind = _STACK_SETTLE
 
     def expect_kernel(self, event: int) -> None:
         """Records of that number are of probes of the kernel itself: see :class:`Stacks`."""
@@ -116,7 +118,7 @@ class Ring:
             if found:
                 newest = found[-1].nanoseconds
                 self._held += found
-        return newest
+        return newest - self._behind
 
     def _ordered(self) -> list[Sample]:
         held = self._held

@@ -140,6 +140,24 @@ def test_a_stack_goes_to_the_event_of_its_thread_before_it(buffers: Buffers) -> 
     assert [(one.thread, one.stack) for one in found] == [(1, (0x400, 0x99)), (2, (0x500,))]
 
 
+def test_a_stack_on_the_next_page_is_waited_for(
+    buffers: Buffers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAGES", 1)
+    buffers.ring.expect_stacks(STACK)
+    for age, thread in ((9, 1), (5, 2), (1, 3)):
+        buffers.put(0, (age * SECOND, record(7, thread, 0x400, 5)))
+        buffers.put(0, (age * SECOND - 1000, record(9, thread, 0, 0x400, 0x90 + thread, 0)))
+    found = []
+    while True:
+        found += buffers.ring.read()
+        if not buffers.ring.more:
+            break
+    assert [(one.thread, one.stack) for one in found] == [
+        (thread, (0x400, 0x90 + thread)) for thread in (1, 2, 3)
+    ]
+
+
 def test_the_stack_of_a_return_begins_where_it_returns_to(buffers: Buffers) -> None:
     buffers.ring.expect_stacks(STACK)
     buffers.put(0, (9 * SECOND, record(7, 1, 0x400, 0x700)))
