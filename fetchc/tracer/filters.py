@@ -179,6 +179,10 @@ def _slip(part: str) -> str | None:
         return "equality is `==`"
     if re.match(rf"\s*(?:{_NUMBER}|{_QUOTED})\s*[=!<>&]", part):
         return "put the constant behind the operator"
+    if re.match(r"\s*(?:!|not\b)", part):
+        return "nothing turns a comparison round: write `!=` for `==`, `<=` for `>`"
+    if re.search(r"\sin\s*[({\[]", part):
+        return "write each of them: `n == 1 || n == 2`"
     return None
 
 

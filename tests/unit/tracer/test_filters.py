@@ -140,6 +140,9 @@ def test_what_does_not_parse(text: str, start: int, end: int) -> None:
         ("1 == n", "put the constant behind the operator"),
         ('"a" != name', "put the constant behind the operator"),
         ("3 < n", "put the constant behind the operator"),
+        ("!(n == 3)", "nothing turns a comparison round: write `!=` for `==`, `<=` for `>`"),
+        ("not n", "nothing turns a comparison round: write `!=` for `==`, `<=` for `>`"),
+        ("n in (1, 2)", "write each of them: `n == 1 || n == 2`"),
         ("len(s)", 'write `EXPR op CONST`: `len(s) > 8`, `r->name ~ "a*"`'),
     ],
 )
