@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fetchc.diag.errors import CompileError, reject
-from fetchc.emit.definition import definition, verify_event
+from fetchc.emit.definition import Probed, definition, verify_event
 from fetchc.emit.names import event_name, group_name
 from fetchc.ir.notation import body
 from fetchc.units import FileOffset
@@ -34,24 +34,25 @@ def defined(
     """
     group = group or group_name(site.program.path)
     event = event or event_name(site.named_after)
-    kind, (path, offset) = site.probe_kind, _probed(site)
-    counter = None if site.static is None else site.static.semaphore
-    reference = None if counter is None else site.program.file_offset(counter)
-    active = site.active
-    problems = verify_event(fetches, group, event, path, offset, kernel, kind, reference, active)
+    probed = _probed(site)
+    problems = verify_event(probed, group, event, fetches, kernel)
     if problems:
         raise CompileError(problems)
     bodies = [(name, body(fetch)) for name, fetch in fetches]
-    return definition(kind, group, event, path, offset, bodies, reference, active)
+    return definition(probed, group, event, bodies)
 
 
-def _probed(site: Site) -> tuple[str, FileOffset]:
-    """The file and the offset in it; of the kernel, the function and the offset into that."""
-    if not site.program.in_kernel:
-        return os.path.abspath(site.program.path), site.program.file_offset(site.address)
+def _probed(site: Site) -> Probed:
+    kind, program = site.probe_kind, site.program
+    if not program.in_kernel:
+        counter = None if site.static is None else site.static.semaphore
+        reference = None if counter is None else program.file_offset(counter)
+        offset = program.file_offset(site.address)
+        return Probed(kind, os.path.abspath(program.path), offset, reference, site.active)
     if site.function is None:
         raise reject(
             "FC0206",
             f"a probe of the kernel names its function, and none is known at {site.address:#x}",
         )
-    return site.function.symbol, FileOffset(site.address - site.function.address)
+    offset = FileOffset(site.address - site.function.address)
+    return Probed(kind, site.function.symbol, offset, None, site.active)

@@ -13,6 +13,8 @@ from fetchc.diag.model import Diagnostic
 from fetchc.emit.names import event_name, group_name, is_identifier
 from fetchc.ir.nodes import fixed_bytes
 from fetchc.ir.notation import body
+from fetchc.record import Record
+from fetchc.units import FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
 
     from fetchc.ir.nodes import Fetch
     from fetchc.target.kernel import Kernel
-    from fetchc.units import FileOffset
 
 __all__ = [
+    "Probed",
     "argument_problem",
     "definition",
     "event_name",
@@ -51,58 +53,59 @@ _HEADER_BYTES = {
 }
 
 
-def definition(
-    kind: str,
-    group: str,
-    event: str,
-    path: str,
-    offset: FileOffset,
-    arguments: Sequence[tuple[str, str]],
-    reference: FileOffset | None = None,
-    active: int | None = None,
-) -> str:
+class Probed(Record):
+    """What a definition probes; ``kind`` is one of ``targets/kernel``.
+
+    ``offset`` counts from the start of the file ``path``, or of the function that stands in its
+    place where the kernel is probed: there it may be a tracepoint or ``GROUP.EVENT``, too. A path
+    that is not UTF-8 keeps its bytes as surrogates (:func:`os.fsdecode`). ``reference`` is where in
+    the file the counter is that the kernel raises while the probe is on; ``active`` is for how many
+    calls a return probe of the kernel has room.
+    """
+
+    kind: str
+    path: str
+    offset: FileOffset
+    reference: FileOffset | None = None
+    active: int | None = None
+
+
+def definition(probed: Probed, group: str, event: str, arguments: Sequence[tuple[str, str]]) -> str:
     """One line of ``uprobe_events``: ``p:GROUP/EVENT PATH:0xOFFSET NAME=BODY ...``.
 
-    Or of ``kprobe_events``, where ``path`` is a function and ``offset`` counts from its start:
-    ``p:GROUP/EVENT FUNCTION+0xOFFSET NAME=BODY ...``, or of ``dynamic_events`` with a function,
-    a tracepoint or ``GROUP.EVENT``. ``kind`` is one of ``targets/kernel``; ``arguments`` are names
-    and bodies. A path that is not UTF-8 keeps its bytes as surrogates (:func:`os.fsdecode`).
-    ``reference`` is where in the file the counter is that the kernel raises while the probe is on:
-    ``PATH:0xOFFSET(0xREFERENCE)``; ``active`` is for how many calls a return probe of the kernel
-    has room.
+    With a counter ``PATH:0xOFFSET(0xREFERENCE)``; of ``kprobe_events`` and ``dynamic_events``
+    ``p:GROUP/EVENT FUNCTION+0xOFFSET NAME=BODY ...``. ``arguments`` are names and bodies.
     """
+    kind, path, offset = probed.kind, probed.path, probed.offset
     point = f"{path}:{offset:#x}" if kind in _OF_PROGRAMS else f"{path}+{offset:#x}"
-    counter = "" if reference is None else f"({reference:#x})"
+    counter = "" if probed.reference is None else f"({probed.reference:#x})"
     leaves = "%return" if kind == "fexit" else ""
-    letter = _LETTERS[kind] + ("" if active is None else str(active))
+    letter = _LETTERS[kind] + ("" if probed.active is None else str(probed.active))
     words = [f"{letter}:{group}/{event}", point.removesuffix("+0x0") + leaves + counter]
     words += [f"{name}={text}" for name, text in arguments]
     return " ".join(words)
 
 
 def verify_event(
-    arguments: Sequence[tuple[str, Fetch]],
+    probed: Probed,
     group: str,
     event: str,
-    path: str,
-    offset: FileOffset,
+    arguments: Sequence[tuple[str, Fetch]],
     kernel: Kernel,
-    kind: str = "uprobe",
-    reference: FileOffset | None = None,
-    active: int | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Problems of a whole definition beyond those of its fetches, which are sound; none is ()."""
+    kind = probed.kind
     named = (event_problem(event, kernel), group_problem(group, kernel))
     problems = [problem for problem in named if problem is not None]
-    problems += _path(path, kernel) if kind in _OF_PROGRAMS else []
-    problems += [] if reference is None else _reference(kernel)
+    problems += _path(probed.path, kernel) if kind in _OF_PROGRAMS else []
+    problems += [] if probed.reference is None else _reference(kernel)
     problems += _means(kind, kernel)
-    problems += [] if active is None else _active(active, kind, kernel)
+    problems += [] if probed.active is None else _active(probed.active, kind, kernel)
     problems += _arguments([name for name, _ in arguments], kernel)
     problems += size_problem([fetch for _, fetch in arguments], kernel, kind)
     if not problems:
         bodies = [(name, body(fetch)) for name, fetch in arguments]
-        line = definition(kind, group, event, path, offset, bodies, reference, active)
+        line = definition(probed, group, event, bodies)
         problems += line_problem(len(os.fsencode(line)), kernel)
     return tuple(problems)
 

@@ -20,7 +20,7 @@ import shlex
 
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic
-from fetchc.emit.definition import verify_event
+from fetchc.emit.definition import Probed, verify_event
 from fetchc.emit.formats import Event, Item, Written
 from fetchc.emit.names import argument_name, event_name
 from fetchc.ir.decode import Decode
@@ -55,9 +55,8 @@ def write(events: Sequence[Event]) -> Written:
         own = event_name(event.event, taken)
         taken.add(own)
         name = f"{own}__return" if returns else own
-        problems = verify_event(
-            fetches, event.group, name, event.path, event.offset, event.kernel, event.kind
-        )
+        probed = Probed(event.kind, event.path, event.offset)
+        problems = verify_event(probed, event.group, name, fetches, event.kernel)
         if problems:
             raise CompileError(problems)
         option, place = _place(event)

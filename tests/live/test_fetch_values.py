@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fetchc.conformance import machine
-from fetchc.emit.definition import definition
+from fetchc.emit.definition import Probed, definition
 from fetchc.ir.evaluate import State, evaluate
 from fetchc.ir.nodes import Array, Deref, Fetch, Register, Scalar, Store, Text
 from fetchc.ir.notation import body
@@ -102,7 +102,8 @@ class Lab:
         try:
             for number, chunk in enumerate(chunks):
                 path, arguments = str(self.program), [(f"a{n}", t) for n, t in enumerate(chunk)]
-                line = definition("uprobe", GROUP, f"e{number}", path, self.offset, arguments)
+                probed = Probed("uprobe", path, self.offset)
+                line = definition(probed, GROUP, f"e{number}", arguments)
                 self.probes.add(line)
             (self.instance / "trace").write_text("")
             events.write_text("1")

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 
 from fetchc.conformance import machine
 from fetchc.diag.model import Diagnostic
-from fetchc.emit.definition import definition, verify_event
+from fetchc.emit.definition import Probed, definition, verify_event
 from fetchc.ir.nodes import (
     Absolute,
     Array,
@@ -142,10 +142,10 @@ def differences(
     problems: list[tuple[Fetch, Diagnostic]] = []
     for _, fetch in arguments:
         problems += [(fetch, problem) for problem in verify(fetch, rules, kind)]
-    offset = FileOffset(0x100)
-    whole = verify_event(arguments, group, event, target, offset, rules, kind)
+    probed = Probed(kind, target, FileOffset(0x100))
+    whole = verify_event(probed, group, event, arguments, rules)
     bodies = [(name, body(fetch)) for name, fetch in arguments]
-    line = definition(kind, group, event, target, offset, bodies)
+    line = definition(probed, group, event, bodies)
     verdict = uprobes.judge(line)
     if verdict.errno and not problems and not whole:
         return [f"{line}: we accept it, the kernel says {verdict.text!r}, errno {verdict.errno}"]
@@ -257,8 +257,8 @@ def test_single_fetches(uprobes: Uprobes, target: str, kind: str) -> None:
 def test_registers_the_kernel_lacks(uprobes: Uprobes, target: str, name: str) -> None:
     fetch = Fetch(Register(name), Word())
     (problem,) = verify(fetch, KERNEL, registers=machine.REGISTERS)
-    offset = FileOffset(0x100)
-    line = definition("uprobe", GROUP, "e", target, offset, [("a", body(fetch))])
+    probed = Probed("uprobe", target, FileOffset(0x100))
+    line = definition(probed, GROUP, "e", [("a", body(fetch))])
     assert uprobes.judge(line).text in WORDS[problem.code]
 
 
@@ -310,24 +310,23 @@ def test_group_names(uprobes: Uprobes, target: str, suffix: str) -> None:
 def test_line_length(uprobes: Uprobes, target: str, length: int) -> None:
     arguments = [(f"a{number:03}{'n' * 26}", Fetch(DI, Scalar("u", 64))) for number in range(100)]
     bodies = [(name, body(fetch)) for name, fetch in arguments]
-    line = definition("uprobe", GROUP, "e", target, FileOffset(0x100), bodies)
+    probed = Probed("uprobe", target, FileOffset(0x100))
+    line = definition(probed, GROUP, "e", bodies)
     while len(line) + 45 < length:
         name = f"b{len(arguments)}"
         arguments.append((name, Fetch(DI, Word())))
         bodies.append((name, "%di"))
-        line = definition("uprobe", GROUP, "e", target, FileOffset(0x100), bodies)
+        line = definition(probed, GROUP, "e", bodies)
     rest = length - len(line) - len(" =%di")
     assert 1 <= rest <= 60
     half = rest - 10 if rest > 32 else rest
     if half != rest:  # two names, as one takes 32 bytes at most
         arguments.append(("c" * (10 - len(" =%di")), Fetch(DI, Word())))
     arguments.append(("d" * half, Fetch(DI, Word())))
-    final = definition(
-        "uprobe", GROUP, "e", target, FileOffset(0x100), [(n, body(f)) for n, f in arguments]
-    )
+    final = definition(probed, GROUP, "e", [(n, body(f)) for n, f in arguments])
     assert len(final) == length
     assert differences(uprobes, target, arguments) == []
-    problems = verify_event(arguments, GROUP, "e", target, FileOffset(0x100), KERNEL)
+    problems = verify_event(probed, GROUP, "e", arguments, KERNEL)
     assert [problem.code for problem in problems] == (["FC0509"] if length == 4095 else [])
 
 
@@ -341,13 +340,14 @@ def test_paths(uprobes: Uprobes, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("returning", [False, True])
 def test_random_fetches(uprobes: Uprobes, target: str, returning: bool) -> None:
     kind = "uretprobe" if returning else "uprobe"
+    probed = Probed(kind, target, FileOffset(0x100))
 
     @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
     @given(fetches.fetches(returning=returning, wild=True, longest=15))
     def check(fetch: Fetch) -> None:
         assert differences(uprobes, target, [("a", fetch)], kind) == []
         # The machine of the property tests is held against the kernel as well.
-        line = definition(kind, GROUP, "e", target, FileOffset(0x100), [("a", body(fetch))])
+        line = definition(probed, GROUP, "e", [("a", body(fetch))])
         verdict = uprobes.judge(line)
         assert bool(verdict.errno) == bool(refusal(body(fetch), returning)), line
 

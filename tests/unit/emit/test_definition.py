@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fetchc.emit.definition import definition, verify_event
+from fetchc.emit.definition import Probed, definition, verify_event
 from fetchc.ir.nodes import Array, Char, Deref, Fetch, Register, Scalar, Text, Word
 from fetchc.target.kernel import kernel
 from fetchc.units import FileOffset
@@ -27,16 +27,16 @@ def codes(
     kind: str = "uprobe",
 ) -> list[str]:
     rules = kernel(version)
-    problems = verify_event(arguments, group, event, path, OFFSET, rules, kind)
+    problems = verify_event(Probed(kind, path, OFFSET), group, event, arguments, rules)
     return [problem.code for problem in problems]
 
 
 def test_lines() -> None:
     arguments = [("a", "%di:s32"), ("b", "+0(%si):string")]
-    assert definition("uprobe", "fetchc_x", "serve", "/bin/x", OFFSET, arguments) == (
+    assert definition(Probed("uprobe", "/bin/x", OFFSET), "fetchc_x", "serve", arguments) == (
         "p:fetchc_x/serve /bin/x:0x1139 a=%di:s32 b=+0(%si):string"
     )
-    assert definition("uretprobe", "g", "e", "/x", FileOffset(0), []) == "r:g/e /x:0x0"
+    assert definition(Probed("uretprobe", "/x", FileOffset(0)), "g", "e", []) == "r:g/e /x:0x0"
 
 
 @pytest.mark.parametrize("kind", ["uprobe", "uretprobe"])
@@ -104,7 +104,7 @@ def test_size_of_the_event() -> None:
 def test_length_of_the_line() -> None:
     names = [(f"a{number:03}" + "n" * 28, WORD) for number in range(109)]
     arguments = [(name, "%di") for name, _ in names]
-    length = len(definition("uprobe", "fetchc_x", "e", "/bin/x", OFFSET, arguments))
+    length = len(definition(Probed("uprobe", "/bin/x", OFFSET), "fetchc_x", "e", arguments))
     path = "/bin/x" + "y" * (4094 - length)
     assert length < 4094
     assert codes(names, path=path) == []
