@@ -151,7 +151,8 @@ def shortened(shown: str) -> str:
         name = canonical(name)
     if parameters is None:
         return added + name + behind
-    return f"{added}{name}({', '.join(_listed(parameters))}){behind}"
+    listed = ", ".join(_listed(parameters)).replace("(anonymousnamespace)", "(anonymous namespace)")
+    return f"{added}{name}({listed}){behind}"
 
 
 def _opened(text: str) -> int:

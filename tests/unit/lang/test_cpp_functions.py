@@ -135,6 +135,8 @@ def test_short_names() -> None:
     shown = demangled(ADD)
     assert shown is not None
     assert shortened(shown) == "AddressBook::AddContact(std::string const&, int)"
+    within = "(anonymous namespace)::f((anonymous namespace)::Anon*, int)"
+    assert shortened(within) == within
 
 
 @pytest.mark.parametrize("name", ["main", "", "_Z", "_ZZZZ", "_Z\0f", "_Z3fo", "_Zé", "\udcff"])
