@@ -89,9 +89,21 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
         collecting.points()  # named by the expressions themselves, or by --at
     if options.since is not None and collecting.chosen:
         collecting.start(options.since)
-    told = tuple(dict.fromkeys(collecting.told)) if len(collecting.chosen) < 3 else ()
+    told = tuple(dict.fromkeys(collecting.told))
+    if len(collecting.chosen) > 2:
+        told = _of_many(told)
     chosen, left_out = tuple(collecting.chosen), tuple(collecting.left_out)
     return Targets(chosen, left_out, told, frozenset(by_glob))
+
+
+def _of_many(told: tuple[tuple[str, Diagnostic], ...]) -> tuple[tuple[str, Diagnostic], ...]:
+    # Of many functions only that the program can end by it, once.
+    ending = [one for _, one in told if one.code == "FC0621"]
+    if len(ending) < 2:
+        return tuple([("", one) for one in ending])
+    first = ending[0]
+    notes = (*first.notes, "so it is of others of the probed functions")
+    return (("", Diagnostic(first.code, first.message, notes=notes, help=first.help)),)
 
 
 class _Collecting:

@@ -243,3 +243,11 @@ def test_calls_that_nothing_tells_apart(tmp_path: Path) -> None:
     (told,) = refused.diagnostics
     assert (told.code, told.help) == ("FC0507", "leave `fprobe:` out: `-f vfs_read`")
     assert "%sp" not in told.message
+
+
+def test_of_many_functions_what_may_end_the_program_is_told_once() -> None:
+    found = targets(str(fixture("cpp/addressbook/g++-O0")), "--return", "-f", "AddressBook::*")
+    assert len(found.chosen) > 2
+    ((_, told),) = found.told
+    assert told.code == "FC0621"
+    assert told.notes[-1] == "so it is of others of the probed functions"
