@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "must_not_be_returned_from",
     "passed_by",
+    "refusal_of_returns",
     "return_addresses",
     "return_sites",
     "unsafe",
@@ -45,15 +46,23 @@ def must_not_be_returned_from(program: Program, function: Function) -> bool:
     """
     if not language(function.language).return_probe:
         return True
-    return function.language not in _FOREIGN and program.main_language() == "go"
+    return function.language not in _FOREIGN and not language(program.main_language()).return_probe
 
 
-def unsafe(function: Function, rules: Language) -> Diagnostic:
+def refusal_of_returns(program: Program, function: Function) -> str:
+    """Why returns of the function cannot be probed in any way; empty where they can."""
+    own = language(function.language).return_refusal
+    if own or function.language in _FOREIGN:
+        return own
+    return language(program.main_language()).return_refusal
+
+
+def unsafe(function: Function, refusal: str) -> Diagnostic:
     """What to know of a return probe that was asked for in spite of the refusal."""
     return Diagnostic(
         "FC0621",
         f"the return probe of `{function.name}` can end the program",
-        notes=(rules.return_refusal,),
+        notes=(refusal,),
         help="take it where no exception leaves the function, and nothing is lost with the process",
     )
 
@@ -90,7 +99,7 @@ def return_addresses(
     """
     from fetchc.code.instructions import exits
 
-    refusal_of_all = language(function.language).return_refusal
+    refusal_of_all = refusal_of_returns(program, function)
     if refusal_of_all:
         raise reject(
             "FC0409",

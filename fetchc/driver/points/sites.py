@@ -113,6 +113,7 @@ def _return_of(
     from fetchc.driver.points.returns import (
         must_not_be_returned_from,
         passed_by,
+        refusal_of_returns,
         return_sites,
         unsafe,
     )
@@ -125,8 +126,9 @@ def _return_of(
             None if point is None else point.span,
             help=f"probe the return of the function it is a part of: `{function.name}`",
         )
-    if unsafe_return and rules.return_refusal:
-        warnings = (*warnings, unsafe(function, rules))
+    refusal = refusal_of_returns(program, function)
+    if unsafe_return and refusal:
+        warnings = (*warnings, unsafe(function, refusal))
     elif must_not_be_returned_from(program, function):
         return return_sites(program, rules, function, warnings)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,24 @@ def test_parameters_are_where_c_puts_them(program: fetchc.Program, text: str, fe
 def test_a_return_probe_is_refused(program: fetchc.Program) -> None:
     with pytest.raises(fetchc.CompileError, match=r"FC0409.*goroutine .* another thread"):
         program.probe("take", returns=True)
+
+
+def test_a_return_probe_is_refused_without_debug_information(
+    program: fetchc.Program, tmp_path: Path
+) -> None:
+    # What gccgo compiled has a section with what its packages export; strip leaves it.
+    require("objcopy")
+    bare, exported = tmp_path / "bare", tmp_path / "exported"
+    exported.write_bytes(b"v3;\n")
+    added = f"--add-section=.go_export={exported}"
+    command = ["objcopy", "--strip-debug", added, program.path, str(bare)]
+    subprocess.run(command, check=True, timeout=60)
+    stripped = fetchc.open(str(bare))
+    assert stripped.probe("take").compile("$arg1").fetcharg == "%di:u64"
+    with pytest.raises(fetchc.CompileError, match=r"FC0409.*goroutine .* another thread"):
+        stripped.probe("take", returns=True)
+    taken = fetchc.open(str(bare), unsafe_return=True).probe("take", returns=True)
+    assert [one.code for one in taken.warnings] == ["FC0621"]
 
 
 def test_it_has_no_number_of_the_goroutine(program: fetchc.Program) -> None:

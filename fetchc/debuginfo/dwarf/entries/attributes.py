@@ -53,13 +53,16 @@ MONO, NATIVE_AOT = "Mono AOT Compiler", "NetRuntime"
 # The Go toolchain's own compiler and assembler. Others (gccgo: "GNU Go 12.2.0") describe types as C
 # does, and call as C does.
 GO_TOOLCHAIN = "Go cmd/"
+GCCGO_SECTION = ".go_export"  # gcc, gcc/go/go-backend.c (go_write_export_data); strip leaves it
 
 
 def main_language(elf: Elf, info: DebugInfo) -> str:
-    """Language key of a program's own code: Go where Go linked it, else the first unit's."""
+    """Language key of a program's own code: Go where Go left its mark, else the first unit's."""
     # Go's linker leaves a mark, so that no walk over the units is needed: libc has 2000.
     if linked_by_go(elf):
         return "go"
+    if elf.section_address(GCCGO_SECTION) is not None:
+        return "gccgo"
     if not info.present:
         return ""
     return next((key for key in map(language_key, info.units()) if key), "")
