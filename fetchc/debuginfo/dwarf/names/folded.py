@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.elf.file import Elf, Symbol
     from fetchc.units import Address
 
-__all__ = ["folded_with", "own_entry", "put_in_place"]
+__all__ = ["folded_with", "own_entry"]
 
 DECLARED_INLINE = 2  # DW_INL_declared_not_inlined, and DW_INL_declared_inlined
 LINK_TIME = "GNU GIMPLE"  # the producer of units that gcc's link-time optimisation made
@@ -41,23 +41,64 @@ def folded_with(elf: Elf, info: DebugInfo, die: Die, address: Address) -> tuple[
     others = [
         one for one in elf.symbols_at(address) if not _names(info, die, _of_any_kind(one.name))
     ]
+    if not others:
+        return ()
     # What has the code: of gcc, `die` may be the entry of what was put in its place.
-    has_code = die.has(DW_AT_low_pc) or die.has(DW_AT_ranges)
-    there = die if has_code else (info.function_at(address) or die)
-    entries = [(one.name, own_entry(elf, info, one, there)) for one in others]
+    there = die if _has_code(die) else (info.function_at(address) or die)
+    rivals = _rivals(info, there, address)
+    entries = [(one.name, _own_entry(elf, info, one, there, rivals)) for one in others]
     return tuple([name for name, own in entries if own is None or own.offset != die.offset])
 
 
-def put_in_place(info: DebugInfo, die: Die, symbol: str) -> Die | None:
-    """The entry without code of the function ``symbol``, which gcc gave the code of ``die``."""
+def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die | None:
+    """Of the functions that begin where ``die`` does, the one that the symbol names.
+
+    ``die`` itself where none has the name: the symbol is another name of it. None where the
+    linker took the place from the one that has.
+    """
+    wanted = _of_any_kind(symbol.name)
+    if _names(info, die, wanted) or len(elf.symbols_at(symbol.address)) == 1:
+        return die
+    return _own_entry(elf, info, symbol, die, _rivals(info, die, symbol.address))
+
+
+def _rivals(info: DebugInfo, die: Die, address: Address) -> tuple[list[Die], list[Die]]:
+    # Of the functions of the unit, those that begin at ``address``, and those without code; one
+    # walk for all symbols there.
+    beginning, without_code = [], []
+    for other in info.children(die.unit.top):
+        if other.tag != DW_TAG_subprogram:
+            continue
+        if not _has_code(other):
+            without_code.append(other)
+        elif other.address(DW_AT_low_pc) == address:
+            beginning.append(other)
+    return beginning, without_code
+
+
+def _own_entry(
+    elf: Elf, info: DebugInfo, symbol: Symbol, die: Die, rivals: tuple[list[Die], list[Die]]
+) -> Die | None:
+    beginning, without_code = rivals
+    wanted = _of_any_kind(symbol.name)
+    for other in beginning:
+        if _names(info, other, wanted):
+            return other
+    if elf.may_fold():
+        return None if _is_described(info, symbol.name) else die
+    replaced = _put_in_place(info, die, wanted, without_code)
+    if replaced is None and die.unit.producer.startswith(LINK_TIME):
+        return _of_another_unit(info, die, symbol.name)
+    return replaced or die
+
+
+def _put_in_place(info: DebugInfo, die: Die, wanted: str, without_code: list[Die]) -> Die | None:
+    # The entry of the function ``wanted``, which gcc gave the code of ``die``.
     if not die.unit.producer.startswith("GNU "):
         return None
-    wanted = _of_any_kind(symbol)
     alike = []
-    for other in info.children(die.unit.top):
-        if other.tag != DW_TAG_subprogram or other.has(DW_AT_declaration):
-            continue
-        if other.has(DW_AT_low_pc) or other.has(DW_AT_ranges):
+    for other in without_code:
+        if other.has(DW_AT_declaration):
             continue
         if (other.unsigned(DW_AT_inline) or 0) >= DECLARED_INLINE:
             continue  # a header's wrapper (glibc's fortified ones), which the symbol is not
@@ -70,25 +111,8 @@ def put_in_place(info: DebugInfo, die: Die, symbol: str) -> Die | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die | None:
-    """Of the functions that begin where ``die`` does, the one that the symbol names.
-
-    ``die`` itself where none has the name: the symbol is another name of it. None where the
-    linker took the place from the one that has.
-    """
-    wanted = _of_any_kind(symbol.name)
-    if _names(info, die, wanted) or len(elf.symbols_at(symbol.address)) == 1:
-        return die
-    for other in info.children(die.unit.top):
-        there = other.tag == DW_TAG_subprogram and other.address(DW_AT_low_pc) == symbol.address
-        if there and _names(info, other, wanted):
-            return other
-    if elf.may_fold():
-        return None if _is_described(info, symbol.name) else die
-    replaced = put_in_place(info, die, symbol.name)
-    if replaced is None and die.unit.producer.startswith(LINK_TIME):
-        return _of_another_unit(info, die, symbol.name)
-    return replaced or die
+def _has_code(die: Die) -> bool:
+    return die.has(DW_AT_low_pc) or die.has(DW_AT_ranges)
 
 
 def _of_another_unit(info: DebugInfo, die: Die, symbol: str) -> Die | None:
