@@ -15,7 +15,7 @@ import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.tracefs import unavailable
@@ -136,7 +136,6 @@ def run_uprobe(definition: str, binary: Path) -> list[str]:
     The tool looks for tracefs below debugfs: a mount namespace of its own shows it there. Its
     own group is ``uprobes``; it takes its event out again when it is interrupted.
     """
-    event = definition.split()[0].partition(":")[2]
     script = """
         mount -t tmpfs nodev /sys/kernel/debug && mkdir /sys/kernel/debug/tracing &&
         mount --bind /sys/kernel/tracing /sys/kernel/debug/tracing && exec uprobe-perf "$1"
@@ -151,7 +150,7 @@ def run_uprobe(definition: str, binary: Path) -> list[str]:
     )
     shown: list[str] = []
     try:
-        _until(Path(f"/sys/kernel/tracing/events/uprobes/{event}/enable"), tool)
+        _until_it_reads(tool)
         _run([binary])
         assert tool.stdout is not None
         while len(shown) < 3:
@@ -164,13 +163,17 @@ def run_uprobe(definition: str, binary: Path) -> list[str]:
     return [*shown, *rest.splitlines()]
 
 
-def _until(switch: Path, tool: subprocess.Popen[str]) -> None:
+def _until_it_reads(tool: subprocess.Popen[str]) -> None:
+    # It empties the buffer after it has enabled its event, and starts a `cat` of it then.
     until = time.monotonic() + _SECONDS
     while tool.poll() is None and time.monotonic() < until:
-        if switch.exists() and switch.read_text().strip() == "1":
-            return
+        for child in Path(f"/proc/{tool.pid}/task/{tool.pid}/children").read_text().split():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                opened = [os.readlink(file) for file in Path(f"/proc/{child}/fd").iterdir()]
+                if any(file.endswith("/trace_pipe") for file in opened):
+                    return
         time.sleep(0.05)
-    raise AssertionError(f"{switch} was not switched on")
+    raise AssertionError("the tool does not read its events")
 
 
 def _run(command: Sequence[str | os.PathLike[str]]) -> str:
