@@ -81,9 +81,9 @@ def _spellings(name: str) -> tuple[str, ...]:
     shown = demangled(name)
     if shown is None:
         return ()
-    from fetchc.lang.cpp_functions import parts
+    from fetchc.lang.cpp_functions import names
 
-    return shown, parts(shown)[0]
+    return names(shown)
 
 
 def probeable(program: Program, glob: str = "*") -> Iterable[str]:

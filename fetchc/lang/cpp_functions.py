@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["counted", "meant", "overload", "parameter_count", "parts", "shortened"]
+__all__ = ["counted", "meant", "names", "overload", "parameter_count", "parts", "shortened"]
 
 _EXACT = 2  # as is_instance says it
 _NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # behind `operator`
@@ -153,6 +153,13 @@ def shortened(shown: str) -> str:
         return added + name + behind
     listed = ", ".join(_listed(parameters)).replace("(anonymousnamespace)", "(anonymous namespace)")
     return f"{added}{name}({listed}){behind}"
+
+
+def names(shown: str) -> tuple[str, str]:
+    """What a demangled function is called, with its parameters and without: not what it returns."""
+    added, rest = _added(shown)
+    name = parts(rest)[0]
+    return added + name + rest.partition(name)[2], name
 
 
 def _opened(text: str) -> int:

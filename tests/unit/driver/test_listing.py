@@ -62,3 +62,11 @@ def test_a_glob_matches_names_of_net_without_their_parameters() -> None:
     assert matching(names, "*.Get") == sorted(names)
     assert matching(names, "N.C.G?t") == sorted(names[:3])
     assert matching(names, "*byte*") == [names[1]]
+
+
+def test_a_glob_does_not_match_what_a_function_returns() -> None:
+    # shop::Item& std::vector<shop::Item, std::allocator<shop::Item> >::emplace_back<shop::Item>(…)
+    symbol = "_ZNSt6vectorIN4shop4ItemESaIS1_EE12emplace_backIJS1_EEERS1_DpOT_"
+    assert matching([symbol], "shop::*") == []
+    assert matching([symbol], "std::vector<*::emplace_back<*>") == [symbol]
+    assert matching([symbol], "std::*(shop::Item&&)") == [symbol]
