@@ -88,6 +88,7 @@ def _merge_leaves(
     without members where that counts.
     """
     program, rules, alignments = classifier.program, classifier.rules, classifier.alignments
+    unaligned: list[TypeId] = []
     waiting = [(type_id, 0)]
     seen = set(waiting)
     while waiting:
@@ -100,6 +101,8 @@ def _merge_leaves(
                 if rules.empty == MEMORY:
                     return False  # nor is what holds one in registers
                 hidden.add(min(offset, size - 1) // _EIGHTBYTE)
+            if rules.typedef_alignment:
+                unaligned += _unaligned(classifier, found, offset)
             inner = _members(program, current, found, offset, size, merged)
             if rules.unnamed_bit_fields and found.kind != "union":
                 for first, end in alignments.unexplained(current, found):
@@ -130,7 +133,24 @@ def _merge_leaves(
             if pair not in seen:
                 seen.add(pair)
                 waiting.append(pair)
-    return True
+    for declared in unaligned:
+        _refuse_unsaid_alignment(program, declared)
+    return not unaligned
+
+
+def _unaligned(classifier: Classifier, found: StructType, start: int) -> list[TypeId]:
+    # Types of members that are structures or arrays and not at a multiple of their own alignment,
+    # however aligned the scalars in them are: bit fields, or `aligned`. A base may be anywhere.
+    waiting = []
+    for member in found.members:
+        offset = start + member.offset
+        if member.bits is not None or not offset or (member.embedded and member.name):
+            continue
+        _, inner = bare(classifier.program, member.type)
+        whole = isinstance(inner, StructType) or (isinstance(inner, ArrayType) and not inner.vector)
+        if whole and offset % classifier.alignments.declared(member.type):
+            waiting.append(member.type)
+    return waiting
 
 
 def _refuse_unsaid_alignment(program: Program, declared: TypeId) -> None:

@@ -14,8 +14,12 @@ from fetchc.abi.layout import (
 from fetchc.program.types import (
     ArrayType,
     ComplexType,
+    InterfaceType,
     NamedType,
     QualifiedType,
+    SequenceType,
+    SliceType,
+    StringType,
     StructType,
 )
 
@@ -131,6 +135,10 @@ class Alignments:
                 return self._of(inner, bare_element, depth + 1)
             case ComplexType(size=size):
                 return size // 2 or 1
+            case StringType() | SliceType() | InterfaceType() | SequenceType() if found.size:
+                # A pointer and numbers side by side: a Span of .NET, &str of Rust.
+                inner_ones = [self.declared(one.type, depth + 1) for one in found.members]
+                return max(inner_ones, default=1)
             case _:
                 return max(1, stated_size(found) or 1)
 

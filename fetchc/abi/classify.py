@@ -166,6 +166,8 @@ class Classifier:
         raise UnclassifiedError(f"how `{name}` of {size} bytes is passed is not known")
 
     def _vector(self, found: ArrayType) -> tuple[str, ...]:
+        if self.rules.vectors:
+            return (self.rules.vectors,)
         if found.size == 8 and found.count != 1:
             return (SSE,)  # one element of 8 bytes: clang's answer depends on its version
         if found.size == 16:

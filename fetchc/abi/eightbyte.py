@@ -127,7 +127,7 @@ def _is_reference(program: Program, parameter: TypeId) -> bool:
 class _Assignment:
     """Registers and stack handed out so far to the arguments of one call."""
 
-    __slots__ = ("classifier", "convention", "floats", "integers", "stack")
+    __slots__ = ("classifier", "convention", "counted", "floats", "integers", "stack")
 
     def __init__(self, convention: Convention, classifier: Classifier) -> None:
         self.convention = convention
@@ -135,6 +135,7 @@ class _Assignment:
         self.integers = 0
         self.floats = 0
         self.stack = 0
+        self.counted = 0  # registers that are filled, and that the compiler still counts with
 
     def place(self, parameter: TypeId) -> Place:
         """The next argument's place: wholly in registers or wholly on the stack."""
@@ -156,19 +157,29 @@ class _Assignment:
             self.integers += wanted_integers
             self.floats += wanted_floats
             return _in_registers(classes, size, integers, floats)
+        if 0 < wanted_integers <= self.counted and wanted_floats <= len(floats):
+            self.counted -= wanted_integers
+            self.floats += wanted_floats
+            slots = [self._push(8, 8) for _ in range(wanted_integers)]
+            return _in_registers(classes, size, (), floats, slots)
         split = _rules(self.convention).wide_splits and self.classifier.is_wide_integer(parameter)
         if split and len(integers) == 1:
+            # clang asks for two registers, finds one, and leaves it for what follows. LLVM's back
+            # end fills it, so the words of what follows go to the stack, each by itself.
+            # Source: X86_64ABIInfo::computeInfo, clang/lib/CodeGen/TargetInfo.cpp (LLVM 14).
             self.integers += 1
+            self.counted = 1
             low = Piece(ByteOffset(0), ByteSize(8), InRegister(integers[0]))
             return Pieces((low, Piece(ByteOffset(8), ByteSize(8), self._push(8, 8))))
-        alignment = 8 if split else max(8, self.classifier.alignments.own(parameter))
-        return self._push(size, alignment)
+        alignment = 8 if split else _rules(self.convention).stack_alignment
+        return self._push(size, alignment or max(8, self.classifier.alignments.own(parameter)))
 
     def _by_reference(self) -> Place:
         if self.integers < len(self.convention.integer_registers):
             register = self.convention.integer_registers[self.integers]
             self.integers += 1
             return InMemory(register, ByteOffset(0))
+        self.counted = 0
         return Indirect(self._push(8, 8), ByteOffset(0))
 
     def _push(self, size: int, alignment: int) -> InMemory:
@@ -183,15 +194,20 @@ def _in_registers(
     size: int,
     integers: Sequence[DwarfRegister],
     floats: Sequence[DwarfRegister],
+    slots: Sequence[InMemory] = (),
 ) -> Place:
-    """One piece a register; SSEUP widens the vector register before it."""
-    next_integer, next_float = iter(integers), iter(floats)
+    """One piece a register; SSEUP widens the vector register before it.
+
+    ``slots`` are words on the stack, which are taken when there are no more ``integers``.
+    """
+    words: list[InRegister | InMemory] = [*map(InRegister, integers), *slots]
+    next_integer, next_float = iter(words), iter(floats)
     pieces: list[Piece] = []
     for index, name in enumerate(classes):
         start = 8 * index
         part = min(8, size - start)
         if name == INTEGER:
-            place = InRegister(next(next_integer))
+            place: Place = next(next_integer)
         elif name == SSE:
             place = InRegister(next(next_float))
         elif name == SSEUP:

@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from fetchc.target.model import Convention
     from fetchc.units import DwarfRegister, TypeId
 
-__all__ = ["Assignment", "Shapes", "signature_places"]
+__all__ = ["Assignment", "Shapes", "TypeShape", "in_registers", "signature_places"]
 
 _MOST_LEAVES = 32  # more than any convention has registers
 
 
-class _Shape(Record):
+class TypeShape(Record):
     """A type as the convention sees it.
 
     ``leaves`` are (offset, size, whether floating-point) in the order of registers; None
@@ -126,11 +126,11 @@ class Assignment:
             ):
                 found.append(self._on_stack(shape))
                 continue
-            found.append(_in_registers(shape.size, leaves, integers, floats))
+            found.append(in_registers(shape.size, leaves, integers, floats))
             integers, floats = integers[wanted_integers:], floats[wanted_floats:]
         return tuple(found)
 
-    def _on_stack(self, shape: _Shape) -> Place:
+    def _on_stack(self, shape: TypeShape) -> Place:
         start = round_up(self.stack, shape.alignment)
         self.stack = start + shape.size
         if shape.size == 0:
@@ -139,12 +139,13 @@ class Assignment:
         return InMemory(self.convention.stack_pointer, offset)
 
 
-def _in_registers(
+def in_registers(
     size: int,
     leaves: tuple[tuple[int, int, bool], ...],
     integers: Sequence[DwarfRegister],
     floats: Sequence[DwarfRegister],
 ) -> Place:
+    """The place of a value of ``size`` bytes whose leaves take the next registers of each kind."""
     next_integer, next_float = iter(integers), iter(floats)
     pieces = tuple(
         [
@@ -171,9 +172,9 @@ class Shapes:
         self._program = program
         self._packages = convention.rules.vector_packages
         self._word = convention.word_bytes
-        self._known: dict[TypeId, _Shape | None] = {}  # None: being computed
+        self._known: dict[TypeId, TypeShape | None] = {}  # None: being computed
 
-    def shape(self, type_id: TypeId, depth: int) -> _Shape:
+    def shape(self, type_id: TypeId, depth: int) -> TypeShape:
         """The shape of a type; UnclassifiedError or DebugInfoError where it has none."""
         type_id, found = bare(self._program, type_id)
         if depth > MAX_NESTING:
@@ -191,24 +192,24 @@ class Shapes:
             raise malformed(self._program, type_id, "a type contains itself")
         return known
 
-    def _words(self, count: int) -> _Shape:
+    def _words(self, count: int) -> TypeShape:
         leaves = tuple([(index * self._word, self._word, False) for index in range(count)])
-        return _Shape(count * self._word, self._word, leaves)
+        return TypeShape(count * self._word, self._word, leaves)
 
-    def _scalar(self, found: object) -> _Shape:
+    def _scalar(self, found: object) -> TypeShape:
         match found:
             case (
                 IntType(size=size) | CharType(size=size) | BoolType(size=size) | EnumType(size=size)
             ):
                 if size > self._word:
                     return self._words(size // self._word)  # 64 bits on a 32-bit machine
-                return _Shape(size, max(1, size), ((0, size, False),))
+                return TypeShape(size, max(1, size), ((0, size, False),))
             case FloatType(size=size):
-                return _Shape(size, min(size, self._word), ((0, size, True),))
+                return TypeShape(size, min(size, self._word), ((0, size, True),))
             case ComplexType(size=size):
                 half = size // 2
                 leaves = ((0, half, True), (half, half, True))
-                return _Shape(size, min(half, self._word), leaves)
+                return TypeShape(size, min(half, self._word), leaves)
             case PointerType() | MapType() | ChannelType() | FunctionType():
                 return self._words(1)
             case StringType() | InterfaceType():
@@ -222,7 +223,7 @@ class Shapes:
             case _:
                 raise AssertionError(f"not a scalar: {found!r}")
 
-    def _array(self, type_id: TypeId, found: ArrayType, depth: int) -> _Shape:
+    def _array(self, type_id: TypeId, found: ArrayType, depth: int) -> TypeShape:
         if found.count is None:
             raise UnclassifiedError(f"`{found.name}` has no stated length")
         element = self.shape(found.element, depth + 1)
@@ -230,10 +231,10 @@ class Shapes:
         if found.size is not None and found.size != size:
             raise malformed(self._program, type_id, "an array of another size than its elements'")
         if found.count == 0:
-            return _Shape(0, element.alignment, ())
-        return _Shape(size, element.alignment, element.leaves if found.count == 1 else None)
+            return TypeShape(0, element.alignment, ())
+        return TypeShape(size, element.alignment, element.leaves if found.count == 1 else None)
 
-    def _struct(self, type_id: TypeId, found: StructType, depth: int) -> _Shape:
+    def _struct(self, type_id: TypeId, found: StructType, depth: int) -> TypeShape:
         if found.name.startswith(self._packages) and self._packages:
             raise UnclassifiedError(f"`{found.name}` is in a vector register")
         if found.size is None:
@@ -249,4 +250,4 @@ class Shapes:
                 leaves = None
                 continue
             leaves += tuple([(member.offset + at, width, fp) for at, width, fp in inner.leaves])
-        return _Shape(found.size, alignment, leaves)
+        return TypeShape(found.size, alignment, leaves)

@@ -37,8 +37,18 @@ if TYPE_CHECKING:
     from fetchc.units import TypeId
 
     Shape = int | tuple["Shape", ...]
+    Extent = tuple[int, int] | None
 
-__all__ = ["at_its_position", "equal", "least_bytes", "parse", "shapes"]
+__all__ = [
+    "agree",
+    "at_its_position",
+    "equal",
+    "least_bytes",
+    "numbers",
+    "parse",
+    "parse_with_extents",
+    "shapes",
+]
 
 _OPEN, _CLOSE, _MORE, _FAR = 0xFE, 0xFD, 0xFC, 0xFB
 # A shape is the size of a number or what an aggregate holds, in order; or one of these:
@@ -50,9 +60,21 @@ _ENOUGH = 12  # components of a parameter: more than a stream tells
 
 def parse(stream: bytes) -> tuple[tuple[Shape, ...], bool] | None:
     """The parameters of a stream, and whether these are all; None where it is none."""
+    found = parse_with_extents(stream)
+    return None if found is None else (tuple([shape for shape, _ in found[0]]), found[1])
+
+
+def parse_with_extents(stream: bytes) -> tuple[tuple[tuple[Shape, Extent], ...], bool] | None:
+    """The same, each parameter with the offsets of its first number and of its last one's end.
+
+    None for these where it has no number, or none that is told.
+    """
     found: list[list[Shape]] = [[]]
+    extents: list[Extent] = []
     rest = iter(stream)
     for byte in rest:
+        if len(found) == 1:
+            extents.append(None)
         if byte == _OPEN:
             found.append([])
         elif byte == _CLOSE and len(found) > 1:
@@ -67,10 +89,28 @@ def parse(stream: bytes) -> tuple[tuple[Shape, ...], bool] | None:
             if byte == _CLOSE or size is None:
                 return None
             found[-1].append(size)
+            before = extents[-1]
+            extents[-1] = (byte if before is None else before[0], byte + size)
     if len(found) > 1:
         return None
-    told = tuple(found[0])
-    return (told[:-1], False) if told[-1:] == (_REST,) else (told, True)
+    told = tuple(zip(found[0], extents, strict=True))
+    return (told[:-1], False) if found[0][-1:] == [_REST] else (told, True)
+
+
+def numbers(shape: Shape) -> list[int] | None:
+    """Bytes of each number of a shape; None where it is not told of all, or of what has no bytes.
+
+    A part without bytes at a structure's end makes that longer.
+    """
+    if not isinstance(shape, tuple):
+        return [shape] if shape > 0 else None
+    found: list[int] = []
+    for one in shape:
+        inner = numbers(one)
+        if not inner:
+            return None
+        found += inner
+    return found
 
 
 def at_its_position(told: Sequence[Shape], listed: Sequence[Shape], position: int) -> bool:
@@ -83,9 +123,9 @@ def at_its_position(told: Sequence[Shape], listed: Sequence[Shape], position: in
     at = len(told)
     for index in range(len(listed) - 1, position - 1, -1):
         at -= 1
-        while at >= 0 and not _agree(told[at], listed[index]):
+        while at >= 0 and not agree(told[at], listed[index]):
             at -= 1
-    return at == position and all(map(_agree, told[:position], listed[:position]))
+    return at == position and all(map(agree, told[:position], listed[:position]))
 
 
 def equal(told: Shape, listed: Shape) -> bool:
@@ -102,14 +142,15 @@ def least_bytes(shape: Shape) -> int:
     return max(shape, 0)
 
 
-def _agree(told: Shape, listed: Shape) -> bool:
+def agree(told: Shape, listed: Shape) -> bool:
+    """Whether what the stream tells can be of the type."""
     if listed == _REST or told == _REST:
         return True
     if isinstance(told, tuple) and isinstance(listed, tuple):
         for one, other in zip(told, listed, strict=False):
             if _REST in (one, other):
                 return True
-            if not _agree(one, other):
+            if not agree(one, other):
                 return False
         longer = told[len(listed) :] or listed[len(told) :]
         return not longer or longer[0] == _REST

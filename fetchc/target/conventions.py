@@ -67,6 +67,8 @@ def convention(name: str) -> Convention:
             padding=raw["members"].get("padding", ""),
             reference_first=raw.get("receiver", {}).get("reference_first", False),
             plain_structures=raw["structures"].get("as_integers", False),
+            stack_alignment=raw["stack"].get("alignment", 0),
+            vectors=raw.get("vectors", {}).get("class", ""),
             result_address_returned=raw["results"].get("address_returned", True),
         )
     elif raw["scheme"] == "words":

@@ -126,6 +126,16 @@ class Kernel(Record):
         rule = _rule("features", feature)
         return rule.first <= self.version and (rule.until is None or self.version < rule.until)
 
+    def replaced_nop(self, machine: str) -> int:
+        """Bytes of the NOPs of ``machine`` that must not be probed: the kernel makes them calls.
+
+        0 where this version replaces none, or does it without harm.
+        """
+        facts = table("kernel/linux")["replaced_nops"].get(machine)
+        if facts is None or not _parse(facts["first"]) <= self.version < _parse(facts["until"]):
+            return 0
+        return int(facts["bytes"])
+
     def last(self, feature: str) -> str | None:
         """The last version that has ``feature``, None where the newest known one does."""
         until = _rule("features", feature).until
@@ -195,6 +205,8 @@ def turns() -> tuple[Version, ...]:
     found = {_parse(facts["oldest"])}
     for limit in facts["limits"].values():
         found.update([_parse(first) for first, _ in limit["steps"]])
+    for nops in facts["replaced_nops"].values():
+        found.update([_parse(nops["first"]), _parse(nops["until"])])
     for group in ("bases", "stores", "features"):
         for rule in [_rule(group, name) for name in facts[group]]:
             found.update([rule.first, *[first for _, first in rule.firsts]])

@@ -147,16 +147,20 @@ class EightbyteRules(Record):
     ``x87_registers`` hold long double results. ``x87_names`` and ``quad_names`` tell the
     16-byte floating-point types apart, which debug information does not;
     ``wide_integer_names`` are the 16-byte integers that are verified. ``wide_splits``:
-    a 16-byte integer may go half into the last register, and is aligned to 8.
+    a 16-byte integer may go half into the last register, which the compiler counts as free even
+    so, and is aligned to 8.
     ``triviality_stated``: a structure about which the debug information does not say how
     it is passed is passed by value. ``unnamed_bit_fields``: one without a name makes its
-    eightbyte INTEGER. ``typedef_alignment``: a typedef that lowers the alignment makes a
-    member count as aligned. ``receiver_first``: the object of a method is passed in front of the
-    address of a result in memory. ``empty``: the class of a structure without members, where it is
+    eightbyte INTEGER. ``typedef_alignment``: each member has to keep the alignment that its
+    type is declared with, which a typedef can lower; else the scalars in it their own.
+    ``receiver_first``: the object of a method is passed in front of the address of a result in
+    memory. ``empty``: the class of a structure without members, where it is
     passed at all; ``padding``: that of eight bytes of padding, where they are.
     ``reference_first``: without an object, a first parameter that is a reference is in front too.
     ``plain_structures``: up to 16 bytes they are passed as integers whatever they hold, and
-    returned so up to 8. ``result_address_returned`` is as in :class:`WordRules`.
+    returned so up to 8. ``stack_alignment``: that of every parameter on the stack, in bytes; 0 if
+    each has its own, and 8 at least. ``vectors``: the class of all vectors, where it is
+    not by their size. ``result_address_returned`` is as in :class:`WordRules`.
     """
 
     x87_registers: tuple[DwarfRegister, ...]
@@ -172,6 +176,8 @@ class EightbyteRules(Record):
     padding: str = ""
     reference_first: bool = False
     plain_structures: bool = False
+    stack_alignment: int = 0
+    vectors: str = ""
     result_address_returned: bool = True
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["TABLES"]
 
 TABLES: dict[str, dict[str, Any]] = {
-    'abi/dotnet-x86_64': {'extends': 'sysv-x86_64', 'applies': {'languages': ['dotnet']}, 'receiver': {'first': True}, 'structures': {'by_value_unless_stated': True, 'empty': 'INTEGER'}, 'members': {'unnamed_bit_fields_count': False, 'typedef_alignment_counts': False, 'padding': 'SSE'}},
+    'abi/dotnet-x86_64': {'extends': 'sysv-x86_64', 'applies': {'languages': ['dotnet']}, 'receiver': {'first': True}, 'structures': {'by_value_unless_stated': True, 'empty': 'INTEGER'}, 'stack': {'offset_bytes': 8, 'alignment': 8}, 'vectors': {'class': 'MEMORY'}, 'members': {'unnamed_bit_fields_count': False, 'typedef_alignment_counts': False, 'padding': 'SSE'}},
     'abi/dotnet-x86_64-8': {'extends': 'dotnet-x86_64', 'applies': {'languages': ['dotnet'], 'producer': '.NET ', 'before_version': 9}, 'structures': {'by_value_unless_stated': True, 'empty': 'MEMORY'}},
     'abi/dotnet-x86_64-mono': {'extends': 'dotnet-x86_64', 'applies': {'languages': ['dotnet'], 'producer': 'Mono '}, 'receiver': {'first': True, 'reference_first': True}, 'structures': {'by_value_unless_stated': True, 'as_integers': True}, 'results': {'integer_registers': ['ax', 'dx'], 'float_registers': ['xmm0', 'xmm1'], 'x87_registers': ['st0', 'st1'], 'address_returned': False}},
     'abi/go-x86_64-abi0': {'architecture': 'x86_64', 'scheme': 'go', 'runtime': 'x86_64-abi0', 'applies': {'languages': ['go']}, 'arguments': {'integer_registers': [], 'float_registers': []}, 'results': {'integer_registers': [], 'float_registers': []}, 'stack': {'offset_bytes': 8}, 'types': {'vector_packages': []}},

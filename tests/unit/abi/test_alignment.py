@@ -9,7 +9,17 @@ import pytest
 
 from fetchc.abi.alignment import Alignments
 from fetchc.abi.layout import UnclassifiedError
-from fetchc.program.types import IntType, Member, PointerType, StructType
+from fetchc.program.types import (
+    InterfaceType,
+    IntType,
+    Member,
+    PointerType,
+    SequenceType,
+    SliceType,
+    StringType,
+    StructType,
+    Type,
+)
 from fetchc.units import ByteOffset, ByteSize, TypeId
 from tests.support.types import TypeTable
 
@@ -77,3 +87,22 @@ def test_a_base_class_keeps_its_alignment_in_a_packed_class() -> None:
     member = t.struct(32, alignment=4, inner=(base, 0), c=(t.char, 16), p=(t.pointer, 17))
     with pytest.raises(UnclassifiedError):
         t.alignment(member)
+
+
+@pytest.mark.parametrize("kind", ["text", "slice", "interface", "span"])
+def test_words_side_by_side_are_aligned_as_one_word(kind: str) -> None:
+    # &str and &[T] of Rust, Span<T> of .NET: 16 bytes, aligned to 8.
+    t = Types()
+    number = t.add(IntType("usize", ByteSize(8), False))
+    pointer = Member("data_ptr", t.pointer, ByteOffset(0))
+    length = Member("length", number, ByteOffset(8))
+    members, size = (pointer, length), ByteSize(16)
+    made: dict[str, Type] = {
+        "text": StringType("&str", size, members),
+        "slice": SliceType("&[char]", size, t.char, members),
+        "interface": InterfaceType("error", size, False, members),
+        "span": SequenceType("Span<byte>", size, members, length, pointer, False, True),
+    }
+    words = t.add(made[kind])
+    assert t.alignment(words) == 8
+    assert t.alignment(t.struct(24, number=(number, 0), words=(words, 8))) == 8

@@ -20,16 +20,20 @@ from fetchc.program.types import (
     NamedType,
     PointerType,
     QualifiedType,
+    SequenceType,
     StructType,
     Type,
     UnknownType,
 )
 from fetchc.target.conventions import convention
+from fetchc.target.model import Convention
 from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, DwarfRegister, TypeId
 from tests.support.types import TypeTable
 
 C = convention("sysv-x86_64")
 CPP = convention("itanium-x86_64")
+NET9, NET8 = convention("dotnet-x86_64"), convention("dotnet-x86_64-8")
+MONO = convention("dotnet-x86_64-mono")
 AX, DX, CX, SI, DI, SP, R8, R9, XMM0, ST0 = 0, 1, 2, 4, 5, 7, 8, 9, 17, 33
 
 
@@ -358,3 +362,46 @@ def test_deep_nesting_is_refused_not_a_crash() -> None:
         inner = struct(table, 16, (inner, 0))
     with pytest.raises(DebugInfoError, match="nested more than"):
         parameter_places(table.program, C, [inner])
+
+
+def span(table: TypeTable, element: TypeId) -> TypeId:
+    # System.Span<T> of CoreCLR: a reference to the elements, and their number.
+    pointer = table.add(PointerType("", ByteSize(8), element, reference=True))
+    count = table.add(IntType("int", ByteSize(4), True))
+    items = Member("_reference", pointer, ByteOffset(0))
+    length = Member("_length", count, ByteOffset(8))
+    return table.add(
+        SequenceType("Span", ByteSize(16), (items, length), length, items, False, True)
+    )
+
+
+@pytest.mark.parametrize("net", [NET9, NET8, MONO])
+def test_dotnet_has_slots_of_eight_bytes_on_the_stack(net: Convention) -> None:
+    # StringBuilder.AppendFormat(IFormatProvider, CompositeFormat, __Canon, int, int, Span) of
+    # .NET 9 with `this`, and a parameter more: the Span is behind the last int.
+    table = TypeTable()
+    word = table.add(IntType("long", ByteSize(8), True))
+    ones = [word] * 7
+    found = parameter_places(table.program, net, [*ones, span(table, word), word], (), True)
+    assert found[6:] == (stack(8), stack(16), stack(32))
+    wide = struct(table, 32, (word, 0), alignment=16)
+    found = parameter_places(table.program, net, [*ones, wide, word], (), True)
+    assert found[6:] == (stack(8), stack(16), stack(48))
+
+
+def test_dotnet_passes_no_vector_in_registers() -> None:
+    # Vector128.Shuffle(Vector128<int>, Vector128<int>) of .NET 9: at +8(%sp) and +24(%sp), and
+    # the result's address is the first parameter.
+    table = TypeTable()
+    number = table.add(IntType("int", ByteSize(4), True))
+    vector = table.add(ArrayType("Vector128<int>", number, 4, ByteSize(16), vector=True))
+    holder = struct(table, 16, (vector, 0))
+    hardware = table.add(ArrayType("Vector<int>", number, None, None, vector=True))
+    for net in (NET9, NET8):
+        for passed in (vector, holder):
+            found = parameter_places(table.program, net, [passed, number, passed], [passed])
+            assert found == (stack(8), reg(SI), stack(24))
+        found = parameter_places(table.program, net, [number], [hardware])
+        assert found == (reg(SI),)
+        behind = parameter_places(table.program, net, [hardware, number], [])
+        assert all(isinstance(one, Absent) for one in behind)
