@@ -165,6 +165,25 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
             return chain.follow(inner)  # type: ignore[no-any-return]
         return Cast(head.type, chain.fold(), span)
 
+    def named_cast(self, parts: list[Any], span: Span) -> Expression:
+        """``static_cast<T *>(e)`` and its kin; with ``T &`` the object that is cast."""
+        word, wanted, operand = parts
+        if word.text.startswith("dynamic"):
+            raise reject(
+                "FC0308",
+                "`dynamic_cast` asks the object what it is: no fetch-arg can run that code",
+                word.span,
+                "code of the program",
+                help="write `static_cast` where you know what the object is",
+            )
+        reinterprets = word.text.startswith("reinterpret")
+        opening = self.text.index("<", word.span.end)
+        closing = self.text.rindex(">", opening, operand.span.start)
+        if isinstance(wanted, PointerTo) and self.text[opening:closing].rstrip().endswith("&"):
+            address = AddressOf(operand, operand.span)
+            return Dereference(Cast(wanted, address, span, reinterprets), span)
+        return Cast(wanted, operand, span, reinterprets)
+
     def _head(self, part: Head | Parens) -> Head:
         if isinstance(part, Head):
             return part
@@ -253,6 +272,15 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
             at = Span(parts[1][-1].span.end, parts[1][-1].span.end + 1)
             raise reject("FC0101", "expected a value after `*`", at, "a value is missing")
         return declared(base, parts[1])
+
+    def meant_as_type(self, part: TypeName | Expression) -> TypeName:
+        """A part of a tuple, which may look like an expression."""
+        if not isinstance(part, Expression):
+            return part
+        found = as_type(part, self.generics)
+        if found is None:
+            raise reject("FC0101", "the parts of a tuple are types", part.span, "not a type")
+        return found
 
     # --- paths ----------------------------------------------------------------------------
 

@@ -116,16 +116,14 @@ class TrailerActions:
         return self._range(0, _bound(parts[0]), span)
 
     def range_no_end(self, parts: list[Expression], span: Span) -> Trailer:
-        """``[low:]``, refused: what is fetched has a fixed length."""
-        raise reject(
-            "FC0101",
-            "a range must say where it ends",
-            span,
-            "no end",
-            help="write the number of the element after the last one, as in `[0:4]`",
-        )
+        """``[low:]``."""
+        return self._range(_bound(parts[0]), None, span)
 
-    def _range(self, low: int | Expression, high: int | Expression, span: Span) -> Trailer:
+    def range_whole(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[:]``."""
+        return self._range(0, None, span)
+
+    def _range(self, low: int | Expression, high: int | Expression | None, span: Span) -> Trailer:
         inside = Span(span.start + 1, span.end - 1)
         return lambda base, start: Range(base, low, high, inside, Span(start, span.end))
 

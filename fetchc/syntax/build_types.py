@@ -35,13 +35,16 @@ __all__ = ["TypeActions", "as_type", "declared", "rank"]
 
 
 class Suffix:
-    """What stands behind a type in C and C#: a star, a count in brackets, brackets alone."""
+    """What stands behind a type in C and C#: a star, a count in brackets, brackets alone, ``?``."""
 
-    __slots__ = ("count", "rank", "span")
+    __slots__ = ("count", "nullable", "rank", "span")
 
-    def __init__(self, count: int | None, span: Span, rank: int = 0) -> None:
+    def __init__(
+        self, count: int | None, span: Span, rank: int = 0, nullable: bool = False
+    ) -> None:
         self.count = count  # None without one
         self.rank = rank  # 0 without empty brackets
+        self.nullable = nullable
         self.span = span
 
 
@@ -110,6 +113,16 @@ class TypeActions:
         base = NamedType(None, name, (), "", parts[0].span)
         return declared(base, parts[1] if len(parts) > 1 else [])
 
+    def type_tuple(self, parts: list[Any], span: Span) -> TypeName:
+        """C#'s ``(int, string)``: a ``System.ValueTuple``."""
+        elements = [self.meant_as_type(one) for one in (parts[0], *parts[1])]
+        base = NamedType(None, "System.ValueTuple", tuple(elements), "<", span)
+        return declared(base, parts[2] if len(parts) > 2 else [])
+
+    def meant_as_type(self, part: TypeName | Expression) -> TypeName:
+        """A part of a tuple. Raises CompileError FC0101 for what is no type."""
+        raise NotImplementedError
+
     def type_pointer(self, parts: list[TypeName], span: Span) -> PointerTo:
         """Go's ``*T``."""
         if isinstance(parts[0], RowOf):
@@ -139,6 +152,11 @@ class TypeActions:
         first = Suffix(None, Span(span.start, span.start + 1))
         return [first, *(parts[0] if parts else [])]
 
+    def tail_nullable(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
+        """C#'s ``?`` and what follows it."""
+        first = Suffix(None, Span(span.start, span.start + 1), 0, True)
+        return [first, *(parts[0] if parts else [])]
+
     def tail_rank(self, parts: list[Any], span: Span) -> list[Suffix]:
         """``[]`` or ``[,]`` and what follows it."""
         return [Suffix(None, parts[0].span, rank(parts[0])), *(parts[1] if len(parts) > 1 else [])]
@@ -152,6 +170,16 @@ class TypeActions:
 
 def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:
     """``base`` with stars, then counts, behind it, as a declaration in C has them."""
+    # Of an array a `?` says nothing about the type. Nor of a class: who looks names up knows.
+    if suffixes and suffixes[0].nullable:
+        if not isinstance(base, RowOf):
+            whole = base.span.to(suffixes[0].span)
+            base = NamedType(None, "System.Nullable", (base,), "<", whole)
+        suffixes = suffixes[1:]
+    if len(suffixes) > 1 and suffixes[-1].nullable and suffixes[-2].rank:
+        suffixes = suffixes[:-1]
+    if wrong := next((suffix for suffix in suffixes if suffix.nullable), None):
+        raise reject("FC0101", "`?` stands behind a type's name", wrong.span, "misplaced")
     stars = [suffix for suffix in suffixes if suffix.count is None and not suffix.rank]
     if suffixes[: len(stars)] != stars:
         raise reject(
@@ -165,11 +193,13 @@ def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:
     for star in stars:
         result = PointerTo(result, base.span.to(star.span))
     for suffix in reversed(suffixes[len(stars) :]):
-        # `T [2][3]` is two arrays of three: the last count is the innermost array's.
+        # `T [2][3]` is two arrays of three: the last count, or rank, is the innermost array's. No
+        # text but all of it is the outermost's.
+        whole = base.span.to(suffixes[-1].span)
         if suffix.rank:
-            result = RowOf(result, suffix.rank, base.span.to(suffix.span))
+            result = RowOf(result, suffix.rank, whole)
         elif suffix.count is not None:
-            result = ArrayOf(result, suffix.count, base.span.to(suffixes[-1].span))
+            result = ArrayOf(result, suffix.count, whole)
     return result
 
 

@@ -37,7 +37,10 @@ def explain(text: str, start: str, problem: Unexpected) -> CompileError:
     """The diagnostic (FC0101) for a text that stopped making sense at ``problem.token``."""
     token = problem.token
     elsewhere = _of_another_tool(text, start, token.span.start)
-    if not token.kind and elsewhere is None:
+    at = token.span.start
+    if text[at - 1 : at + 1] == "?.":  # `(a?.b)`, where a type could have stood
+        return _strange_character(text, "?", Span(at - 1, at))
+    if (not token.kind or token.text == "?") and elsewhere is None:
         return _strange_character(text, token.text, token.span)
     brackets = _brackets(text, token.span.start, token.kind == END, token.text)
     if brackets is not None and elsewhere is None:

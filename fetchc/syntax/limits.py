@@ -11,7 +11,14 @@ from fetchc.diag.errors import reject
 from fetchc.record import Record
 from fetchc.source import Span
 
-__all__ = ["BRACKETS", "DEPTH", "LENGTH", "depth_exceeds", "shown", "too_deep"]
+__all__ = [
+    "BRACKETS",
+    "DEPTH",
+    "LENGTH",
+    "depth_exceeds",
+    "shown",
+    "too_deep",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,13 +14,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["as_type", "check_name", "parse_argument", "parse_point", "parse_type"]
+__all__ = ["as_type", "check_name", "parse_argument", "parse_point", "parse_type", "written"]
 
 
 def parse_argument(text: str) -> Argument:
     """The tree of an argument; raises CompileError (FC0101, FC0102, FC0104, FC0207)."""
     result: Argument = _parse("argument", text)
     return result
+
+
+def written(argument: Argument, text: str) -> tuple[int, int]:
+    """Where in ``text`` the expression is, with the brackets around it and its format."""
+    # A tree has no node for `(e)`: its span leaves out what stands around the expression.
+    start, end = argument.expression.span.start, argument.expression.span.end
+    while True:
+        before, behind = text[:start].rstrip(), text[end:].lstrip()
+        if not (before.endswith("(") and behind.startswith(")")):
+            break
+        start, end = len(before) - 1, len(text) - len(behind) + 1
+    return start, end if argument.format is None else argument.format.span.end
 
 
 def parse_point(text: str) -> Point:

@@ -209,13 +209,14 @@ class Index(Record):
 class Range(Record):
     """``base[low:high]``, the elements from ``low`` up to but not with ``high``, as in Go.
 
-    ``[:high]`` has ``low`` 0. A bound that is no constant is known when the program runs.
+    ``[:high]`` has ``low`` 0, ``[low:]`` has no ``high``: it ends with the elements. A bound that
+    is no constant is known when the program runs.
     ``range_span`` is what stands between the brackets.
     """
 
     base: Expression
     low: int | Expression
-    high: int | Expression
+    high: int | Expression | None
     range_span: Span
     span: Span
 
@@ -297,11 +298,15 @@ class Negate(Record):
 
 
 class Cast(Record):
-    """``(Type)e``, C#'s ``e as Type``, or Go's ``(*dns.Msg)(e)``, which binds like a call."""
+    """``(Type)e``, C#'s ``e as Type``, or Go's ``(*dns.Msg)(e)``, which binds like a call.
+
+    ``reinterprets``: it is C++'s ``reinterpret_cast``, which moves no address.
+    """
 
     type: TypeName
     operand: Expression
     span: Span
+    reinterprets: bool = False
 
 
 class Binary(Record):

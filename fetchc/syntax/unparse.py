@@ -148,7 +148,10 @@ def _text(node: Expression) -> tuple[str, int]:
             indices = ", ".join(map(str, (index, *further)))
             return f"{_operand(base, _POSTFIX)}[{indices}]", _POSTFIX
         case Range(base=base, low=low, high=high):
-            return f"{_operand(base, _POSTFIX)}[{_bound(low)}:{_bound(high)}]", _POSTFIX
+            return (
+                f"{_operand(base, _POSTFIX)}[{_bound(low)}:{'' if high is None else _bound(high)}]",
+                _POSTFIX,
+            )
         case Assertion(base=base, type=type):
             return f"{_operand(base, _POSTFIX)}.({unparse_type(type)})", _POSTFIX
         case MethodCall(base=base, name=name, arguments=arguments):
@@ -170,6 +173,8 @@ def _text(node: Expression) -> tuple[str, int]:
             return f"&{_operand(operand, _UNARY)}", _UNARY
         case Negate(operand=operand):
             return f"-{_operand(operand, _UNARY)}", _UNARY
+        case Cast(type=type, operand=operand, reinterprets=True):
+            return f"reinterpret_cast<{unparse_type(type)}>({unparse(operand)})", _POSTFIX
         case Cast(type=type, operand=operand):
             return _cast(type, operand)
         case Binary(operator=operator, left=left, right=right):

@@ -84,6 +84,8 @@ def check(text: str) -> None:
 @example("a/" * 2000)
 @example("(" * 199 + "a")
 @example("\udcff")
+@example("([12]a.b[,][])*c")
+@example("(a[][,][])b")
 def test_any_text_parses_or_is_refused(text: str) -> None:
     check(text)
 

@@ -259,7 +259,7 @@ def test_shapes_of_types() -> None:
     assert isinstance(parse_type("[]int"), SliceOf)
     # The brackets that are written first are the outermost array's, as in C#.
     inner = RowOf(word, 2, Span(0, 8))
-    assert parse_type("int[][,]") == RowOf(inner, 1, Span(0, 5))
+    assert parse_type("int[][,]") == RowOf(inner, 1, Span(0, 8))
     assert isinstance(parse_type("map[int]int"), MapOf)
 
 
@@ -300,3 +300,25 @@ def test_points(text: str, expected: dict[str, object]) -> None:
     assert behind is not None
     assert unparse_point(behind) == unparse_point(point)
     assert behind.span == Span(4, 4 + len(text))
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("int?", "System.Nullable<int>"),
+        ("int?[]", "System.Nullable<int>[]"),
+        ("string[]?", "string[]"),
+        ("N.Point?[,]", "System.Nullable<N.Point>[,]"),
+        ("(int, string)", "System.ValueTuple<int, string>"),
+        ("(int, A<byte?>)?",
+         "System.Nullable<System.ValueTuple<int, A<System.Nullable<byte>>>>"),
+        ("List<(int, int[])>", "List<System.ValueTuple<int, int[]>>"),
+        ("((int, N.P), A)[]", "System.ValueTuple<System.ValueTuple<int, N.P>, A>[]"),
+    ],
+)  # fmt: skip
+def test_types_that_csharp_writes_with_signs(written: str, plain: str) -> None:
+    assert unparse_type(parse_type(written)) == plain
+    for expression in (f"({written})a", f"sizeof({written})", f"f(({written})a.b)"):
+        assert unparse(parse_argument(expression).expression) == unparse(
+            parse_argument(expression.replace(written, plain)).expression
+        )
