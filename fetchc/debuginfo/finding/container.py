@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from fetchc.debuginfo.finding.places import within
 from fetchc.debuginfo.finding.search import Search
+from fetchc.debuginfo.safe_open import resolved
 from fetchc.diag.errors import DebugInfoError
 
 __all__ = ["of_process"]
@@ -35,7 +35,7 @@ def of_process(path: str, search: Search | None) -> tuple[str, Search | None]:
         root = _root(process)
         inside = "/" + parts[4]
         if root:
-            return within(root, inside), _below(root, search)
+            return resolved(root, inside), _below(root, search)
         # The own root, but maybe with mounts that only the process has.
         return inside if _same(inside, path) else path, search
     return path, search
@@ -56,7 +56,7 @@ def _executable(process: str, root: str) -> str:
     named = _target(link)  # of a chroot: with the way to it, as far as it is seen from here
     if named.endswith(_DELETED):
         return link
-    for path in (named, within(root or f"{process}/root", named)):
+    for path in (named, resolved(root or f"{process}/root", named)):
         if _same(path, link):
             return path
     return link

@@ -14,11 +14,13 @@ from fetchc.debuginfo.finding.same import (
     read_alternate,
     read_link,
 )
+from fetchc.debuginfo.safe_open import exists, real_path
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any
 
     from fetchc.debuginfo.finding.search import Search
 
@@ -32,6 +34,9 @@ class Finder:
     there, FC0909 where one that entries refer to is nowhere; both list the places. ``tried`` has
     a line for each place of the search for the debug file itself.
     """
+
+    # Has another process download: see ``ask`` of debuginfod. None: this one does.
+    delegate: Callable[..., Any] | None = None
 
     __slots__ = ("_advice", "_online", "_opened", "_program", "search", "tried")
 
@@ -64,7 +69,7 @@ class Finder:
         if link is not None:
             paths += places.linked(search, program.path, link[0])
         paths += places.named_after(search, program.path)
-        found = _first(self._others(paths), fits, told, wrong, _lacks_all)
+        found = _first(self._others(paths), fits, told, wrong, self.search.root, _lacks_all)
         if found is None and build_id is not None:
             found = self._downloaded(build_id, lambda image: fits(image) or _lacks_all(image), told)
         self.tried = tuple(told)
@@ -74,7 +79,7 @@ class Finder:
         return found
 
     def _given(self, path: str, fits: Callable[[Image], str]) -> Image:
-        image = Image(path)
+        image = Image(path, root=self.search.root)
         reason = fits(image)
         if reason:
             help = "name the debug file of exactly this build"
@@ -102,7 +107,9 @@ class Finder:
             told: list[str] = []
             wrong: list[str] = []
             paths = places.alternate(self.search, owner.path, name, build_id)
-            found = _first(paths, fits, told, wrong) or self._downloaded(build_id, fits, told)
+            found = _first(paths, fits, told, wrong, self.search.root) or self._downloaded(
+                build_id, fits, told
+            )
             if found is None:
                 what = f"the alternate debug file {name} (build-id {build_id})"
                 help = "install the debug package that has it, or name its folder with --debug-dir"
@@ -119,7 +126,7 @@ class Finder:
         told: list[str] = []
         wrong: list[str] = []
         paths = places.split(self.search, self._program.path, folder, name)
-        found = _first(paths, fits, told, wrong)
+        found = _first(paths, fits, told, wrong, self.search.root)
         if found is None:
             help = (
                 "keep the .dwo files of the build, name their folder with --debug-dir, or make a "
@@ -131,12 +138,13 @@ class Finder:
     def package(self, debug_file: Image) -> Image | None:
         """PROGRAM.dwp, beside the program or its ``debug_file``; None where there is none."""
         found = places.package(self.search, self._program.path, debug_file.path)
-        return _first(found, lambda image: "", [], [])
+        return _first(found, lambda image: "", [], [], self.search.root)
 
     def _others(self, paths: Iterable[str]) -> Iterable[str]:
         # A program may have a link to a file of its own name.
-        own = os.path.realpath(self._program.path)
-        return (path for path in paths if os.path.realpath(path) != own)
+        root = self.search.root
+        own = real_path(self._program.path, root)
+        return (path for path in paths if real_path(path, root) != own)
 
     def advice(self) -> tuple[tuple[str, ...], str]:
         """Notes and help for who asks in vain for debug information."""
@@ -153,7 +161,7 @@ class Finder:
             return None
         from fetchc.debuginfo.finding.debuginfod import ask
 
-        return ask(build_id, fits, told)
+        return ask(build_id, fits, told, Finder.delegate)
 
 
 def _missing(path: str, what: str, told: list[str], wrong: list[str], help: str) -> DebugInfoError:
@@ -168,6 +176,7 @@ def _first(
     fits: Callable[[Image], str],
     told: list[str],
     wrong: list[str],
+    root: str,
     useless: Callable[[Image], str] = lambda image: "",
 ) -> Image | None:
     # The first file that fits and is of use. What was tried goes to ``told``, with the reason where
@@ -179,8 +188,8 @@ def _first(
         return other or useless(image)
 
     for path in dict.fromkeys(paths):
-        if os.path.exists(path):
-            image = opened(path, reason, told)
+        if exists(path, root):
+            image = opened(path, reason, told, root=root)
             if image is not None:
                 return image
         else:

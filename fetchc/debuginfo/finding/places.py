@@ -8,45 +8,15 @@ from __future__ import annotations
 
 import os
 
+from fetchc.debuginfo.safe_open import real_path, resolved
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.finding.search import Search
 
-__all__ = ["alternate", "by_build_id", "linked", "named_after", "package", "split", "within"]
-
-_LINKS = 40  # that one name may go through. Source: MAXSYMLINKS of Linux
-
-
-def within(root: str, path: str) -> str:
-    """``path`` of the file system whose root directory is ``root``, as seen from outside.
-
-    Symbolic links are followed as a process in there would follow them: an absolute one starts at
-    ``root``, and ``..`` does not lead out. The path is as given where nothing is there.
-    """
-    if not root:
-        return path
-    links = 0
-    done: list[str] = []
-    rest = [part for part in reversed(path.split("/")) if part not in ("", ".")]
-    while rest:
-        part = rest.pop()
-        if part == "..":
-            del done[-1:]
-            continue
-        try:
-            target = os.readlink("/".join([root, *done, part]))
-        except OSError:  # no link, or nothing: whoever opens it says so
-            done.append(part)
-            continue
-        links += 1
-        if links > _LINKS:
-            return root + path
-        if target.startswith("/"):
-            done.clear()
-        rest += [piece for piece in reversed(target.split("/")) if piece not in ("", ".")]
-    return "/".join([root, *done])
+__all__ = ["alternate", "by_build_id", "linked", "named_after", "package", "split"]
 
 
 def by_build_id(search: Search, build_id: str) -> Iterator[str]:
@@ -61,7 +31,7 @@ def by_build_id(search: Search, build_id: str) -> Iterator[str]:
         yield os.path.join(folder, "usr/lib/debug", name)
     for root in search.roots:
         if search.root:
-            yield within(search.root, os.path.join(root, name))
+            yield resolved(search.root, os.path.join(root, name))
         yield os.path.join(root, name)
 
 
@@ -74,7 +44,7 @@ def linked(search: Search, program: str, name: str) -> Iterator[str]:
     places = [os.path.join(folder, name), os.path.join(folder, ".debug", name)]
     places += [os.path.join(root, folder.lstrip("/"), name) for root in search.roots]
     for place in places:
-        yield within(search.root, place)
+        yield resolved(search.root, place)
 
 
 def named_after(search: Search, program: str) -> Iterator[str]:
@@ -88,14 +58,14 @@ def alternate(search: Search, owner: str, name: str, build_id: str) -> Iterator[
     """What .gnu_debugaltlink of the debug file ``owner`` calls ``name``: strings and types that
     dwz moved out of several files.
     """
-    yield within(search.root, os.path.join(_folder(search, owner), name))
+    yield resolved(search.root, os.path.join(_folder(search, owner), name))
     yield from by_build_id(search, build_id)
     base = os.path.basename(name)
     for folder in search.debug_dirs:
         yield os.path.join(folder, ".dwz", base)
         yield os.path.join(folder, base)
     for root in search.roots:
-        yield within(search.root, os.path.join(root, ".dwz", base))
+        yield resolved(search.root, os.path.join(root, ".dwz", base))
 
 
 def split(search: Search, program: str, folder: str, name: str) -> Iterator[str]:
@@ -106,13 +76,13 @@ def split(search: Search, program: str, folder: str, name: str) -> Iterator[str]
     """
     beside = _folder(search, program)
     base = os.path.basename(name)
-    yield within(search.root, os.path.join(beside, folder, name))
+    yield resolved(search.root, os.path.join(beside, folder, name))
     for given in search.debug_dirs:
         yield os.path.join(given, name.lstrip("/"))
         yield os.path.join(given, base)
     if not name.startswith("/"):
-        yield within(search.root, os.path.join(beside, name))
-    yield within(search.root, os.path.join(beside, base))
+        yield resolved(search.root, os.path.join(beside, name))
+    yield resolved(search.root, os.path.join(beside, base))
 
 
 def package(search: Search, program: str, debug_file: str) -> Iterator[str]:
@@ -121,14 +91,14 @@ def package(search: Search, program: str, debug_file: str) -> Iterator[str]:
         real = _real(search, path)
         for given in search.debug_dirs:
             yield os.path.join(given, os.path.basename(real) + ".dwp")
-        yield within(search.root, real + ".dwp")
+        yield resolved(search.root, real + ".dwp")
 
 
 def _real(search: Search, path: str) -> str:
     # As a process that has ``search.root`` for its root directory names it.
-    if not search.root or not path.startswith(search.root + "/"):
-        return os.path.realpath(path)
-    return within(search.root, path[len(search.root) :])[len(search.root) :]
+    real = real_path(path, search.root)
+    inside = search.root and real.startswith(search.root + "/")
+    return real[len(search.root) :] if inside else real
 
 
 def _folder(search: Search, path: str) -> str:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["opened", "other_build", "other_file", "other_machine", "read_alternate", "read_link"]
 
 _CRC_CHUNK = 1 << 20
+_CRC_MOST = (
+    4 << 30
+)  # bytes that a checksum is made of, in seconds: a sparse file costs its owner nothing
 
 
 def read_link(image: Image) -> tuple[str, int] | None:
@@ -53,13 +56,14 @@ def read_alternate(image: Image) -> tuple[str, str]:
 
 
 def opened(
-    path: str, fits: Callable[[Image], str], told: list[str], called: str = ""
+    path: str, fits: Callable[[Image], str], told: list[str], called: str = "", root: str = ""
 ) -> Image | None:
     """The file at ``path``, None where it is the wrong one: why goes to ``told``, which calls it
-    ``called``. ``fits`` says why a file is wrong, and nothing of the right one.
+    ``called``. ``fits`` says why a file is wrong, and nothing of the right one. ``root`` is the
+    root directory of who names the file.
     """
     try:
-        image = Image(path)
+        image = Image(path, root=root)
     except DebugInfoError as broken:
         told.append(f"{called or path} ({broken.what})")
         return None
@@ -128,6 +132,8 @@ def _mapped(image: Image) -> dict[str, tuple[int, int]]:
 def _other_checksum(found: Image, expected: int) -> str:
     import zlib
 
+    if len(found.map) > _CRC_MOST:
+        return f"it has more than {_CRC_MOST >> 30} GiB, and is told by its checksum alone"
     crc = 0
     for start in range(0, len(found.map), _CRC_CHUNK):
         crc = zlib.crc32(found.map[start : start + _CRC_CHUNK], crc)

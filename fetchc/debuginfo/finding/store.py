@@ -13,7 +13,8 @@ from stat import S_ISREG
 from zlib import crc32
 
 from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.kept.files import made, own_folder, removed
+from fetchc.debuginfo.kept.files import made, removed
+from fetchc.debuginfo.safe_open import folders_of, own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _own(path: str) -> float | None:
         status = os.lstat(path)
     except OSError:
         return None
-    ours = S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    ours = S_ISREG(status.st_mode) and status.st_uid == folders_of()
     return status.st_mtime if ours else None
 
 

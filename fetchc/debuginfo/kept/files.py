@@ -12,15 +12,27 @@ from __future__ import annotations
 
 import os
 from mmap import ACCESS_READ, ALLOCATIONGRANULARITY, mmap
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISREG
 from struct import Struct
 from zlib import crc32
+
+from fetchc.debuginfo.safe_open import check_owner, folders_of, own_folder, use_folders_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["KeptFile", "entries", "made", "notes", "own_folder", "removed", "save", "save_later"]
+__all__ = [
+    "KeptFile",
+    "entries",
+    "made",
+    "notes",
+    "removed",
+    "save",
+    "save_later",
+    "store",
+    "write_by",
+]
 
 MOST = 1 << 29  # bytes of all files; those that were not used for longest go first
 SUFFIXES = (".section", ".names", ".outline", ".units", ".ranges", ".btf")
@@ -36,6 +48,37 @@ _FRONT = 12  # bytes in front of what the header's checksum is of
 notes: list[str] = []
 _later: list[Callable[[], None]] = []
 _AT_ONCE = 16  # waiting to be written: each has its bytes in memory
+
+
+# A process without rights has another one write for it, into the folder of that one's user.
+_send: Callable[[str, bytes], None] | None = None
+
+
+def write_by(user: int, send: Callable[[str, bytes], None] | None) -> None:
+    """Read the folders of ``user``; have ``send`` called for each file, with its name and content,
+    in place of writing it. None: nothing is kept.
+    """
+    global _send
+    _send = send or (lambda name, content: None)
+    use_folders_of(user)
+
+
+def store(folder: str, name: str, content: bytes) -> None:
+    """Write a file for another process: what :func:`write_by` was given there.
+
+    An empty one never replaces another. Nothing is written under a name that this module would not
+    choose, or where the folder refuses.
+    """
+    stem, dot, suffix = name.partition(".")
+    plain = stem.replace("-", "").isalnum() and stem.isascii()
+    if not plain or dot + suffix not in SUFFIXES or not made(folder):
+        return
+    path = os.path.join(folder, name)
+    if not content:
+        _mark(path)
+        return
+    _write(path, (content,))
+    _evict(folder)
 
 
 def save_later(write: Callable[[], None]) -> None:
@@ -126,12 +169,12 @@ class KeptFile:
     def _look(self) -> None:
         if not own_folder(self._folder):
             if os.path.lexists(self._folder):
-                what = "no folder of this user's own that only they can write to"
-                notes.append(f"{self._folder} is not used: it is {what}")
+                what = "it is no folder of this user's own that only they can write to"
+                notes.append(f"{self._folder} is not used: {check_owner(self._folder) or what}")
             return
         try:
             path = os.path.join(self._folder, self._name)
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
             return
         except OSError as refused:
@@ -141,7 +184,8 @@ class KeptFile:
             wrong = self._read(handle)
             if wrong:
                 self._unused(wrong)
-            os.utime(handle)  # used now: not the first to go
+            if _send is None:
+                os.utime(handle)  # used now: not the first to go
         except (OSError, ValueError) as refused:
             # A folder that cannot be written to, or a file that is shorter than it says.
             notes.append(f"{self._folder}: {refused}")
@@ -153,7 +197,7 @@ class KeptFile:
         status = os.fstat(handle)
         if not S_ISREG(status.st_mode):
             return "no regular file"
-        if status.st_uid != os.geteuid() or status.st_mode & 0o77:
+        if status.st_uid != folders_of() or status.st_mode & 0o77:
             return "another user's, or open to others"
         self.again = True
         if not status.st_size:
@@ -180,18 +224,14 @@ class KeptFile:
 
     def mark(self) -> None:
         """Leave an empty file: the next run knows that it is not the first."""
-        if not made(self._folder):
-            return
-        # Never in the place of what another process has written meanwhile.
-        path = os.path.join(self._folder, self._name)
-        try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        except OSError:
-            return
+        if _send is not None:
+            _send(self._name, b"")
+        elif made(self._folder):
+            _mark(os.path.join(self._folder, self._name))
 
     def write(self, data: bytes | memoryview) -> None:
         """Keep ``data``, or nothing where the folder refuses."""
-        if not data or not made(self._folder):
+        if not data or (_send is None and not made(self._folder)):
             return
         sums = [crc32(data[start : start + BLOCK]) for start in range(0, len(data), BLOCK)]
         behind = self._key + Struct(f"<{len(sums)}I").pack(*sums)
@@ -199,23 +239,20 @@ class KeptFile:
         front = _HEADER.pack(_MAGIC, 0, size, len(data), len(self._key))
         checksum = crc32(front[_FRONT:] + behind)
         head = _HEADER.pack(_MAGIC, checksum, size, len(data), len(self._key)) + behind
-        path = os.path.join(self._folder, self._name)
-        _write(path, (head.ljust(_aligned(size), b"\0"), data))
+        head = head.ljust(_aligned(size), b"\0")
+        if _send is not None:
+            _send(self._name, head + data)
+            return
+        _write(os.path.join(self._folder, self._name), (head, data))
         _evict(self._folder)
-
-
-def own_folder(path: str) -> bool:
-    """Whether the folder is there, the user's own, and nobody else can write to it."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    own = status.st_uid == os.geteuid()
-    return S_ISDIR(status.st_mode) and own and not status.st_mode & 0o22
 
 
 def made(folder: str) -> bool:
     """Make a folder that only the user can read; whether it is there and the user's own."""
+    foreign = check_owner(folder)
+    if foreign:
+        notes.append(f"nothing is kept in {folder}: {foreign}")
+        return False
     try:
         os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
@@ -228,6 +265,14 @@ def made(folder: str) -> bool:
     if not own:
         notes.append(f"nothing is kept in {folder}: it is no folder of this user's own")
     return own
+
+
+def _mark(path: str) -> None:
+    # Never in the place of what another process has written meanwhile.
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return
 
 
 def _write(path: str, parts: Sequence[bytes | memoryview]) -> None:

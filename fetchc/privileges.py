@@ -1,0 +1,151 @@
+"""Give up root for good: what a process may still do that parses the files of strangers.
+
+It keeps two capabilities, to read files (CAP_DAC_READ_SEARCH) and to look into ``/proc/PID``
+(CAP_SYS_PTRACE), and loses every way to use them for more: a filter of system calls leaves it no
+network, no other process, no program to start, and no file to write to.
+
+Sources: capabilities(7), capset(2), prctl(2), seccomp(2); linux/filter.h, linux/seccomp.h and
+linux/audit.h of the kernel; numbers of system calls: arch/x86/entry/syscalls/syscall_64.tbl and
+include/uapi/asm-generic/unistd.h.
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["NOBODY", "give_up_root"]
+
+NOBODY = 65534
+"""The user and group without rights. Source: kernel/sys.c, DEFAULT_OVERFLOWUID."""
+
+_DAC_READ_SEARCH, _SYS_PTRACE = 2, 19
+_CAPABILITY_VERSION_3 = 0x20080522
+_PR_SET_KEEPCAPS, _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 8, 1, 38, 22
+_SECCOMP_MODE_FILTER = 2
+_SIGKILL = 9
+
+# Refused with EPERM. The number on x86-64, on aarch64; None: the machine has no such call.
+_REFUSED: dict[str, tuple[int | None, int | None]] = {
+    # the network
+    "socket": (41, 198), "connect": (42, 203), "bind": (49, 200),
+    # other processes
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "tkill": (200, 130),
+    "execve": (59, 221), "execveat": (322, 281),
+    # the system
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+    "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430),
+    "fsmount": (432, 432), "mount_setattr": (442, 442), "setns": (308, 268),
+    "unshare": (272, 97), "bpf": (321, 280), "perf_event_open": (298, 241),
+    "open_by_handle_at": (304, 265), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
+    "userfaultfd": (323, 282), "io_uring_setup": (425, 425), "swapon": (167, 224),
+    "swapoff": (168, 225), "reboot": (169, 142), "sethostname": (170, 161),
+    "setdomainname": (171, 162), "settimeofday": (164, 170), "clock_settime": (227, 112),
+    "acct": (163, 89), "quotactl": (179, 60),
+    # files: what makes, removes or changes one
+    "creat": (85, None), "mkdir": (83, None), "mkdirat": (258, 34), "rmdir": (84, None),
+    "rename": (82, None), "renameat": (264, 38), "renameat2": (316, 276), "unlink": (87, None),
+    "unlinkat": (263, 35), "symlink": (88, None), "symlinkat": (266, 36), "link": (86, None),
+    "linkat": (265, 37), "mknod": (133, None), "mknodat": (259, 33), "chmod": (90, None),
+    "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
+    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "truncate": (76, 45),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+}  # fmt: skip
+# Not there, as far as the process can see: their arguments are in memory, where no filter looks.
+# The C library then takes the older call.
+_ABSENT = {"openat2": (437, 437), "clone3": (435, 435)}
+# Refused where this argument has one of these bits.
+_WRITING = 0o1 | 0o2 | 0o100 | 0o1000  # O_WRONLY O_RDWR O_CREAT O_TRUNC
+_NAMESPACES = 0x7E020080  # CLONE_NEW*
+_BY_ARGUMENT = (
+    ((2, None), 1, _WRITING),  # open
+    ((257, 56), 2, _WRITING),  # openat
+    ((56, 220), 0, _NAMESPACES),  # clone
+)
+
+# AUDIT_ARCH_*, and which of the two numbers of a call is the machine's.
+_MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+_X32 = 0x40000000  # x86-64 takes calls of the x32 ABI by numbers from here on
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF, classic
+_NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data
+_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_EPERM, _ENOSYS = 1, 38
+
+
+def give_up_root() -> None:
+    """Become a user without rights, for good; the calling process must have one thread.
+
+    Raises OSError where the kernel refuses a step: in a user namespace without that user, on a
+    machine whose system calls are not known here. The process may then have lost some rights, and
+    must end.
+    """
+    # ctypes takes 3 ms to import: who keeps root does not wait for it.
+    import ctypes
+    from struct import pack
+
+    machine = os.uname().machine
+    if machine not in _MACHINES:
+        raise OSError(_ENOSYS, f"the system calls of {machine} are not known")
+    library = ctypes.CDLL(None, use_errno=True)
+
+    def step(what: str, status: int) -> None:
+        if status:
+            error = ctypes.get_errno()
+            raise OSError(error, f"{what}: {os.strerror(error)}")
+
+    step("prctl", library.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0))
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    kept = 1 << _DAC_READ_SEARCH | 1 << _SYS_PTRACE
+    # effective, permitted, inheritable: of capabilities 0 to 31, of those from 32 on
+    header, data = pack("=Ii", _CAPABILITY_VERSION_3, 0), pack("=6I", kept, kept, 0, 0, 0, 0)
+    step("capset", library.capset(header, data))
+    # Who started it waits for it. The change of user has cleared what was asked for before.
+    parent = os.getppid()
+    step("prctl", library.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
+    if os.getppid() != parent:
+        os._exit(1)
+    step("prctl", library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    program = filter_program(machine)
+    code = b"".join([pack("=HBBI", *instruction) for instruction in program])
+    buffer = ctypes.create_string_buffer(code, len(code))
+    described = pack("@HxxxxxxP", len(program), ctypes.addressof(buffer))  # struct sock_fprog
+    step("seccomp", library.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, described, 0, 0))
+
+
+def filter_program(machine: str) -> list[tuple[int, int, int, int]]:
+    """The filter of system calls: (code, jump if true, jump if false, operand) an instruction.
+
+    ``machine`` is one of uname(2). A jump counts the instructions that it skips.
+    """
+    audit, column = _MACHINES[machine]
+    program = [
+        (_LOAD, 0, 0, _MACHINE_AT),
+        (_EQUAL, 1, 0, audit),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER_AT),
+    ]
+    if machine == "x86_64":
+        program += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _ERROR | _ENOSYS)]
+    for calls, error in ((_REFUSED, _EPERM), (_ABSENT, _ENOSYS)):
+        for numbers in calls.values():
+            number = numbers[column]
+            if number is not None:
+                program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR | error)]
+    for numbers, argument, bits in _BY_ARGUMENT:
+        number = numbers[column]
+        if number is not None:
+            program += [
+                (_EQUAL, 0, 4, number),
+                (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument),
+                (_ANY_BIT, 0, 1, bits),
+                (_RETURN, 0, 0, _ERROR | _EPERM),
+                (_RETURN, 0, 0, _ALLOW),
+            ]
+    return [*program, (_RETURN, 0, 0, _ALLOW)]

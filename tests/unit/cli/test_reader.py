@@ -1,0 +1,277 @@
+"""The child that parses files without root: what it answers, and what is believed of it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fetchc import privileges
+from fetchc.cli import main
+from fetchc.cli.output import Output
+from fetchc.cli.reader import Reader, of_another_user, probed_file
+from fetchc.cli.tracing import targets
+from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.kept import files
+from fetchc.diag.errors import DebugInfoError, reject
+from fetchc.source import Span
+from tests.support.programs import CORPUS
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give it up")
+
+BINARY = CORPUS / "c/layouts/bin/gcc-O2-dwarf5"
+
+
+class Escape:
+    """Unpickled, it runs a command."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.system, ("echo escaped",)
+
+
+def reading(**questions: object) -> Reader:
+    return Reader(questions, str(BINARY), Output("never"))  # type: ignore[arg-type]
+
+
+def test_questions_are_answered_by_another_process_without_root() -> None:
+    with reading(who=os.getuid, add=lambda a, b: a + b, pid=os.getpid) as reader:
+        assert reader.ask("who") == privileges.NOBODY
+        assert reader.ask("add", (1, "a"), ({"b": None}.get("b"),)) == (1, "a", None)
+        assert reader.ask("pid") != os.getpid()
+
+
+def test_what_a_question_raises_comes_back() -> None:
+    def refuse() -> None:
+        raise reject("FC0201", "no such name", Span(0, 3))
+
+    def unreadable() -> None:
+        raise DebugInfoError("FC0904", "/a", "damaged", ".debug_info", 16)
+
+    def bug() -> None:
+        raise KeyError("of ours")
+
+    with reading(refuse=refuse, unreadable=unreadable, bug=bug) as reader:
+        with pytest.raises(Exception, match="FC0201: no such name"):
+            reader.ask("refuse")
+        with pytest.raises(DebugInfoError, match=r"\.debug_info\+0x10"):
+            reader.ask("unreadable")
+        with pytest.raises(RuntimeError, match="KeyError: 'of ours'"):
+            reader.ask("bug")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_a_child_that_ends_is_an_error_of_the_file(ending: signal.Signals) -> None:
+    with reading(end=lambda: os.kill(os.getpid(), ending)) as reader:
+        with pytest.raises(DebugInfoError, match=f"ended with {ending.name}") as raised:
+            reader.ask("end")
+        assert raised.value.code == "FC0905"
+        assert raised.value.path == str(BINARY)
+
+
+def test_nothing_but_records_is_taken_from_it(capfd: pytest.CaptureFixture[str]) -> None:
+    with reading(escape=Escape) as reader, pytest.raises(pickle.UnpicklingError, match="system"):
+        reader.ask("escape")
+    assert "escaped" not in capfd.readouterr().out
+
+
+class Types:
+    """What answers questions about a file."""
+
+    __module__ = "fetchc.of_a_test"
+    header = 3
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def name(self, number: int) -> str:
+        self.asked += 1
+        return f"{number} of {os.getuid()}, question {self.asked}"
+
+    def broken(self) -> None:
+        raise DebugInfoError("FC0904", "/a", "damaged")
+
+
+def test_an_object_that_holds_a_file_stays_there_and_is_asked() -> None:
+    types = Types()
+    with reading(plan=lambda: (types, "shape", [types]), other=Types) as reader:
+        here, shape, (again,) = reader.ask("plan")
+        assert shape == "shape"
+        assert again is here
+        assert here is not types
+        assert here.header == 3
+        assert here.name(7) == f"7 of {privileges.NOBODY}, question 1"
+        assert here.name(7) == here.name(7)  # it is asked once
+        assert here.name(8) == f"8 of {privileges.NOBODY}, question 2"
+        assert reader.ask("other") is not here
+        with pytest.raises(DebugInfoError, match="damaged"):
+            here.broken()
+        with pytest.raises(AttributeError):
+            _ = here._asked
+
+
+def test_the_child_ends_with_its_parent() -> None:
+    script = """
+import os, time
+from fetchc.cli.output import Output
+from fetchc.cli.reader import Reader
+reader = Reader({"pid": os.getpid, "wait": lambda: time.sleep(60)}, "/a", Output("never"))
+with reader:
+    print(reader.ask("pid"), flush=True)
+    reader.ask("wait")
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+    end = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists():
+        state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+        if state == "Z":  # nobody here reaps it
+            break
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_where_root_cannot_be_given_up_the_user_learns_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(privileges, "_MACHINES", {})
+    with reading(who=os.getuid) as reader:
+        assert reader.ask("who") == 0
+    assert "note: files are read with the rights of root: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["trace", "add"])
+def test_trace_and_add_read_files_without_root(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def opened(options: object) -> None:
+        raise DebugInfoError("FC0904", "here", f"read by user {os.getuid()}")
+
+    monkeypatch.setattr("fetchc.cli.options.Options.opened", opened)
+    assert main([command, "n", "-x", str(BINARY), "-f", "visit"]) == 3
+    assert f"read by user {privileges.NOBODY}" in capsys.readouterr().err
+
+
+def test_a_probe_of_another_file_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collect = targets.collect
+
+    def forged(*arguments: object) -> object:
+        found = collect(*arguments)  # type: ignore[arg-type]
+        for each in found.chosen:
+            lines = tuple(line.replace(str(BINARY), "/bin/true") for line in each.plan.definitions)
+            object.__setattr__(each.plan, "definitions", lines)
+        return found
+
+    monkeypatch.setattr("fetchc.cli.trace.collect", forged)
+    assert main(["trace", "r->a", "-x", str(BINARY), "-f", "visit", "--timeout", "1"]) in (1, 3)
+    assert main(["trace", "-x", str(BINARY), "-f", "visit", "--timeout", "1"]) == 3
+    assert "FC0905" in capsys.readouterr().err
+
+
+def test_only_definitions_of_the_named_file_are_believed(tmp_path: Path) -> None:
+    image = tmp_path / "service.exe"
+    beside = tmp_path / "service.exe.so"
+    for path in (image, beside):
+        path.write_bytes(b"")
+    probed_file(str(image), [f"p:fetchc_1/a {image}:0x10 x=%di", f"r8:fetchc_1/a {beside}:0x10"])
+    for line in (
+        "p:fetchc_1/a /bin/true:0x10",
+        "p:fetchc_1/a vfs_read",
+        f"p:fetchc_1/a {image}:0x10\np:fetchc_1/b /bin/true:0x10",
+        f"-:fetchc_1/a {image}:0x10",
+        "p:fetchc_1/a",
+        "",
+    ):
+        with pytest.raises(DebugInfoError, match="answered with"):
+            probed_file(str(image), [line])
+
+
+@contextmanager
+def process_of(user: int, path: str = "/bin/sleep") -> Iterator[int]:
+    command = ["setpriv", f"--reuid={user}", "--clear-groups", path, "60"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            end = time.monotonic() + 20
+            while os.stat(f"/proc/{process.pid}").st_uid != user:
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def test_what_another_users_process_gives_to_read_is_read_without_root(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def opened(options: object) -> None:
+        raise DebugInfoError("FC0904", "here", f"read by user {os.getuid()}")
+
+    monkeypatch.setattr("fetchc.cli.options.Options.opened", opened)
+    with process_of(1234) as pid:
+        path = f"/proc/{pid}/exe"
+        assert of_another_user(path)
+        for words in (["compile", "n", "-f", "main"], ["functions"], ["types"]):
+            assert main([*words, "-x", path]) == 3
+            assert f"read by user {privileges.NOBODY}" in capfd.readouterr().err
+    assert not of_another_user("/proc/self/exe")
+    assert not of_another_user(f"/proc/{os.getpid()}/exe")
+    assert main(["functions", "-x", f"/proc/{os.getpid()}/exe"]) == 3
+    assert "read by user 0" in capfd.readouterr().err
+
+
+def test_what_it_inflates_is_kept_by_its_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(Image, "cache_folder", str(folder))
+    content = zlib.compress(b"x" * 1000)
+
+    def keep() -> None:
+        files.KeptFile(str(folder), "ab12", "of a test", ".section").write(content)
+
+    def kept() -> bytes:
+        found = files.KeptFile(str(folder), "ab12", "of a test", ".section").upto(len(content))
+        return b"" if found is None else bytes(found[: len(content)])
+
+    binary = tmp_path / "program"
+    binary.write_bytes(b"")
+    with Reader({"keep": keep, "kept": kept}, str(binary), Output("never")) as reader:
+        reader.ask("keep")
+        assert reader.ask("kept") == content
+    assert kept() == content
+    assert [path.stat().st_uid for path in folder.iterdir()] == [0]
+
+
+def test_nothing_is_kept_of_what_others_can_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(Image, "cache_folder", str(folder))
+    binary = tmp_path / "program"
+    binary.write_bytes(b"")
+    binary.chmod(0o666)
+    write = files.KeptFile(str(folder), "ab12", "of a test", ".section").write
+    with Reader({"keep": lambda: write(b"bytes")}, str(binary), Output("never")) as reader:
+        reader.ask("keep")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["../ab-12.section", "ab-12.txt", "a/b.section", ".section", "é.btf"]
+)
+def test_names_that_no_cache_file_has_are_not_written(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    files.store(str(folder), name, b"bytes")
+    assert [path.name for path in tmp_path.rglob("*")] in ([], ["cache"])
