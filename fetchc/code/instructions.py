@@ -27,19 +27,26 @@ __all__ = [
     "instruction_starts",
     "instructions",
     "is_instruction_start",
+    "jump_targets",
 ]
+
+
+_DISTANCES = ("movsxd", "ldrsw", "ldrh", "ldrb")  # by switches of gcc and clang: x86-64, arm64
+_NEAR = 8  # instructions from there to the jump
 
 
 class Exits(Record):
     """The ways out of a function's code.
 
     ``returns`` are its return instructions; ``jumps`` the targets of jumps that leave it (None
-    for a computed one), ``calls`` those of direct calls.
+    for a computed one), ``calls`` those of calls (None likewise). ``by_table``: a jump goes to an
+    address out of a table, of a switch as a rule.
     """
 
     returns: tuple[Address, ...]
     jumps: tuple[Address | None, ...]
-    calls: frozenset[Address]
+    calls: frozenset[Address | None]
+    by_table: bool = False
 
 
 def is_instruction_start(code: bytes, base: Address, address: Address, architecture: str) -> bool:
@@ -105,24 +112,29 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
     end = base + len(code)
     returns: list[Address] = []
     jumps: list[Address | None] = []
-    calls: set[Address] = set()
+    calls: set[Address | None] = set()
+    by_table = False
+    distances = 0  # above 0 shortly behind an instruction that loads how far a case is
     for instruction in swept(disassembler, code, base, architecture):
         position = instruction.address - base
         if any(each.starts(code, position) for each in leaving):
             returns.append(Address(instruction.address))
         elif instruction.group(capstone.CS_GRP_CALL):
+            calls.add(_target(instruction))
+        elif instruction.group(capstone.CS_GRP_JUMP):
             target = _target(instruction)
-            if target is not None:
-                calls.add(target)
-        elif instruction.group(capstone.CS_GRP_JUMP) and not _by_table(instruction):
-            target = _target(instruction)
-            if target is None or not base <= target < end:
+            if target is None and _by_table(instruction):
+                by_table = True
+            elif target is None and distances:
+                pass  # by distances: a switch
+            elif target is None or not base <= target < end:
                 jumps.append(target)
         elif counter is not None and counter in map(
             instruction.reg_name, instruction.regs_access()[1]
         ):
             jumps.append(None)
-    return Exits(tuple(returns), tuple(jumps), frozenset(calls))
+        distances = _NEAR if _loads_distance(instruction) else max(distances - 1, 0)
+    return Exits(tuple(returns), tuple(jumps), frozenset(calls), by_table)
 
 
 def goes_on(code: bytes, address: Address, architecture: str) -> bool:
@@ -135,6 +147,35 @@ def goes_on(code: bytes, address: Address, architecture: str) -> bool:
 
     away = (capstone.CS_GRP_JUMP, capstone.CS_GRP_RET, capstone.CS_GRP_IRET, capstone.CS_GRP_INT)
     return first is not None and not any(first.group(group) for group in away)
+
+
+def jump_targets(code: bytes, base: Address, architecture: str) -> frozenset[Address | None]:
+    """Where the jumps in the function ``code`` at ``base`` lead; None for computed ones.
+
+    Raises CompileError as :func:`is_instruction_start` does.
+    """
+    disassembler = _disassembler(architecture)
+    import capstone
+
+    disassembler.detail = True
+    return frozenset(
+        [
+            _target(instruction)
+            for instruction in swept(disassembler, code, base, architecture)
+            if instruction.group(capstone.CS_GRP_JUMP)
+        ]
+    )
+
+
+def _loads_distance(instruction: CsInsn) -> bool:
+    # movslq (%rdx,%rax,4),%rax: how far a case of a switch is. Pointers to functions are as wide as
+    # a word, and loaded otherwise.
+    import capstone
+
+    if instruction.mnemonic not in _DISTANCES:
+        return False
+    last = instruction.operands[-1]
+    return bool(last.type == capstone.CS_OP_MEM and last.mem.index)
 
 
 def _by_table(instruction: CsInsn) -> bool:

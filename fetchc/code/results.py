@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fetchc.code.instructions import instructions
 from fetchc.target.load import architecture as machine_of
+from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
     from capstone import CsInsn
 
-    from fetchc.units import Address
-
-__all__ = ["taken", "written"]
+__all__ = ["first_writes", "stack_accesses", "taken", "written"]
 
 _SAME = frozenset({"xor", "sub", "sbb", "pxor", "xchg"})  # of a register with itself: not its worth
 _CONSTANT = {"or": -1, "and": 0}  # whatever the register held
@@ -40,12 +39,41 @@ def taken(code: bytes, address: Address, architecture: str) -> frozenset[str]:
     return frozenset(read)
 
 
+def stack_accesses(
+    code: bytes, address: Address, architecture: str
+) -> Iterator[tuple[Address, str, int]]:
+    """What ``code`` reads, writes or takes the address of by a register and a distance.
+
+    The instruction's address, the kernel's name of the register, and the distance in bytes. Raises
+    CompileError as :func:`taken` does.
+    """
+    import capstone
+
+    for instruction in instructions(code, address, architecture):
+        for operand in instruction.operands:
+            if operand.type == capstone.CS_OP_MEM and operand.mem.base:
+                (base,) = _names(instruction, [operand.mem.base], architecture)
+                yield Address(instruction.address), base, operand.mem.disp
+
+
 def written(code: bytes, address: Address, architecture: str) -> frozenset[str]:
     """The registers, by the kernel's names, that the instructions of ``code`` write."""
     found: set[str] = set()
     for instruction in instructions(code, address, architecture):
         found |= _names(instruction, instruction.regs_access()[1], architecture)
     return frozenset(found)
+
+
+def first_writes(
+    code: bytes, address: Address, architecture: str
+) -> Iterator[tuple[Address, set[str]]]:
+    """Of each instruction of ``code`` up to the next call or jump: what is behind it, its writes.
+
+    These are registers, by the kernel's names. Raises CompileError as :func:`taken` does.
+    """
+    for instruction in _straight(code, address, architecture):
+        names = _names(instruction, instruction.regs_access()[1], architecture)
+        yield Address(instruction.address + instruction.size), names
 
 
 def _straight(code: bytes, address: Address, architecture: str) -> Iterator[CsInsn]:

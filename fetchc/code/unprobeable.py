@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["LONGEST", "Unprobeable", "unprobeable"]
+__all__ = ["LONGEST", "Unprobeable", "nop_bytes", "unprobeable"]
 
 LONGEST = 15  # bytes of an instruction: Intel SDM, volume 2, 2.3.11
 _OPERAND_SIZE = 0x66
@@ -48,6 +48,29 @@ def unprobeable(code: bytes, rules: Mapping[str, Any]) -> Unprobeable | None:
         elif byte not in passed:
             return _opcode(code[at:], rules, narrow)
     return None
+
+
+def nop_bytes(code: bytes, rules: Mapping[str, Any]) -> int:
+    """Bytes of the NOP of x86 at the start of ``code``, 0 where none is there.
+
+    What the kernel takes for one (insn_is_nop, insn_is_nopl in arch/x86/kernel/uprobes.c): 90 and
+    0f 1f /0 behind any prefixes. ``rules`` is as in :func:`unprobeable`.
+    """
+    passed = bytes.fromhex(rules["passed"])
+    for at, byte in enumerate(code):
+        if byte == _OPERAND_SIZE or byte in passed:
+            continue
+        if byte == 0x90:
+            return at + 1
+        if code[at : at + 2] != b"\x0f\x1f" or len(code) < at + 3 or code[at + 2] >> 3 & 7:
+            return 0
+        mode, base = code[at + 2] >> 6, code[at + 2] & 7
+        scaled = mode != 3 and base == 4  # an index byte follows
+        if scaled:
+            base = code[at + 3] & 7 if len(code) > at + 3 else 0
+        far = mode == 2 or (mode == 0 and base == 5)
+        return at + 3 + scaled + (4 if far else mode == 1)
+    return 0
 
 
 def _opcode(code: bytes, rules: Mapping[str, Any], narrow: bool) -> Unprobeable | None:

@@ -112,12 +112,6 @@ class ElfProgram(Ordinary):
         bundle = None if self.in_kernel else bundle_of(self.path)
         return () if bundle is None else tuple(bundle.names())
 
-    def may_be_copied(self, name: str, address: Address) -> bool:
-        """Whether an executable may hold the live copy of this shared library's variable."""
-        from fetchc.debuginfo.elf.copies import may_be_copied
-
-        return may_be_copied(self._elf, name, address)
-
     def has_symbol(self, name: str) -> bool:
         """Whether the file defines that name, or uses it of another file."""
         return bool(self._elf.symbols_named(name)) or self._elf.imports(name)

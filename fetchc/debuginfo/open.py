@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.debuginfo.dotnet.metadata.framework import Process
     from fetchc.debuginfo.finding.search import Search
     from fetchc.program.protocol import Program
 
@@ -47,9 +51,11 @@ def _opened(
         from fetchc.debuginfo.btf.open import open_running
 
         return open_running(path)
+    process = ""
     if path.startswith("/proc/"):
         from fetchc.debuginfo.finding.container import of_process
 
+        process = "/".join(path.split("/", 3)[:3])
         path, search = of_process(path, search)
     try:
         program = DwarfProgram(path, search, online=True)
@@ -59,7 +65,7 @@ def _opened(
     except DebugInfoError as refused:
         if refused.path != path:
             raise
-        found = _no_elf(path, references, search, machine, refused)
+        found = _no_elf(path, references, search, machine, refused, process)
         if found is None:
             raise
         return found
@@ -71,12 +77,13 @@ def _no_elf(
     search: Search | None,
     machine: str | None,
     refused: DebugInfoError,
+    process: str,
 ) -> Program | None:
     # As what else it can be read that is no ELF file. None, and what helps, where that is nothing.
     if refused.code == "FC0901" and ":" in path:
         from fetchc.debuginfo.dotnet.open import open_in_bundle
 
-        inside = open_in_bundle(path, references)
+        inside = open_in_bundle(path, references, _runs_in(process, search))
         if inside is not None:
             return inside
     if refused.code == "FC0901" and "/" not in path:
@@ -85,7 +92,8 @@ def _no_elf(
         return None
     _no_debug_file(path, search)
     try:
-        with open(path, "rb") as file:
+        handle, _ = open_regular(path)
+        with os.fdopen(handle, "rb") as file:
             head = file.read(0x206)
     except OSError as failed:  # of a disk, of /proc/PID/mem, or the file has gone meanwhile
         what = f"cannot be read: {failed.strerror}"
@@ -95,7 +103,7 @@ def _no_elf(
     if head.startswith(b"MZ") and not kernel:
         from fetchc.debuginfo.dotnet.program import DotnetProgram
 
-        return DotnetProgram(path, references)
+        return DotnetProgram(path, references, process=_runs_in(process, search))
     from fetchc.debuginfo.btf.open import open_file
 
     opened = open_file(path, of_btf=machine)
@@ -104,6 +112,15 @@ def _no_elf(
 
         refused.help = _not_a_program(head) or loaded_module(path)
     return opened
+
+
+def _runs_in(process: str, search: Search | None) -> Process | None:
+    # The process whose program a path named, where its files are.
+    if not process[len("/proc/") :].isdecimal():
+        return None
+    from fetchc.debuginfo.dotnet.metadata.framework import Process
+
+    return Process(process, "" if search is None else search.root)
 
 
 def _in_path(name: str) -> str | None:

@@ -48,6 +48,14 @@ class Ordinary:
         """None: packages are of Go."""
         return ()
 
+    def interface_tables(self) -> tuple[tuple[str, str], ...]:
+        """None: they are of Go."""
+        return ()
+
+    def named_constants(self, type_id: TypeId) -> tuple[tuple[str, int], ...]:
+        """None: constants with names of their own are of Go."""
+        return ()
+
     def property_of(self, type_id: TypeId, name: str) -> Property | None:
         """None: properties are of .NET."""
         return None

@@ -9,6 +9,7 @@ from fetchc.program.places import Absent
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.model import Extent, Function, StaticProbe, Variable
+    from fetchc.program.places import Place
     from fetchc.program.protocol import CodeMap
     from fetchc.units import Address, TypeId
 
@@ -66,7 +67,7 @@ class Plain(Ordinary):
         """None: that is of Go."""
         return None
 
-    def may_be_copied(self, name: str, address: Address) -> bool:
+    def may_be_copied(self, variable: Variable, address: Address) -> bool:
         """False: variables are where they are."""
         return False
 
@@ -106,8 +107,28 @@ class Plain(Ordinary):
         """None: nothing says so."""
         return ()
 
+    def scope_at(self, function: Function, address: Address) -> Function:
+        """``function``: nothing says what was inlined."""
+        return function
+
+    def is_without_code(self, name: str) -> bool:
+        """False: nothing says so."""
+        return False
+
+    def merged_perhaps(self, function: Function) -> tuple[str, ...]:
+        """None: nothing says so."""
+        return ()
+
     def frame_base_is_cfa(self, function: Function) -> bool:
         """False: there are no frames."""
+        return False
+
+    def frame_address(self, function: Function, address: Address) -> Place:
+        """Absent: nothing says so."""
+        return Absent("FC0401", "nothing says where its frame is")
+
+    def is_optimised(self, function: Function) -> bool:
+        """False: nothing says so."""
         return False
 
     def frame_stands(self, function: Function, address: Address) -> bool:
@@ -117,6 +138,10 @@ class Plain(Ordinary):
     def passed_by_reference(self, type_id: TypeId) -> bool | None:
         """None: that is of C++."""
         return None
+
+    def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
+        """None of that name."""
+        return ()
 
     def has_static_member(self, type_id: TypeId, name: str) -> bool:
         """False: that is of C++."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.elf_program import ElfProgram
 from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address, DieOffset
+from fetchc.units import Address, ByteOffset, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.debuginfo.finding.search import Search
     from fetchc.program.model import Callers, Extent, Function, Uses, Variable
-    from fetchc.program.places import AtAddress, Place
+    from fetchc.program.places import AtAddress, Indirect, Place
     from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
     from fetchc.units import TypeId
@@ -38,9 +38,11 @@ class DwarfProgram(ElfProgram):
         "_bodies",
         "_callers",
         "_code_uses",
+        "_constants",
         "_definitions",
         "_functions",
         "_globals",
+        "_interface_tables",
         "_language",
         "_parameters",
         "_read_info",
@@ -55,12 +57,14 @@ class DwarfProgram(ElfProgram):
         self._read_types: TypeTable | None = None
         self._bodies: dict[tuple[DieOffset | None, Address], Address] = {}
         self._callers: dict[tuple[Address, Address], Callers] = {}
+        self._constants: dict[TypeId, tuple[tuple[str, int], ...]] = {}
         self._code_uses: CodeUses | None = None
         self._functions: dict[str, tuple[Function, ...]] = {}
         self._parameters: dict[DieOffset, tuple[Variable, ...]] = {}
         self._visible: dict[tuple[DieOffset, Address], tuple[Variable, ...]] = {}
         self._definitions: dict[TypeId, TypeId] = {}
-        self._globals: dict[tuple[str, DieOffset | None], tuple[Variable, ...]] = {}
+        self._globals: dict[tuple[str, DieOffset | None, bool], tuple[Variable, ...]] = {}
+        self._interface_tables: tuple[tuple[str, str], ...] | None = None
         self._language: str | None = None
         self._runtime_types: RuntimeTypes | None = None
 
@@ -121,6 +125,28 @@ class DwarfProgram(ElfProgram):
 
         return tuple(packages_called(self._info, name)) if self._info.present else ()
 
+    def interface_tables(self) -> tuple[tuple[str, str], ...]:
+        """Names of interfaces of Go, each with that of a type that the program converts to it."""
+        if self._interface_tables is None:
+            from fetchc.debuginfo.go.tables import interface_tables
+
+            self._interface_tables = interface_tables(self._elf, self.architecture)
+        return self._interface_tables
+
+    def named_constants(self, type_id: TypeId) -> tuple[tuple[str, int], ...]:
+        """The constants of a named integer type that its own Go package declares."""
+        found = self._constants.get(type_id)
+        if found is None:
+            from fetchc.debuginfo.dwarf.names.go_constants import constants_of_type
+            from fetchc.program.types import IntType
+
+            found = ()
+            made = self.type(type_id)
+            if isinstance(made, IntType) and self._info.present:
+                found = constants_of_type(self._info, type_id, made)
+            self._constants[type_id] = found
+        return found
+
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""
         die = self._die(function)
@@ -129,6 +155,10 @@ class DwarfProgram(ElfProgram):
             from fetchc.debuginfo.dwarf.locations.variables import parameters
 
             found = parameters(self._info, die)
+            if not found and function.language == "go" and function.external:
+                from fetchc.debuginfo.go.wrappers import declared_by_twin
+
+                found = declared_by_twin(self._elf, self._info, function)
             if self.in_kernel:
                 from fetchc.debuginfo.user_memory import marked_parameters
 
@@ -174,23 +204,52 @@ class DwarfProgram(ElfProgram):
             _keep(self._visible, (die.offset, address), found)
         return found
 
-    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
+    def scope_at(self, function: Function, address: Address) -> Function:
+        """``function``, or the innermost one whose body was put there."""
+        from fetchc.debuginfo.dwarf.locations.variables import innermost_call
+        from fetchc.debuginfo.dwarf.names.functions import inlined_function
+
+        call = innermost_call(self._info, self._die(function), address)
+        return function if call is None else inlined_function(self._info, function, call)
+
+    def global_variables(
+        self, name: str, function: Function | None, loosely: bool = False
+    ) -> tuple[Variable, ...]:
         """Variables of that name outside functions; the function's own unit is preferred."""
         from fetchc.debuginfo.dwarf.locations.global_variables import global_variables
 
         self._require()
-        key = name, None if function is None else function.die
+        key = name, None if function is None else function.die, loosely
         found = self._globals.get(key)
         if found is None:
             linked = lambda die, name: self._linked(die, name) is not None  # noqa: E731
-            found = global_variables(self._info, name, self._within(function), linked)
+            within = self._within(function)
+            found = global_variables(self._info, name, within, linked, loosely)
             _keep(self._globals, key, found)
         return found
 
-    def _linked(self, die: Die, name: str) -> AtAddress | None:
+    def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
+        """The values that enumerators of that name have, each with its enumeration."""
+        from fetchc.debuginfo.dwarf.names.enumerators import enumerators
+
+        if not self._info.present:
+            return ()
+        return enumerators(self._info, name, self._within(function))
+
+    def _linked(self, die: Die, name: str) -> AtAddress | Indirect | None:
         from fetchc.debuginfo.variable_symbols import linked_place
 
-        return None if self.in_kernel else linked_place(self._info, self._elf, die, name)
+        if self.in_kernel:
+            return None
+        return linked_place(self._info, self._elf, self.architecture, die, name)
+
+    def may_be_copied(self, variable: Variable, address: Address) -> bool:
+        """Whether an executable may hold the live copy of this shared library's variable."""
+        from fetchc.debuginfo.elf.copies import may_be_copied
+        from fetchc.debuginfo.variable_symbols import linked_symbol
+
+        symbol = linked_symbol(self._info, self._info.die(variable.die), variable.name)
+        return may_be_copied(self._elf, symbol, address)
 
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """What the debug information says of the variable's place, by address range.
@@ -199,6 +258,8 @@ class DwarfProgram(ElfProgram):
         """
         from fetchc.debuginfo.dwarf.locations.extents import extents
 
+        if variable.elsewhere:
+            return ()
         die = self._info.die(variable.die)
         return extents(self._info, die, self._around(variable, function))
 
@@ -209,8 +270,10 @@ class DwarfProgram(ElfProgram):
         information names there, so the answer holds at ``address`` only.
         """
         from fetchc.debuginfo.dwarf.locations.location import place_at
-        from fetchc.program.places import AtAddress, is_frame_relative
+        from fetchc.program.places import Absent, AtAddress, is_frame_relative
 
+        if variable.elsewhere:
+            return Absent("FC0401", "the debug information describes no place in assembly")
         die = self._info.die(variable.die)
         around = self._around(variable, function)
         place = place_at(self._info, die, around, address)
@@ -220,6 +283,8 @@ class DwarfProgram(ElfProgram):
 
             if place == NO_LOCATION:
                 return self._linked(die, variable.name) or place
+            if isinstance(place, AtAddress) and self.may_be_copied(variable, place.address):
+                return self._loaded(die, variable.name) or place
         if self.in_kernel and isinstance(place, AtAddress):
             from fetchc.debuginfo.kernel_symbols import symbol_place
 
@@ -232,6 +297,12 @@ class DwarfProgram(ElfProgram):
 
         start = None if function is None else function.address
         return resolve_frame(place, cfa_at(self._elf, address, start))
+
+    def _loaded(self, die: Die, name: str) -> Indirect | None:
+        from fetchc.debuginfo.variable_symbols import linked_symbol, loaded_place
+
+        symbol = linked_symbol(self._info, die, name)
+        return loaded_place(self._elf, self.architecture, symbol)
 
     def _at_entry(self, place: Place, around: Die | None, address: Address) -> Place:
         from fetchc.program.places import Absent, AtAddress, FrameRelative, InMemory, InRegister
@@ -308,6 +379,40 @@ class DwarfProgram(ElfProgram):
 
         found = folded_with(self._elf, self._info, die, function.address)
         return tuple([symbol for symbol in found if symbol != function.symbol])
+
+    def is_without_code(self, name: str) -> bool:
+        """Whether the compiler left it out, or merged it; see :mod:`.dwarf.names.folded`."""
+        from fetchc.debuginfo.dwarf.names.folded import is_without_code
+
+        return self.has_debug_info and not self.in_kernel and is_without_code(self._info, name)
+
+    def merged_perhaps(self, function: Function) -> tuple[str, ...]:
+        """Functions without code that gcc may have merged into it; :mod:`.dwarf.names.folded`."""
+        if self.in_kernel or function.die is None or not function.producer.startswith("GNU "):
+            return ()
+        options = function.producer.split()
+        level = [word for word in options if word.startswith("-O")][-1:]
+        if level in ([], ["-O0"], ["-O1"], ["-O"], ["-Og"]) or "-fno-ipa-icf" in options:
+            return ()
+        from fetchc.debuginfo.dwarf.names.folded import merged_perhaps
+
+        return merged_perhaps(self._info, self._die(function))
+
+    def frame_address(self, function: Function, address: Address) -> Place:
+        """The canonical frame address, by the call-frame information."""
+        from fetchc.debuginfo.dwarf.locations.frame import cfa_at
+        from fetchc.debuginfo.dwarf.locations.symbolic import resolve_frame
+        from fetchc.program.places import FrameRelative
+
+        rule = cfa_at(self._elf, address, function.address)
+        return resolve_frame(FrameRelative(ByteOffset(0)), rule)
+
+    def is_optimised(self, function: Function) -> bool:
+        """Whether its calls are described, or (before DWARF 4) may be left out for its age."""
+        from fetchc.debuginfo.dwarf.locations.call_sites import tells_of_tail_calls
+
+        die = self._die(function)
+        return die.unit.version < 4 or tells_of_tail_calls(self._info, die)
 
     def frame_stands(self, function: Function, address: Address) -> bool:
         """Whether places counted from the function's frame are what they say at ``address``."""
@@ -393,7 +498,9 @@ class DwarfProgram(ElfProgram):
         if self._runtime_types is None:
             from fetchc.debuginfo.go.types import descriptor_table
 
-            self._runtime_types = descriptor_table(self._elf, self._info, self._types)
+            self._runtime_types = descriptor_table(
+                self._elf, self.architecture, self._info, self._types
+            )
         return self._runtime_types
 
     def main_language(self) -> str:

@@ -18,6 +18,7 @@ _DEFAULTS = frozenset(
     f"std::{name}"
     for name in ("allocator", "char_traits", "default_delete", "equal_to", "hash", "less")
 )
+DEEPEST = 100  # templates within each other
 INLINE = ("__cxx11::", "__1::", "__ndk1::", "__debug::")  # namespaces that nobody writes
 SHORT = {
     "std::basic_string<char>": "std::string",
@@ -44,7 +45,7 @@ def is_instance(found: str, wanted: str) -> int:
     """How well the template instance ``wanted`` names ``found``: 2 in all its arguments, 1 in the
     first ones (the others may have defaults), 0 not at all.
     """
-    known, asked = canonical(found), canonical(wanted)
+    known, asked = canonical(found), _wanted(wanted)
     if known == asked:
         return 2
     base, opened, rest = known.partition("<")
@@ -53,6 +54,18 @@ def is_instance(found: str, wanted: str) -> int:
     have = arguments(rest[:-1])
     want = arguments(asked.partition("<")[2][:-1])
     return int(have[: len(want)] == want)
+
+
+_last = ("", "")  # what one question holds against thousands of names
+
+
+def _wanted(text: str) -> str:
+    global _last
+    known, made = _last
+    if known != text:
+        made = canonical(text)
+        _last = text, made
+    return made
 
 
 def arguments(text: str) -> list[str]:
@@ -66,8 +79,13 @@ def arguments(text: str) -> list[str]:
     return [*found, text[start:].strip()]
 
 
-def canonical(text: str) -> str:
-    """A type as it is compared: `const` behind, nothing that has a default, no inner blanks."""
+def canonical(text: str, depth: int = 0) -> str:
+    """A type as it is compared: `const` behind, nothing that has a default, no inner blanks.
+
+    ``depth`` counts the templates around it; what is deeper than :data:`DEEPEST` stays as it is.
+    """
+    if depth > DEEPEST:
+        return text
     for hidden in INLINE:
         text = text.replace(hidden, "")
     end = next((at for at, one in enumerate(text) if one in "<*&(["), len(text))
@@ -80,12 +98,13 @@ def canonical(text: str) -> str:
     rest = text[end:].strip()
     if rest.startswith("<"):
         close = _closed(rest)
-        inner = [canonical(one) for one in arguments(rest[1:close])]
+        inner = [canonical(one, depth + 1) for one in arguments(rest[1:close])]
         base = f"{base}<{','.join(_written(inner))}>"
         base = SHORT.get(base, base)
         rest = rest[close + 1 :].strip()
         if rest.startswith("::"):
-            return f"{base}::{canonical(rest[2:])}" + (" const" if constant else "")
+            behind = canonical(rest[2:], depth + 1)
+            return f"{base}::{behind}" + (" const" if constant else "")
     # The rest is a declarator: `const` directly behind the base belongs to it.
     while rest.startswith("const") and not rest[5:6].isalnum():
         constant, rest = True, rest[5:].strip()

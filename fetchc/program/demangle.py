@@ -7,6 +7,9 @@ are. Source: Itanium C++ ABI, 5.1 (names), chapter 3.4 (the function).
 
 from __future__ import annotations
 
+from fetchc.ceilings import MANGLED as MANGLED_BYTES
+from fetchc.ceilings import guard
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +35,7 @@ def demangled(symbol: str) -> str | None:
 
     A mark that a compiler put behind stays: ``f(int) [clone .constprop.0]``.
     """
-    if not is_mangled(symbol) or "\0" in symbol:
+    if not is_mangled(symbol) or "\0" in symbol or len(symbol) > MANGLED_BYTES:
         return None
     if symbol.startswith("_R") and symbol[2:3] not in _RUST_PATHS:
         return None  # `_RAISE`; the reader of Rust's names is dear to import
@@ -74,6 +77,7 @@ def _unconstrained(symbol: str) -> str:
 def _runtime() -> Callable[[str], str | None]:
     from ctypes import CDLL
 
+    guard()  # a name of a few letters can repeat itself in gigabytes
     for name in _LIBRARIES:
         try:
             return _of_library(CDLL(name), CDLL(None))

@@ -13,6 +13,7 @@ from fetchc.program.demangle_rust_v0 import V0, Malformed
 __all__ = ["is_rust", "rust_name"]
 
 _LEGACY = re.compile(r"_ZN.*17h[0-9a-f]{16}E")
+_LENGTH = re.compile(r"[0-9]{1,6}")
 _ESCAPES = {"LT": "<", "GT": ">", "RF": "&", "BP": "*", "SP": "@", "LP": "(", "RP": ")", "C": ","}
 _ESCAPED = re.compile(r"\$(?:([A-Z]+)|u([0-9a-f]{1,6}))\$")
 
@@ -35,18 +36,14 @@ def rust_name(symbol: str) -> str | None:
 
 
 def _legacy(symbol: str) -> str:
-    rest, parts = symbol[3:], []
-    while rest[:1].isdecimal():
-        digits = re.match(r"[0-9]{1,6}", rest)
-        assert digits is not None
-        start = digits.end()
-        length = int(digits[0])
-        part = rest[start : start + length]
-        if len(part) < length:
+    at, parts = 3, []
+    while (digits := _LENGTH.match(symbol, at)) is not None:
+        end = digits.end() + int(digits[0])
+        if end > len(symbol):
             raise Malformed
-        parts.append(_unescaped(part))
-        rest = rest[start + length :]
-    if not rest.startswith("E") or len(parts) < 2:
+        parts.append(_unescaped(symbol[digits.end() : end]))
+        at = end
+    if not symbol.startswith("E", at) or len(parts) < 2:
         raise Malformed
     return "::".join(parts[:-1])
 

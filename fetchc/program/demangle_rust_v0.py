@@ -20,6 +20,8 @@ _BASIC = {
     "s": "i16", "t": "u16", "u": "()", "v": "...", "x": "i64", "y": "u64", "z": "!",
 }  # fmt: skip
 _POINTERS = {"R": "&", "Q": "&mut ", "P": "*const ", "O": "*mut "}
+_LENGTH = re.compile(r"[0-9]{1,6}")
+_DIGITS = 40  # of a number: a hash has 11
 _DEEPEST = 128  # parts in each other; only a hostile name has more
 _LONGEST = 1 << 16  # characters that are written; references back make more of a few
 
@@ -58,6 +60,8 @@ class V0:
         while self._next() != "_":
             pass
         digits = self._text[start : self._at - 1]
+        if len(digits) > _DIGITS:
+            raise Malformed
         number = 0
         for digit in digits:
             value = int(digit) if digit.isdecimal() else ord(digit) - (87 if digit >= "a" else 29)
@@ -73,10 +77,10 @@ class V0:
 
     def _plain(self) -> str:
         encoded = self._take("u")
-        digits = re.match(r"[0-9]{1,6}", self._text[self._at :])
+        digits = _LENGTH.match(self._text, self._at)
         if digits is None:
             raise Malformed
-        self._at += digits.end()
+        self._at = digits.end()
         self._take("_")
         length = int(digits[0])
         found = self._text[self._at : self._at + length]

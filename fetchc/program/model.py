@@ -60,6 +60,8 @@ class Variable(Record):
     Go closure the variable is, in bytes; None of others, and up to Go 1.22. ``called`` is, of a
     parameter of an inlined call, the first instruction of the call's code. ``outermost``: a
     variable that a Go function has in no block of its own, as those are that it captured.
+    ``elsewhere``: declared for a function of Go's assembly by the wrapper around it: ``die`` says
+    where the wrapper has it, and nothing of this function's code.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Variable(Record):
     captured: int | None = None
     called: Address | None = None
     outermost: bool = False
+    elsewhere: bool = False
 
 
 class Instance(Record):

@@ -69,6 +69,12 @@ class RuntimeTypes(Protocol):
     def at(self, offset: int) -> RuntimeType | None:
         """The descriptor ``offset`` bytes from the beginning of all of them, None if none."""
 
+    def label(self, offset: int) -> str | None:
+        """The name of the type there for people, as ``%T`` prints it; None if there is none.
+
+        With whole import paths where packages of one name have types of one name.
+        """
+
 
 class ObjectTypes(Protocol):
     """What objects of .NET are of, by what their headers say: an assembly, a row of its types."""
@@ -163,6 +169,18 @@ class Program(Protocol):
         ``math/rand/v2`` is called ``rand``, ``gopkg.in/yaml%2ev3`` ``yaml``.
         """
 
+    def interface_tables(self) -> tuple[tuple[str, str], ...]:
+        """Names of interfaces of Go, each with that of a type that the program converts to it.
+
+        As the linker writes them. What is only converted from another interface is not there.
+        """
+
+    def named_constants(self, type_id: TypeId) -> tuple[tuple[str, int], ...]:
+        """The constants of a named integer type that its own Go package declares, in their order.
+
+        Names are without the package.
+        """
+
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""
 
@@ -184,10 +202,24 @@ class Program(Protocol):
     def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
         """Locals and parameters visible at ``address``, innermost scope first."""
 
-    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
-        """Variables of that name outside functions; the function's own unit is preferred."""
+    def scope_at(self, function: Function, address: Address) -> Function:
+        """What the instruction is of, for names: ``function``, or the innermost one inlined there.
 
-    def may_be_copied(self, name: str, address: Address) -> bool:
+        Its ``die`` is that of the inlined call then.
+        """
+
+    def global_variables(
+        self, name: str, function: Function | None, loosely: bool = False
+    ) -> tuple[Variable, ...]:
+        """Variables of that name outside functions; the function's own unit is preferred.
+
+        ``loosely``: namespaces may be left out between the words of ``name``.
+        """
+
+    def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
+        """The values that enumerators of that name have, each with its enumeration."""
+
+    def may_be_copied(self, variable: Variable, address: Address) -> bool:
         """Whether an executable may hold the live copy of this shared library's variable."""
 
     def has_symbol(self, name: str) -> bool:
@@ -230,8 +262,20 @@ class Program(Protocol):
     def folded_with(self, function: Function) -> tuple[str, ...]:
         """Symbols of other functions whose calls run this code: the linker made one of them."""
 
+    def is_without_code(self, name: str) -> bool:
+        """Whether a function of that name is defined, and the compiler kept no code of it."""
+
+    def merged_perhaps(self, function: Function) -> tuple[str, ...]:
+        """Names of functions without code whose calls the compiler may have led here."""
+
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
+
+    def frame_address(self, function: Function, address: Address) -> Place:
+        """What the canonical frame address is at an instruction: ``InMemory``, else Absent."""
+
+    def is_optimised(self, function: Function) -> bool:
+        """Whether the debug information shows that its compiler optimised the function."""
 
     def frame_stands(self, function: Function, address: Address) -> bool:
         """Whether places counted from the function's frame are what they say at ``address``.
@@ -247,7 +291,10 @@ class Program(Protocol):
         """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
 
     def has_static_member(self, type_id: TypeId, name: str) -> bool:
-        """Whether a class declares a member of that name that is a variable outside of objects."""
+        """Whether a class declares a member of that name outside of its objects.
+
+        A variable, or a number that an enumeration names.
+        """
 
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""

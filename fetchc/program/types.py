@@ -193,7 +193,7 @@ class StructType(Record):
     @property
     def is_library(self) -> bool:
         """Whether it may be a class of a C++ library that is known, by its name."""
-        return self.name.startswith(("std::", "__gnu_cxx::", "boost::"))
+        return self.name.startswith(("std::", "__gnu_cxx::", "__gnu_debug::", "boost::"))
 
 
 class ArrayType(Record):
@@ -274,7 +274,8 @@ class Window(Record):
     ``around``: the array's first element follows its last one. ``of_any``: what is said to be
     the array is an object that can be something else. ``capacity`` is how many elements the array
     has, where it does not say so itself. ``or_text``: of the units of a text, references to
-    texts, one of which the object can be.
+    texts, one of which the object can be. ``backwards``: they begin in front of that index, and go
+    down to the array's first element.
     """
 
     start: Member
@@ -282,6 +283,7 @@ class Window(Record):
     of_any: bool
     capacity: Member | None = None
     or_text: TypeId | None = None
+    backwards: bool = False
 
 
 class SequenceType(Record):
@@ -389,14 +391,15 @@ class UnknownType(Record):
     """A type that fetchc does not read; ``reason`` completes "because ...".
 
     ``slot``: of a virtual base, which word of the object's table says how far from the object it
-    is, counted from where the object's first word leads; None of all else. ``foreign_order``: it is
-    a number in the byte order that the machine does not have.
+    is, counted from where the object's first word leads, and ``target`` its class; None of all
+    else. ``foreign_order``: it is a number in the byte order that the machine does not have.
     """
 
     name: str
     size: ByteSize | None
     reason: str
     slot: int | None = None
+    target: TypeId | None = None
     foreign_order: bool = False
 
 

@@ -7,6 +7,7 @@ Source: Documentation/arch/x86/boot.rst; scripts/extract-vmlinux of Linux.
 
 from __future__ import annotations
 
+from fetchc.ceilings import HELP, kernel_image_size
 from fetchc.debuginfo.btf.reader import MAGIC
 from fetchc.diag.errors import DebugInfoError
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["btf_of_image"]
 
-LARGEST = 1 << 28  # bytes of an unpacked kernel; a damaged stream must not take all memory
 # Offset and magic of flat images. Source: Documentation/arch of Linux: arm64/booting.rst,
 # riscv/boot-image-header.rst.
 FLAT = ((0x38, b"ARM\x64", "aarch64"), (0x38, b"RSC\x05", "riscv64"))
@@ -62,11 +62,20 @@ def _broken(path: str, how: str, why: object) -> DebugInfoError:
     return DebugInfoError("FC0904", path, f"damaged {how} stream ({why})", "kernel image")
 
 
+def _too_large(path: str) -> DebugInfoError:
+    what = f"it unpacks to more than {kernel_image_size() >> 20:,} MB"
+    return DebugInfoError("FC0905", path, what, "kernel image", help=HELP)
+
+
 def _gzip(path: str, data: bytes) -> bytes:
     import zlib
 
+    unpacker, most = zlib.decompressobj(31), kernel_image_size()
     try:
-        return zlib.decompressobj(31).decompress(data, LARGEST)
+        made = unpacker.decompress(data, most)
+        if len(made) == most and unpacker.decompress(unpacker.unconsumed_tail, 1):
+            raise _too_large(path)
+        return made
     except zlib.error as broken:
         raise _broken(path, "gzip", broken) from None
 
@@ -74,16 +83,24 @@ def _gzip(path: str, data: bytes) -> bytes:
 def _xz(path: str, data: bytes) -> bytes:
     import lzma
 
+    most = kernel_image_size()
+    unpacker = lzma.LZMADecompressor(memlimit=most)
     try:
-        return lzma.LZMADecompressor().decompress(data, LARGEST)
+        made = unpacker.decompress(data, most)
+        if len(made) == most and not unpacker.eof and unpacker.decompress(b"", 1):
+            raise _too_large(path)
+        return made
     except lzma.LZMAError as broken:
         raise _broken(path, "xz", broken) from None
 
 
 def _zstd(path: str, data: bytes) -> bytes:
-    module = _module(path, "zstandard", "zstd")
+    module, most = _module(path, "zstandard", "zstd"), kernel_image_size()
     try:
-        made: bytes = module.ZstdDecompressor().decompressobj().decompress(data)
+        with module.ZstdDecompressor().stream_reader(data) as reader:
+            made: bytes = reader.read(most)
+            if len(made) == most and reader.read(1):
+                raise _too_large(path)
     except module.ZstdError as broken:
         raise _broken(path, "zstd", broken) from None
     return made
@@ -101,8 +118,8 @@ def _lz4(path: str, data: bytes) -> bytes:
             made += module.decompress(block, uncompressed_size=1 << 23)
         except (module.LZ4BlockError, ValueError) as broken:
             raise _broken(path, "lz4", broken) from None
-        if len(made) > LARGEST:
-            raise _broken(path, "lz4", "no kernel is so large")
+        if len(made) > kernel_image_size():
+            raise _too_large(path)
         at += 4 + size
     return bytes(made)
 

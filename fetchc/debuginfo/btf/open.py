@@ -8,6 +8,7 @@ import os
 from fetchc.debuginfo.btf.kept import running_btf
 from fetchc.debuginfo.btf.program import BtfProgram
 from fetchc.debuginfo.btf.reader import MAGIC, Btf
+from fetchc.debuginfo.safe_open import open_regular, read_regular
 from fetchc.diag.errors import DebugInfoError
 from fetchc.target.load import architecture
 
@@ -41,7 +42,7 @@ def open_running(name: str, root: str = RUNNING) -> BtfProgram:
     btf = base
     if module:
         path = f"{root}/{module}"
-        if not os.path.exists(path):
+        if "/" in module or not os.path.exists(path):
             raise _no_module(name, module, root)
         btf = Btf(name, _read(name, path), base)
     machine = MACHINES.get(os.uname().machine)
@@ -77,7 +78,8 @@ def _mapped(path: str) -> mmap.mmap | None:
     Source: btf_sysfs_vmlinux_mmap, kernel/bpf/sysfs_btf.c: private and read-only.
     """
     try:
-        with open(path, "rb") as file:
+        handle, _ = open_regular(path)
+        with open(handle, "rb") as file:
             return mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
     except (OSError, ValueError):
         return None  # to be read, and told of where that fails too
@@ -85,8 +87,7 @@ def _mapped(path: str) -> mmap.mmap | None:
 
 def _read(name: str, path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_regular(path, LARGEST)
     except FileNotFoundError:
         raise DebugInfoError(
             "FC0903",
@@ -107,10 +108,11 @@ def open_file(
     ``of_btf``, by default the running one's.
     """
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > LARGEST:
+        handle, status = open_regular(path)
+        with os.fdopen(handle, "rb") as file:
+            if status.st_size > LARGEST:
                 return None
-            data = file.read()
+            data = file.read(LARGEST)
     except OSError as refused:
         raise DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}") from None
     if data[:2] not in (MAGIC.to_bytes(2, "little"), MAGIC.to_bytes(2, "big")):

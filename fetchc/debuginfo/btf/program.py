@@ -14,7 +14,7 @@ from fetchc.debuginfo.plain import Plain
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Function, Variable
 from fetchc.program.places import Absent
-from fetchc.program.types import DeclaredType, FloatType, IntType
+from fetchc.program.types import DeclaredType, EnumType, FloatType, IntType
 from fetchc.target.load import table
 from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
@@ -163,7 +163,9 @@ class BtfProgram(Plain):
         """The parameters: BTF has no locals."""
         return self.parameters(function)
 
-    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
+    def global_variables(
+        self, name: str, function: Function | None, loosely: bool = False
+    ) -> tuple[Variable, ...]:
         """Variables of that name: those of each processor, and well-known ones."""
         found = [
             Variable(name, TypeId(self._btf.entry(each).value), "global", DieOffset(each), 0)
@@ -175,6 +177,17 @@ class BtfProgram(Plain):
             known = known_type(self, name)
             found = [] if known is None else [Variable(name, known, "global", DieOffset(0), 0)]
         return tuple(found)
+
+    def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
+        """The values that enumerators of that name have, each with its enumeration."""
+        found: dict[int, TypeId] = {}
+        for number in self._btf.enumerations_with(name):
+            made = self._types.type(TypeId(number))
+            if isinstance(made, EnumType):
+                for each, value in made.enumerators:
+                    if each == name:
+                        found.setdefault(value, TypeId(number))
+        return tuple(found.items())
 
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
         """Of an event's field; a parameter's is the calling convention's to say."""

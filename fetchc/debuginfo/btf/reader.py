@@ -52,6 +52,7 @@ KINDS = {
     18: ("TYPE_TAG", 0, 0),
     19: ("ENUM64", 0, 3),
 }
+_LISTS = {name: each for name, _, each in KINDS.values() if name in ("ENUM", "ENUM64")}
 _NAMES = ("VOID", *(name for name, _, _ in KINDS.values()))
 
 
@@ -198,6 +199,36 @@ class Btf:
     def named(self, name: str, kinds: tuple[str, ...]) -> list[int]:
         """Ids of the types of that name and of those kinds, the base's first."""
         found = [] if self._base is None else self._base.named(name, kinds)
+        for offset in self._offsets(name):
+            found += [one for one in self._using(offset) if self.kind(one) in kinds]
+        return sorted(found)
+
+    def enumerations_with(self, name: str) -> list[int]:
+        """Ids of the enumerations that have an enumerator of that name, the base's first."""
+        found = [] if self._base is None else self._base.enumerations_with(name)
+        for offset in self._offsets(name):
+            found += self._listing(offset)
+        return sorted(found)
+
+    def _listing(self, name: int) -> Iterator[int]:
+        # Enumerations in whose lists a word is the name's offset, a word of a value left out.
+        from bisect import bisect_right
+
+        first, end = self._types.start, self._types.stop
+        key = name.to_bytes(WORD, self._order)
+        at = self._data.find(key, first, end)
+        while at >= 0:
+            index, rest = divmod(at - first, WORD)
+            if not rest:
+                position = bisect_right(self.starts, index) - 1
+                kind = self.kind(self._first + position)
+                behind = index - self.starts[position] - COMMON
+                if kind in _LISTS and behind >= 0 and not behind % _LISTS[kind]:
+                    yield self._first + position
+            at = self._data.find(key, at + 1, end)
+
+    def _offsets(self, name: str) -> list[int]:
+        # Where the names of this object and its base have it.
         key = b"\0" + name.encode("utf-8", "surrogateescape") + b"\0"
         wanted = []
         home: Btf | None = self
@@ -208,9 +239,7 @@ class Btf:
                 wanted.append(home._names_first + at - first + 1)
                 at = home._data.find(key, at + 1, end)
             home = home._base
-        for offset in wanted:
-            found += [one for one in self._using(offset) if self.kind(one) in kinds]
-        return sorted(found)
+        return wanted
 
     def _using(self, name: int) -> Iterator[int]:
         # The name's bytes in the table; a hit counts where a type begins.

@@ -76,7 +76,9 @@ class Placed(Plain):
                 found.append(Variable(one.name, self._types.variable(kind), "local", at, 0))
         return (*found, *parameters)
 
-    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
+    def global_variables(
+        self, name: str, function: Function | None, loosely: bool = False
+    ) -> tuple[Variable, ...]:
         """Static fields and constants: ``Type.Field``, inside of a type's methods ``Field``."""
         owner = self._method(function).owner if function is not None and function.die else 0
         found = []

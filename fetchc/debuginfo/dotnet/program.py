@@ -27,7 +27,8 @@ from fetchc.debuginfo.dotnet.types.closed import ClosedTypes
 from fetchc.debuginfo.dotnet.types.sanity import must_fit, must_have_texts_at
 from fetchc.debuginfo.dotnet.types.types import DotnetTypes
 from fetchc.debuginfo.dotnet.types.written import WrittenTypes
-from fetchc.diag.errors import DebugInfoError
+from fetchc.debuginfo.safe_open import is_regular
+from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.program.model import Function
 from fetchc.program.types import VoidType
 from fetchc.target.dotnet import runtime
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dotnet.image.bundle import Bundle
     from fetchc.debuginfo.dotnet.image.pe import Pe
+    from fetchc.debuginfo.dotnet.metadata.framework import Process
     from fetchc.debuginfo.dotnet.methods.methods import Method
     from fetchc.program.model import Property, Variable
     from fetchc.program.protocol import ObjectTypes, Program
@@ -56,7 +58,7 @@ class DotnetProgram(Placed):
 
     __slots__ = (
         "_bundle", "_image_path", "_methods", "_mono", "_objects",
-        "_opened", "_references", "_typed", "architecture", "build_id", "in_kernel",
+        "_opened", "_process", "_references", "_typed", "architecture", "build_id", "in_kernel",
         "little_endian", "machine_flags", "path", "word_bytes",
     )  # fmt: skip
 
@@ -66,16 +68,18 @@ class DotnetProgram(Placed):
         references: tuple[str, ...] = (),
         bundle: Bundle | None = None,
         image: Pe | None = None,
+        process: Process | None = None,
     ) -> None:
         self._assembly = Assembly(path, image)
         self._bundle = bundle
         self._mono: MonoCode | None = None
-        if self._assembly.kind == "IL" and os.path.isfile(path + ".so"):
+        if self._assembly.kind == "IL" and is_regular(path + ".so"):
             self._mono = MonoCode(self._assembly, path + ".so")
             self._assembly.kind, self._assembly.native = "Mono", self._mono
         if self._assembly.kind == "fragile":
             self._take_map(references)
         self._references = references
+        self._process = process
         self._methods = Methods(self._assembly)
         self._opened: dict[DieOffset, Method] = {}
         self._typed: DotnetTypes | None = None
@@ -109,11 +113,16 @@ class DotnetProgram(Placed):
                 what = f"layouts of .NET for `{self.architecture or 'this machine'}` are not known"
                 raise DebugInfoError("FC0905", self.path, what)
             mono = self._mono is not None
-            folders = folders_of(self._image_path, self._references, mono)
+            folders = folders_of(self._image_path, self._references, mono, self._process)
             references = References(self._assembly, folders, self._bundle, mono)
             name, version = version_of(references.core())
             must_fit(self._assembly, references.core(), version)
-            rules = runtime(name, version)
+            try:
+                rules = runtime(name, version)
+            except CompileError as unknown:
+                (said,) = unknown.diagnostics
+                core = references.core().path
+                raise DebugInfoError(said.code, core, said.message, notes=said.notes) from None
             typed = DotnetTypes(ClosedTypes(references), rules)
             must_have_texts_at(typed, rules)
             self._typed = typed
@@ -132,14 +141,22 @@ class DotnetProgram(Placed):
         must_have_code(self._assembly)
         found = self._methods.named(name)
         called = [] if found else self._methods.called(name)
-        if called:
+        if called and "<" in name:
+            found = self._methods.shared_by(name, lambda one: self._is_class(one) is True)
+        if called and not found:
             meant = self._methods.overloads(name)
             if not meant and self._methods.named(name.partition("(")[0]):
                 return ()  # no overload of these parameters
-            shared = self._methods.shared_by(name)
+            shared = self._methods.shared_by(name, lambda one: self._is_class(one) is None)
             raise not_compiled(self._assembly, self.path, (meant or called)[0], shared)
         exact = [one for one in found if one.symbol == name]
         return tuple([self._function(one) for one in exact or found])
+
+    def _is_class(self, name: str) -> bool | None:
+        # None where no type of that name is at hand: it may be a structure.
+        found = {self._types.number(one) for one in self.types_named(name, None)}
+        classes = {one is not None and self._types.is_reference(one) for one in found}
+        return classes.pop() if len(classes) == 1 else None
 
     def without_code(self) -> Iterator[tuple[str, str]]:
         """Names of the methods that have none, each with the reason."""

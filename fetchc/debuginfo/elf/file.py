@@ -159,6 +159,11 @@ class Elf:
         table = symbol_table(self._image, ".dynsym")
         return table is not None and table.needs(name)
 
+    def dynamic_numbers(self, name: str) -> tuple[int, ...]:
+        """Which symbols of .dynsym have exactly that name, of this file and of others."""
+        table = symbol_table(self._image, ".dynsym")
+        return () if table is None else table.numbers(name)
+
     def version(self, name: str, address: Address) -> str:
         """What tells an exported symbol from others of its name: ``@V1``, ``@@V2`` or nothing."""
         if self._versions is None:

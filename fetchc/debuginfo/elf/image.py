@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import mmap
 import os
-from stat import S_ISDIR, S_ISREG
 from struct import Struct
 
 from fetchc.debuginfo.elf.sections import Section
+from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.errors import DebugInfoError
 from fetchc.record import Record
 from fetchc.units import Address, ByteSize, FileOffset
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from fetchc.debuginfo.elf.inflate import Inflater
+    from fetchc.debuginfo.elf.inflate import Inflater, Inflation
 
     Made = TypeVar("Made")
 
@@ -69,6 +69,7 @@ class Image:
 
     ``headers`` are in the order of the file. A ``.zdebug_x`` section is found as ``.debug_x``.
     A file that is inside of another comes as its ``content``, and ``path`` is what errors call it.
+    A path below ``root`` is resolved in there (:mod:`fetchc.debuginfo.safe_open`).
     """
 
     # Where what is dear is kept between runs; empty: nowhere. Of the whole process: the
@@ -83,6 +84,7 @@ class Image:
 
     __slots__ = (
         "_by_name",
+        "_inflation",
         "_notes",
         "_opened",
         "bits64",
@@ -98,11 +100,11 @@ class Image:
         "status",
     )
 
-    def __init__(self, path: str, content: bytes | None = None) -> None:
+    def __init__(self, path: str, content: bytes | None = None, root: str = "") -> None:
         self.path = path
         self.status: os.stat_result | None = None  # None of what is inside of another file
         if content is None:
-            self.map, self.status = _map(path)
+            self.map, self.status = _map(path, root)
         else:
             self.map = mmap.mmap(-1, max(len(content), 1))
             self.map.write(content)
@@ -137,6 +139,7 @@ class Image:
                 name = "." + name[2:]
             self._by_name.setdefault(name, found)
         self._opened: dict[str, Section | None] = {}
+        self._inflation: Inflation | None = None
         self.segments, self._notes = self._program_headers(phoff, phsize, phnum)
 
     def _error(self, what: str, offset: int | None = None) -> DebugInfoError:
@@ -236,6 +239,15 @@ class Image:
             size, inflater = inflated(self, header)
         return Section(self.path, header.name, self.little, self.map, start, size, inflater)
 
+    @property
+    def inflation(self) -> Inflation:
+        """What all of its compressed sections may come to."""
+        if self._inflation is None:
+            from fetchc.debuginfo.elf.inflate import Inflation
+
+            self._inflation = Inflation(self.path, len(self.map))
+        return self._inflation
+
     def identity(self) -> str:
         """What tells the very file from all others, and from itself before it was changed.
 
@@ -282,19 +294,13 @@ def _aligned(size: int, alignment: int) -> int:
     return (size + alignment - 1) & -alignment
 
 
-def _map(path: str) -> tuple[mmap.mmap, os.stat_result]:
-    # O_NONBLOCK: opening a named pipe must not wait for a writer.
+def _map(path: str, root: str) -> tuple[mmap.mmap, os.stat_result]:
     try:
-        handle = _with_room(lambda: os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+        handle, status = _with_room(lambda: open_regular(path, root))
     except (OSError, ValueError) as refused:
         what = refused.strerror if isinstance(refused, OSError) else str(refused)
         raise DebugInfoError("FC0901", path, f"cannot be read: {what}") from None
     try:
-        status = os.fstat(handle)
-        if S_ISDIR(status.st_mode):
-            raise DebugInfoError("FC0901", path, "cannot be read: it is a directory")
-        if not S_ISREG(status.st_mode):
-            raise DebugInfoError("FC0901", path, "cannot be read: it is not a regular file")
         if status.st_size == 0:
             raise DebugInfoError("FC0902", path, "not an ELF file: it is empty")
         try:

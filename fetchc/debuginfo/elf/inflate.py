@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from struct import Struct
 
+from fetchc.ceilings import HELP, inflation
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
             """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
 
 
-__all__ = ["StreamInflater", "ZlibInflater", "inflated"]
+__all__ = ["Inflation", "StreamInflater", "ZlibInflater", "inflated"]
 
 # The best that deflate can do is 258 bytes from two bits and a little; zlib's own text says
 # 1032:1 (https://zlib.net/zlib_tech.html). A header that promises more is a lie, and would
@@ -46,6 +47,7 @@ _CHUNK = 1 << 15
 _STEP = 1 << 13  # bytes inflated at least: a cursor asks for one after the other
 _WORTH_KEEPING = 1 << 17  # LEAST of fetchc.debuginfo.kept.sections: else it is not even imported
 _ZLIB, _ZSTD = 1, 2  # ch_type
+_BIG = 1 << 28  # bytes of a section that is seldom inflated whole
 
 
 def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
@@ -70,13 +72,17 @@ def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
         start += layout.size
     if method == _ZLIB:
         found = ZlibInflater(path, name, mapped, start, end, size)
+        found.share = image.inflation
         return size, _kept(image, header, size, lambda: found)
     if method == _ZSTD:
         from fetchc.debuginfo.elf.zstd import ZstdInflater
 
-        return size, _kept(
-            image, header, size, lambda: ZstdInflater(path, name, mapped, start, end, size)
-        )
+        def made() -> StreamInflater:
+            stream = ZstdInflater(path, name, mapped, start, end, size)
+            stream.share = image.inflation
+            return stream
+
+        return size, _kept(image, header, size, made)
     raise DebugInfoError("FC0905", path, f"compressed by an unknown method ({method})", name)
 
 
@@ -94,15 +100,33 @@ def _kept(
     return KeptSection(image.cache_folder, image.build_id(), key, made)
 
 
+class Inflation:
+    """How many bytes of a file's sections may still be inflated, whatever they promise."""
+
+    __slots__ = ("_left", "_most", "_path")
+
+    def __init__(self, path: str, size: int) -> None:
+        self._path = path
+        self._most = self._left = inflation(size)
+
+    def take(self, size: int, section: str) -> None:
+        """Count ``size`` bytes of ``section``; FC0905 where all together are too many."""
+        self._left -= size
+        if self._left < 0:
+            what = f"the file's sections inflate to more than {self._most >> 20:,} MB"
+            raise DebugInfoError("FC0905", self._path, what, section, help=HELP)
+
+
 class StreamInflater:
     """A compressed stream of ``size`` bytes when inflated, inflated as far as it is asked for.
 
     A kind of stream gives the next bytes (``_piece``) and looks at its end (``_finish``).
     """
 
-    __slots__ = ("_buffer", "_have", "_name", "_path", "_size")
+    __slots__ = ("_buffer", "_have", "_name", "_path", "_size", "share")
 
     def __init__(self, path: str, name: str, size: int) -> None:
+        self.share: Inflation | None = None  # of the file that the section is of
         self._path = path
         self._name = name
         self._size = size
@@ -125,6 +149,8 @@ class StreamInflater:
         have = self._have
         if have < size:
             size = min(max(size, have + _STEP), self._size)
+            if self.share is not None:
+                self.share.take(size - have, self._name)
             buffer = self._buffer
             if buffer is None:
                 buffer = self._buffer = self._room()
@@ -154,10 +180,12 @@ class StreamInflater:
     def _room(self) -> mmap:
         # Pages that cost nothing before they are written: nothing is copied when more is
         # inflated, and what is not takes no memory, whatever size a hostile header promises.
-        from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+        # RLIMIT_DATA counts private pages before they are written, and shared ones never.
+        from mmap import MAP_ANONYMOUS, MAP_PRIVATE, MAP_SHARED, mmap
 
+        how = MAP_SHARED if self._size > _BIG else MAP_PRIVATE
         try:
-            return mmap(-1, self._size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+            return mmap(-1, self._size, flags=how | MAP_ANONYMOUS)
         except (OSError, OverflowError) as refused:
             raise DebugInfoError(
                 "FC0905", self._path, f"no room for {self._size} bytes ({refused})", self._name

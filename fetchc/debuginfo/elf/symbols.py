@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from struct import Struct
 
+from fetchc.ceilings import HELP, joined_names
+from fetchc.diag.errors import DebugInfoError
 from fetchc.record import Record
 from fetchc.units import Address, ByteSize
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.elf.image import Image
     from fetchc.debuginfo.elf.sections import Section
-    from fetchc.diag.errors import DebugInfoError
 
 __all__ = ["STT_FUNC", "STT_GNU_IFUNC", "Symbol", "SymbolTable", "symbol_table"]
 
@@ -82,7 +83,14 @@ class SymbolTable:
         """Whether there is an undefined symbol of exactly that name: another file has it."""
         return any(one.section == _SHN_UNDEF for one in self._called(name))
 
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """Where symbols of exactly that name stand in the table, which relocations have."""
+        return tuple([at // self._entry.size for at in self._offsets(name)])
+
     def _called(self, name: str) -> list[Symbol]:
+        return [self._at(at, name) for at in self._offsets(name)]
+
+    def _offsets(self, name: str) -> list[int]:
         try:
             key = name.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -91,16 +99,16 @@ class SymbolTable:
             return []
         self._searches += 1
         if self._searches > _SEARCHES:
-            return [self._at(at, name) for at in self._named().get(key, ())]
+            return self._named().get(key, [])
         places = list(self.names.find_all(key + b"\0"))
         if len(places) > _MANY:
-            return self._named_in_one_pass(name, set(places))
+            return self._named_in_one_pass(set(places))
         found = []
         for place in places:
             if place < 1 << 32:  # st_name has 32 bits
                 for at in self._symbols.find_all(self._packed(place, 4)):
                     if at % self._entry.size == 0:
-                        found.append(self._at(at, name))
+                        found.append(at)
         return found
 
     def beginning(self, prefix: bytes) -> list[bytes]:
@@ -139,8 +147,12 @@ class SymbolTable:
         data = self._symbols.bytes_between(0, self._symbols.size // size * size)
         strings = self.names.bytes_between(0, self.names.size)
         found: dict[bytes, list[int]] = {}
+        left = self._room()
         for place, at in sorted((at, i * size) for i, (at,) in enumerate(field.iter_unpack(data))):
             end = strings.find(b"\0", place)
+            left -= end - place
+            if left < 0:
+                raise self._too_long()
             if end > place:
                 found.setdefault(strings[place:end], []).append(at)
         return found
@@ -148,13 +160,12 @@ class SymbolTable:
     def _packed(self, number: int, size: int) -> bytes:
         return number.to_bytes(size, "little" if self._little else "big")
 
-    def _named_in_one_pass(self, name: str, places: set[int]) -> list[Symbol]:
+    def _named_in_one_pass(self, places: set[int]) -> list[int]:
         size = self._entry.size
         field = Struct(("<" if self._little else ">") + f"I{size - 4}x")
         count = self._symbols.size // size
         data = self._symbols.bytes_between(0, count * size)
-        hits = [i for i, (at,) in enumerate(field.iter_unpack(data)) if at in places]
-        return [self._at(i * size, name) for i in hits]
+        return [i * size for i, (at,) in enumerate(field.iter_unpack(data)) if at in places]
 
     def _at(self, offset: int, name: str) -> Symbol:
         fields = self._entry.unpack(self._symbols.bytes_between(offset, offset + self._entry.size))
@@ -167,11 +178,15 @@ class SymbolTable:
     def functions(self) -> Iterator[Symbol]:
         """Defined function symbols in the order of the table."""
         strings = self.names.bytes_between(0, self.names.size)
+        left = self._room()
         for name, value, length, info, section in self.entries():
             if info & 15 in _CODE and section != _SHN_UNDEF:
                 end = strings.find(b"\0", name)
                 if end < 0:
                     raise self._endless(name)
+                left -= end - name
+                if left < 0:
+                    raise self._too_long()
                 text = strings[name:end].decode("utf-8", "surrogateescape")
                 yield Symbol(text, Address(value), ByteSize(length), info & 15, info >> 4, section)
 
@@ -193,14 +208,28 @@ class SymbolTable:
         text = self.names.bytes_between(0, self.names.size).decode("latin-1")
         if starts[-1] > text.rfind("\0"):
             raise self._endless(starts[-1])
+        left = self._room()
         for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
             name, ended, _ = text[start:end].partition("\0")
-            # Else the next one is the end of this one.
-            places[start] = name if ended else text[start : text.index("\0", start)]
+            if not ended:  # the next one is the end of this one
+                name = text[start : text.index("\0", start)]
+                left -= len(name)
+                if left < 0:
+                    raise self._too_long()
+            places[start] = name
         if text.isascii():
             return list(places.values())
         written = [name.encode("latin-1") for name in places.values()]
         return [name.decode("utf-8", "surrogateescape") for name in written]
+
+    def _room(self) -> int:
+        # Bytes of names. Symbols may share the ends of names: with a few bytes more each, many
+        # of them would take gigabytes.
+        return joined_names() + 4 * self.names.size
+
+    def _too_long(self) -> DebugInfoError:
+        what = f"the names of its symbols have more than {self._room() >> 20:,} MB together"
+        return DebugInfoError("FC0905", self.names.path, what, self.names.name, help=HELP)
 
     def _column(self, data: bytes, kind: Literal["H", "I"], at: int) -> list[int]:
         # One field of all entries, `at` bytes into each.

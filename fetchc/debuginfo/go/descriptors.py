@@ -30,6 +30,12 @@ _EMBEDDED = 1 << 3  # of a name's flags
 _LONGEST_NAME = 1 << 16
 _MOST_FIELDS = 1 << 16
 _MOST_PARAMETERS = 1 << 10
+# Bytes of a value, by kind; of the rest in words. Arrays and structures are as long as their parts.
+_BYTES = {BOOL: 1, 3: 1, 4: 2, 5: 4, 6: 8, 8: 1, 9: 2, 10: 4, 11: 8}
+_BYTES |= {FLOAT32: 4, FLOAT64: 8, COMPLEX64: 8, COMPLEX128: 16}
+_WORDS = {INT: 1, 7: 1, UINTPTR: 1, CHANNEL: 1, FUNCTION: 1, INTERFACE: 2, MAP: 1, POINTER: 1}
+_WORDS |= {SLICE: 3, STRING: 2, UNSAFE: 1}
+_WIDEST_ALIGNMENT = 16
 # Words behind the common part, by kind; those of maps differ between versions.
 _OWN_WORDS = {ARRAY: 3, CHANNEL: 2, FUNCTION: 1, INTERFACE: 4, POINTER: 1, SLICE: 1, STRUCT: 4}
 
@@ -100,6 +106,21 @@ class Descriptors:
             found = self._known[address] = self._read(address)
         return found
 
+    def must_fit(self, one: Descriptor) -> None:
+        """Raise DebugInfoError FC0904 where a type is not as long as what it is made of.
+
+        That is so of bytes which are no descriptor: of a type's own size, of its parts and fields.
+        """
+        parts = [self.at(part) for part in one.parts]
+        end = one.size
+        if one.kind == ARRAY:
+            end = one.count * parts[0].size
+        elif one.kind == STRUCT:
+            # Behind a last field of no bytes there is one of padding.
+            end = max([each.offset + self.at(each.type).size for each in one.fields], default=0)
+        if not end <= one.size <= end + (_WIDEST_ALIGNMENT if one.fields else 0):
+            raise self.error(f"a type of {one.size} bytes, whose parts end at {end}", one.address)
+
     def every(self) -> Iterator[Descriptor]:
         """All types that can be reached, each once, those of the file's own list first."""
         seen: set[int] = set()
@@ -123,26 +144,32 @@ class Descriptors:
                 yield at
                 at += self.at(at).size_here
                 at += -at % word
-            yield from self._in_tables()
-            return
         start, count = self.module.listed
         for at in range(start, start + 4 * count, 4):
             yield self.start + memory.number(at, 4, LABEL)
-        start, count = self.module.tables
-        for itab in memory.words(start, count, LABEL) if count else ():
-            yield from memory.words(itab, 2, LABEL)
+        for both in self.interface_tables():
+            yield from both
 
-    def _in_tables(self) -> Iterator[int]:
+    def interface_tables(self) -> Iterator[tuple[int, int]]:
+        """Where the descriptors of an interface with methods and of a type in it are.
+
+        For each table that the linker made: of a conversion that the source has.
+        """
         # itab: interface, type, hash, functions, at least room for one.
         memory, word = self.memory, self.memory.word_bytes
+        start, count = self.module.tables
+        for itab in memory.words(start, count, LABEL) if count else ():
+            interface, holder = memory.words(itab, 2, LABEL)
+            yield interface, holder
+        if not self.module.described:
+            return
         at, size = self.module.itabs
         end = at + size
         while at < end:
             interface, holder = memory.words(at, 2, LABEL)
             if not interface:
                 return
-            yield interface
-            yield holder
+            yield interface, holder
             at += 2 * word + 8 + word * max(1, self.at(interface).count)
             at += -at % word
 
@@ -186,6 +213,8 @@ class Descriptors:
             self._offset(address + 4 * word + 8),
             self._offset(address + 4 * word + 12),
         )
+        if size != _BYTES.get(kind, word * _WORDS[kind] if kind in _WORDS else size):
+            raise self.error(f"a type of kind {kind} with {size} bytes", address)
         _, name = self.name(self.start + text)
         if flags & _EXTRA_STAR:
             name = name[1:]

@@ -95,9 +95,8 @@ class Memory:
         # What words hold whose value is an address: of this file, or of a symbol of any.
         if self._relocated is None:
             self._relocated = {}
-            known = table("runtime/go/program")
-            kind = known["relative_relocations"].get(self._architecture)
-            named = known["symbol_relocations"].get(self._architecture)
+            known = table(f"arch/{self._architecture}")["relocations"]
+            kind, named = known["relative"], known["symbol"]
             bits = 32 if self.word_bytes == 8 else 8
             entry = Struct(self.order + ("QQq" if self.word_bytes == 8 else "IIi"))
             symbols: dict[int, int] | None = None

@@ -104,8 +104,9 @@ class Shapes:
             header = self.intern(StructType("", "struct", self._word(), (self._count("count", 0),)))
             return MapType(name, size, _id(key), _id(element), header)
         if one.kind == known.CHANNEL:
-            counts = (self._count("qcount", 0), self._count("dataqsiz", 1))
-            header = self.intern(StructType("", "struct", ByteSize(2 * self.word), counts))
+            buffer = self._pointer("buf", "", 2 * self.word)
+            inside = (self._count("qcount", 0), self._count("dataqsiz", 1), buffer)
+            header = self.intern(StructType("", "struct", ByteSize(3 * self.word), inside))
             return ChannelType(name, size, _id(one.parts[0]), header)
         if one.kind == known.FUNCTION:
             return PointerType(name, size, self.intern(FunctionType(name)))

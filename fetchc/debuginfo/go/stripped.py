@@ -15,7 +15,7 @@ from fetchc.debuginfo.go.functable import function_table
 from fetchc.debuginfo.go.memory import Memory
 from fetchc.debuginfo.go.module import known_version, module
 from fetchc.debuginfo.go.shapes import FIRST, Shapes, linker_name
-from fetchc.debuginfo.go.typesearch import descriptor_of, named
+from fetchc.debuginfo.go.typesearch import descriptor_of, label, named
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Function, RuntimeType, Variable
@@ -70,6 +70,10 @@ class StrippedGoProgram(DwarfProgram):
     def has_debug_info(self) -> bool:
         """Whether types can be asked for: the run time's."""
         return True
+
+    def is_without_code(self, name: str) -> bool:
+        """False: the run time lists code alone."""
+        return False
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that name, else what symbols and debug information have: code of C."""
@@ -162,10 +166,12 @@ class StrippedGoProgram(DwarfProgram):
         """What Go's run time knows of the types."""
         return _ByAddress(self._known)
 
-    def global_variables(self, name: str, function: Function | None) -> tuple[Variable, ...]:
+    def global_variables(
+        self, name: str, function: Function | None, loosely: bool = False
+    ) -> tuple[Variable, ...]:
         """Of Go only the run time's description of the program, where it is found to be."""
         if name != _MODULE:
-            return super().global_variables(name, function) if self._info.present else ()
+            return super().global_variables(name, function, loosely) if self._info.present else ()
         found = module(self._table)
         word = self.intern(IntType("uintptr", ByteSize(self.word_bytes), False))
         offset = ByteOffset(found.types_word * self.word_bytes)
@@ -180,9 +186,9 @@ class StrippedGoProgram(DwarfProgram):
             return super().place(variable, function, address)
         return AtAddress(Address(variable.die - FIRST))
 
-    def may_be_copied(self, name: str, address: Address) -> bool:
+    def may_be_copied(self, variable: Variable, address: Address) -> bool:
         """False for the run time's own variables."""
-        return name != _MODULE and super().may_be_copied(name, address)
+        return variable.name != _MODULE and super().may_be_copied(variable, address)
 
 
 class _ByAddress:
@@ -209,6 +215,14 @@ class _ByAddress:
         except DebugInfoError:
             return None
         return RuntimeType(found.name, offset, found.direct)
+
+    def label(self, offset: int) -> str | None:
+        """The name of the type there, with import paths where it would mean several."""
+        known = self._shapes.descriptors
+        try:
+            return label(known, known.at(known.start + offset), lambda name: ())
+        except DebugInfoError:
+            return None
 
 
 if TYPE_CHECKING:

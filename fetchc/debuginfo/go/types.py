@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.attributes import is_go
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_go_runtime_type, DW_TAG_typedef
+from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import RuntimeType
+from fetchc.program.types import QualifiedType, VoidType
 from fetchc.units import Address
 
 TYPE_CHECKING = False
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.debuginfo.elf.file import Elf
+    from fetchc.debuginfo.go.descriptors import Descriptors
     from fetchc.units import TypeId
 
 __all__ = ["DescriptorTable", "descriptor_table"]
@@ -33,30 +36,43 @@ _DIRECT_IN_FLAGS = (1, 26)  # in kind before
 _DEEPEST = 8  # typedefs of one name
 
 
-def descriptor_table(elf: Elf, info: DebugInfo, types: TypeTable) -> DescriptorTable | None:
+def descriptor_table(
+    elf: Elf, architecture: str, info: DebugInfo, types: TypeTable
+) -> DescriptorTable | None:
     """The table of one program, None where it is no Go program or has no symbols of the table."""
     starts, ends = elf.symbols_named("runtime.types"), elf.symbols_named("runtime.etypes")
     unit = next((unit for unit in info.units() if is_go(unit)), None) if info.present else None
     version = None if unit is None else _version(unit.producer)
     if not starts or not ends or version is None:
         return None
-    return DescriptorTable(elf, types, starts[0].address, ends[0].address, version)
+    return DescriptorTable(elf, architecture, types, starts[0].address, ends[0].address, version)
 
 
 class DescriptorTable:
     """Descriptors by type and by their distance from the table's beginning."""
 
-    __slots__ = ("_elf", "_known", "_size", "_start", "_types", "_version")
+    __slots__ = (
+        "_architecture", "_descriptors", "_elf", "_known", "_labels", "_size", "_start", "_types",
+        "_version",
+    )  # fmt: skip
 
     def __init__(
-        self, elf: Elf, types: TypeTable, start: Address, end: Address, version: tuple[int, int]
+        self,
+        elf: Elf,
+        architecture: str,
+        types: TypeTable,
+        start: Address,
+        end: Address,
+        version: tuple[int, int],
     ) -> None:
-        self._elf = elf
+        self._elf, self._architecture = elf, architecture
         self._types = types
         self._start = start
         self._size = end - start
         self._version = version
         self._known: dict[int, RuntimeType | None] = {}
+        self._labels: dict[int, str | None] = {}
+        self._descriptors: Descriptors | None = None
 
     def of(self, type_id: TypeId) -> RuntimeType | None:
         """The descriptor of a type; None where the program has none of it."""
@@ -79,6 +95,36 @@ class DescriptorTable:
         if offset not in self._known:
             self._known[offset] = self._read(offset)
         return self._known[offset]
+
+    def label(self, offset: int) -> str | None:
+        """The name of the type there, with import paths where it would mean several."""
+        if offset not in self._labels:
+            self._labels[offset] = self._label(offset)
+        return self._labels[offset]
+
+    def _label(self, offset: int) -> str | None:
+        from fetchc.debuginfo.go.tables import descriptors_of
+        from fetchc.debuginfo.go.typesearch import label
+
+        found = self.at(offset)
+        if found is None:
+            return None
+        try:
+            if self._descriptors is None:
+                self._descriptors = descriptors_of(self._elf, self._architecture)
+            if self._descriptors is None:
+                return found.name
+            one = self._descriptors.at(self._start + offset)
+            return label(self._descriptors, one, self._called)
+        except DebugInfoError:
+            return found.name
+
+    def _called(self, name: str) -> set[str]:
+        # Whole names of the types that the debug information has by that name.
+        from fetchc.debuginfo.dwarf.names.named_types import types_named
+
+        found = [self._types.type(one) for one in types_named(self._types, name, None)]
+        return {one.name for one in found if not isinstance(one, QualifiedType | VoidType)}
 
     def _read(self, offset: int) -> RuntimeType | None:
         # Size, bytes with pointers, hash, tflag, two alignments, kind, equal, gcdata, name, ...

@@ -1,4 +1,4 @@
-"""Types of a Go program without debug information, by name.
+"""Types of a Go program by name in the run time's descriptors, and the names that tell them apart.
 
 Nothing lists types by name; but a type's name is in the file as a text, and its descriptor has the
 text's offset. So both are searched for as bytes, and what is found is read as what it should be.
@@ -16,29 +16,41 @@ from fetchc.units import Address, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from fetchc.debuginfo.elf.sections import Section
     from fetchc.debuginfo.go.descriptors import Descriptor, Descriptors
     from fetchc.debuginfo.go.shapes import Shapes
     from fetchc.program.types import Type
 
-__all__ = ["descriptor_of", "named"]
+__all__ = ["descriptor_of", "label", "named"]
 
 _LONGEST = 256  # bytes of a package's name; people's are short
 _IN_NAMES = frozenset(b"_*" + bytes(range(0x80, 0x100)))  # beside letters and digits
+_MODIFIERS = 100  # `*` and `[]` in front of a name
 _FLAGS = 1 << 4  # and above: no name has such flags
 
 
 def named(shapes: Shapes, name: str, package: str) -> Iterator[TypeId]:
     """The types that a person calls ``name`` in code of ``package`` (import path, or empty)."""
+    modifiers = []
     modifier, rest = _modifier(name)
-    if modifier is not None:
-        for inner in named(shapes, rest, package):
-            made = _around(shapes, modifier, inner)
-            if made is not None:
-                yield shapes.intern(made)
+    while modifier is not None:
+        modifiers.append(modifier)
+        name = rest
+        modifier, rest = _modifier(name)
+    if len(modifiers) > _MODIFIERS:
         return
+    for found in _unmodified(shapes, name, package):
+        inner: TypeId | None = found
+        for each in reversed(modifiers):
+            made = None if inner is None else _around(shapes, each, inner)
+            inner = None if made is None else shapes.intern(made)
+        if inner is not None:
+            yield inner
+
+
+def _unmodified(shapes: Shapes, name: str, package: str) -> Iterator[TypeId]:
     wanted = ALIASES.get(name, name)
     seen = set()
     for one in _called(shapes.descriptors, wanted, package):
@@ -89,6 +101,33 @@ def descriptor_of(shapes: Shapes, made: Type) -> Descriptor | None:
     return next((one for one in found if one.parts[:1] == (inner - FIRST,)), None)
 
 
+def label(known: Descriptors, one: Descriptor, described: Callable[[str], Collection[str]]) -> str:
+    """The name of a type as ``%T`` prints it, or as the linker where that means several types.
+
+    ``described`` gives the whole names of the types that the debug information has by a name.
+    """
+    for each in _named_in(known, one):
+        others = _exactly(known, each.name)
+        if len(described(each.name)) > 1 or any(it.package != each.package for it in others):
+            return unescaped(linker_name(known, one))
+    return one.name
+
+
+def _named_in(known: Descriptors, one: Descriptor) -> Iterator[Descriptor]:
+    # The types of packages that the name of a type has in it, each once.
+    seen: set[int] = set()
+    waiting = [one.address]
+    while waiting:
+        address = waiting.pop()
+        if address not in seen:
+            seen.add(address)
+            found = known.at(address)
+            if not found.named:
+                waiting += found.parts
+            elif found.package:
+                yield found
+
+
 def _called(known: Descriptors, wanted: str, package: str) -> Iterator[Descriptor]:
     plain = unescaped(wanted)
     head = plain.partition("[")[0]
@@ -104,7 +143,8 @@ def _called(known: Descriptors, wanted: str, package: str) -> Iterator[Descripto
                 whole.append(one)
             elif one.name == plain or full.endswith("/" + plain):
                 short.append(one)
-        yield from whole or short or _exactly(known, plain)  # chan main.T, func(main.T)
+        own = [one for one in short if _is_of(known, one, package)]
+        yield from own or whole or short or _exactly(known, plain)  # chan main.T, func(main.T)
         return
     found = False
     for one in _exactly(known, plain):
@@ -115,6 +155,11 @@ def _called(known: Descriptors, wanted: str, package: str) -> Iterator[Descripto
         for one in _ending(known, f".{plain}"):
             if unescaped(linker_name(known, one)) == full:
                 yield one
+
+
+def _is_of(known: Descriptors, one: Descriptor, package: str) -> bool:
+    full = unescaped(linker_name(known, one))
+    return bool(package) and full == f"{unescaped(package)}.{full[full.rfind('.') + 1 :]}"
 
 
 def _ending(known: Descriptors, ending: str) -> Iterator[Descriptor]:
@@ -178,8 +223,7 @@ def _described(known: Descriptors, name: int) -> Iterator[Descriptor]:
             continue
         try:
             one = known.at(address)
-            for part in (*one.parts, *(field.type for field in one.fields)):
-                known.at(part)
+            known.must_fit(one)
         except DebugInfoError:
             continue  # the same four bytes, and no descriptor around them
         yield one

@@ -149,7 +149,7 @@ class NameIndex:
 
     def names(self) -> list[str]:
         """All names of types outside functions."""
-        return self._asked_for(lambda table: list(table.names()))
+        return self._asked_for(lambda table: list(table.names(self._info.elf.debug_path)))
 
     def _known(self) -> IndexTable | None:
         if self._looked:

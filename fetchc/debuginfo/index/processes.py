@@ -16,6 +16,7 @@ from select import POLLIN, poll
 from signal import SIGKILL
 from struct import Struct
 
+from fetchc.ceilings import watch, watched
 from fetchc.debuginfo.index.found import Scan
 from fetchc.debuginfo.index.scan import read_units, scan
 
@@ -134,6 +135,8 @@ class _Reader:
                 if os.getppid() != parent:
                     os._exit(1)  # nobody waits for it any more
 
+            if watched():  # timers are not inherited
+                watch("", len(read) // _NUMBER.size, held=True)
             found = Scan()
             read_units(self.units, found, tell)
             data = dumps(found.found())

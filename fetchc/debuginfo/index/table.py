@@ -11,8 +11,10 @@ from __future__ import annotations
 from itertools import accumulate
 from struct import Struct
 
+from fetchc.ceilings import HELP, joined_names
 from fetchc.debuginfo.dwarf.names.tags import KEYWORDS, VARIABLES
 from fetchc.debuginfo.index.columns import Column, Texts, column, texts
+from fetchc.diag.errors import DebugInfoError
 from fetchc.units import DieOffset
 
 TYPE_CHECKING = False
@@ -73,10 +75,14 @@ class IndexTable:
         rows = self._function_rows.between(*self._function_firsts.between(at, at + 2))
         return [(DieOffset(row >> KIND_BITS), row & (1 << KIND_BITS) - 1) for row in rows]
 
-    def names(self) -> Iterator[str]:
-        """All names of types with scopes and keywords, each once, as people write them."""
+    def names(self, path: str) -> Iterator[str]:
+        """All names of types with scopes and keywords, each once, as people write them.
+
+        FC0905, with the ``path`` of the file, where they take more room than a question has.
+        """
         firsts, scopes, tags = self._firsts.all(), self._scopes.all(), self._tags.all()
-        around = self._spelled()
+        left = joined_names()
+        around = self._spelled(path, left)
         for at, raw in enumerate(self._names.all()):
             name = raw.decode("utf-8", "surrogateescape")
             rows = [
@@ -84,15 +90,26 @@ class IndexTable:
                 for row in range(firsts[at], firsts[at + 1])
                 if tags[row] & ~_OF_C not in VARIABLES
             ]
+            left -= sum([len(around[scopes[row]]) + len(name) for row in rows])
+            if left < 0:
+                raise _too_long(path)
             yield from {around[scopes[row]] + _keyword(tags[row]) + name: None for row in rows}
 
-    def _spelled(self) -> dict[int, str]:
+    def _spelled(self, path: str, left: int) -> dict[int, str]:
         # `a::b::` of each scope; those around another come first.
         found = {-1: ""}
         both = zip(self._around.all(), self._scope_names.all(), strict=True)
         for at, (around, name) in enumerate(both):
-            found[at] = found[around] + name.decode("utf-8", "surrogateescape") + _SCOPED
+            one = found[at] = found[around] + name.decode("utf-8", "surrogateescape") + _SCOPED
+            left -= len(one)
+            if left < 0:
+                raise _too_long(path)
         return found
+
+
+def _too_long(path: str) -> DebugInfoError:
+    what = f"names of types in their scopes have more than {joined_names() >> 20:,} MB together"
+    return DebugInfoError("FC0905", path, what, ".debug_info", help=HELP)
 
 
 def encoded(found: Scan, string: Callable[[int], bytes]) -> bytes:

@@ -31,13 +31,22 @@ def test_jumps_out_are_told_from_jumps_within() -> None:
 def test_calls_have_their_targets() -> None:
     code = bytes.fromhex("e8fb000000 ffd0 c3")  # call +0xfb; call *rax; ret
     found = exits(code, BASE, "x86_64")
-    assert found.calls == {BASE + 0x100}
+    assert found.calls == {BASE + 0x100, None}
     assert found.returns == (BASE + 7,)
 
 
 def test_a_jump_by_a_table_stays_inside() -> None:
     code = bytes.fromhex("ff24c1 c3")  # jmp *(%rcx,%rax,8): what Go 1.19 and later make of a switch
-    assert exits(code, BASE, "x86_64").jumps == ()
+    found = exits(code, BASE, "x86_64")
+    assert (found.jumps, found.by_table) == ((), True)
+
+
+def test_a_jump_by_distances_is_of_a_switch() -> None:
+    # movslq (%rdx,%rax,4),%rax; add %rdx,%rax; notrack jmp *%rax; ret: gcc -fPIE
+    switch = "48630482 4801d0"
+    assert exits(bytes.fromhex(f"{switch} 3effe0 c3"), BASE, "x86_64").jumps == ()
+    pointer = "488b04c2 ffe0"  # mov (%rdx,%rax,8),%rax; jmp *%rax: one of many functions
+    assert exits(bytes.fromhex(pointer), BASE, "x86_64").jumps == (None,)
 
 
 def test_bytes_that_are_no_instruction_are_refused() -> None:

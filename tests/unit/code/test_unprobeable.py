@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.code.unprobeable import unprobeable
+from fetchc.code.unprobeable import nop_bytes, unprobeable
 from fetchc.target.load import table
 
 TAKEN = {
@@ -75,3 +75,18 @@ def test_what_a_probe_changes(machine: str, code: str) -> None:
     found = unprobeable(bytes.fromhex(code), table(f"arch/{machine}")["uprobes"])
     assert found is not None
     assert found.harmful
+
+
+NOPS = {
+    "90": 1, "66 90": 2, "66 66 66 66 90": 5, "41 90": 2, "0f 1f 00": 3, "0f 1f 40 00": 4,
+    "0f 1f 44 00 00": 5, "0f 1f 44 24 08": 5, "66 66 0f 1f 00": 5, "0f 1f 05 00 00 00 00": 7,
+    "0f 1f 04 25 00 00 00 00": 8, "66 0f 1f 84 00 00 00 00 00": 9, "0f 1f c0": 3,
+    "0f 1f 48 00": 0, "0f 1e fa": 0, "f3 0f 1e fa": 0, "c3": 0, "0f": 0, "": 0, "66": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", NOPS)
+@pytest.mark.parametrize("behind", [b"", b"\xcc\xcc"])
+def test_the_length_of_a_nop(code: str, behind: bytes) -> None:
+    rules = table("arch/x86_64")["uprobes"]
+    assert nop_bytes(bytes.fromhex(code) + behind, rules) == NOPS[code]

@@ -44,10 +44,17 @@ def test_calls_are_found_by_what_they_call(tmp_path: Path) -> None:
     assert [*found.calls(Address(START))] == [START + 5, START + 22, FAR + 5]
     assert [*found.calls(Address(FAR))] == [START + 10]
     assert [*found.calls(Address(START + 1))] == []
-    assert (found.takes_address(Address(START + 3)), found.takes_address(Address(START))) == (
-        True,
-        False,
-    )
+    assert found.takes_address(Address(START + 3), 1)
+    assert not found.takes_address(Address(START), 1)
+
+
+def test_a_function_that_takes_its_own_address_is_not_stored(tmp_path: Path) -> None:
+    code = assembled((LEA, START))
+    found = code_uses(tmp_path, Load(START, code))
+    assert not found.takes_address(Address(START), len(code))
+    outside = assembled((CALL, FAR), (LEA, START))
+    found = code_uses(tmp_path, Load(START, outside))
+    assert found.takes_address(Address(START), 5)
 
 
 def test_what_leads_out_of_the_code_is_not_kept(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_a_list_that_is_nowhere() -> None:
 def test_a_list_of_endless_length_is_refused() -> None:
     info: Any = FakeInfo({".debug_loclists": "04 10 20 01 55" * 140_000})
     unit: Any = FakeUnit()
-    with pytest.raises(DebugInfoError, match="more than 131072 entries"):
+    with pytest.raises(DebugInfoError, match="more than 131,072 entries"):
         tuple(entries(info, unit, WHOLE_LIST))
 
 

@@ -359,7 +359,9 @@ class Asker:
             found = None if completed is None else self.ask(partial(opened.type, completed))
             parts = [member.type for member in getattr(found, "members", ())]
             parts += [
-                getattr(found, part) for part in ("target", "element") if hasattr(found, part)
+                getattr(found, part)
+                for part in ("target", "element")
+                if getattr(found, part, None) is not None
             ]
             waiting += [part for part in parts if part not in seen]
             seen.update(parts)

@@ -11,6 +11,7 @@ import zlib
 
 from fetchc.debuginfo.dotnet.image.pe import map_file
 from fetchc.debuginfo.dotnet.metadata.tables import Metadata, compressed
+from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.errors import DebugInfoError
 from fetchc.record import Record
 
@@ -168,7 +169,7 @@ def pdb_of(image: Pe) -> PortablePdb | None:
         data = _inflated(image, *embedded)
         return PortablePdb(Metadata(image.path, data, 0, len(data)))
     beside = os.path.splitext(image.path)[0] + ".pdb"
-    if not wanted or not os.path.isfile(beside):
+    if not wanted or not is_regular(beside):
         return None
     data = map_file(beside)[:LARGEST]
     if not data.startswith(b"BSJB"):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import mmap
 import os
-from stat import S_ISREG
 
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.errors import DebugInfoError
 from fetchc.record import Record
 from fetchc.units import Address, ByteSize, FileOffset
@@ -20,6 +20,7 @@ __all__ = ["Pe", "PeSection", "map_file"]
 
 WIDE = 0x20B  # magic of the optional header of PE32+
 DIRECTORIES = 16
+MOST_UNSIZED = 1 << 20  # bytes of a file that states no size
 CLI = 14  # data directory of the CLI header
 SECTION_BYTES = 40
 # The machine is XOR-ed with a tag of the operating system where native code is for that.
@@ -41,10 +42,10 @@ class PeSection(Record):
 def map_file(path: str) -> mmap.mmap | bytes:
     """The bytes of a file; raises DebugInfoError FC0901."""
     try:
-        with open(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not S_ISREG(status.st_mode) or not status.st_size:
-                return file.read() if S_ISREG(status.st_mode) else b""
+        handle, status = open_regular(path)
+        with os.fdopen(handle, "rb") as file:
+            if not status.st_size:
+                return file.read(MOST_UNSIZED)  # of /proc
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as refused:
         raise DebugInfoError("FC0901", path, refused.strerror or "cannot be read") from None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from fetchc.debuginfo.dotnet.image.ready_to_run import ReadyToRun
+from fetchc.debuginfo.safe_open import exists, is_regular, listed, read_regular, resolved
 from fetchc.diag.errors import DebugInfoError
+from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 
-__all__ = ["folders_of", "version_of"]
+__all__ = ["Process", "folders_of", "version_of"]
 
 # Where packages install .NET, beside DOTNET_ROOT. Source: dotnet/designs, install-locations.md.
 ROOTS = ("/usr/share/dotnet", "/usr/lib/dotnet", "/usr/lib64/dotnet")
@@ -19,8 +22,11 @@ MONO = "/usr/lib/mono/4.5"  # of Debian's packages, and of mono-project.com's
 INSTALL_LOCATION = "/etc/dotnet/install_location"
 # Versions of the ReadyToRun format, of core libraries whose own version is 4.0.0.0.
 OLD_FORMATS = {(3, 1): (3, 1), (3, 0): (3, 0)}
-CORE_FILE = "System.Private.CoreLib.dll"
+CORE_FILE, MONO_CORE_FILE = "System.Private.CoreLib.dll", "mscorlib.dll"
+CONFIG = ".runtimeconfig.json"
 LARGEST_CONFIG = 1 << 20
+LARGEST_MAPS = 1 << 26
+MOST_VERSIONS = 4096  # of a framework, installed side by side
 
 
 def version_of(core: Assembly) -> tuple[str, tuple[int, int]]:
@@ -43,54 +49,124 @@ def version_of(core: Assembly) -> tuple[str, tuple[int, int]]:
     return "coreclr", found
 
 
-def folders_of(path: str, named: tuple[str, ...] = (), mono: bool = False) -> tuple[str, ...]:
+class Process(Record):
+    """The process that runs a program: its folder (``/proc/42``), and its root directory as seen
+    from here, empty where it is the own one.
+    """
+
+    folder: str
+    root: str = ""
+
+
+def folders_of(
+    path: str, named: tuple[str, ...] = (), mono: bool = False, process: Process | None = None
+) -> tuple[str, ...]:
     """Folders to look for assemblies in: those ``named``, the image's own, its framework's.
 
-    The framework is the one that the runtimeconfig.json beside the image names, or Mono's.
+    The framework is what the ``process`` has mapped. What is not mapped, and all where there is no
+    process: the one that the runtimeconfig.json beside the image names, or Mono's. It is installed
+    in the dotnet root that the image itself is in, or where the process, or this one, finds it.
     """
     beside = os.path.dirname(path) or "."
     found = [*named, beside]
-    if mono:
-        return tuple(dict.fromkeys([*found, MONO]))
-    if os.path.exists(os.path.join(beside, CORE_FILE)):
+    if not mono and exists(os.path.join(beside, CORE_FILE)):
         return tuple(dict.fromkeys(found))  # a part of the framework, or a program with its own
-    for name, version in _frameworks(path, beside):
-        for root in _roots():
-            folder = _newest(os.path.join(root, "shared", name), version)
+    if process is not None:
+        found += _mapped(process, MONO_CORE_FILE if mono else CORE_FILE)
+    root = "" if process is None else process.root
+    if mono:
+        return tuple(dict.fromkeys([*found, resolved(root, MONO)]))
+    home = _dotnet_root(beside)
+    roots = [home] if home else []
+    roots += [resolved(root, one) for one in _roots(process)]
+    sdk = _sdk(beside, home)
+    if sdk:
+        found.append(sdk)
+    for name, version in _frameworks(path, beside, sdk):
+        for one in roots:
+            folder = _newest(os.path.join(one, "shared", name), version)
             if folder:
                 found.append(folder)
                 break
     return tuple(dict.fromkeys(found))
 
 
-def _roots() -> list[str]:
-    stated = os.environ.get("DOTNET_ROOT")
+def _mapped(process: Process, core: str) -> list[str]:
+    # The folders of the assemblies that a process has mapped, that of its core library first.
+    # Source: proc(5), /proc/pid/maps: the path is the last of six words.
+    text = os.fsdecode(_of_process(process, "maps"))
+    lines = [line.split(None, 5) for line in text.split("\n")]
+    paths = {words[5]: None for words in lines if len(words) == 6 and words[5].endswith(".dll")}
+    folders = []
+    for path in sorted(paths, key=lambda path: os.path.basename(path) != core):
+        of_here = path.startswith(process.root + "/")  # as of a chroot
+        seen = path if of_here else resolved(process.root, path)
+        if is_regular(seen):
+            folders.append(os.path.dirname(seen))
+    return folders
+
+
+def _dotnet_root(beside: str) -> str:
+    # The dotnet root that a folder is in: an SDK's, or that of a framework beside others.
+    folder = os.path.abspath(beside)
+    while folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+        if exists(os.path.join(folder, "shared", "Microsoft.NETCore.App")):
+            return folder
+    return ""
+
+
+def _roots(process: Process | None) -> list[str]:
+    # In the order in which a host looks: what DOTNET_ROOT says, what is registered, packages' own.
+    stated, root = os.environ.get("DOTNET_ROOT"), ""
+    if process is not None:
+        stated, root = _environment(process).get("DOTNET_ROOT"), process.root
     found = [stated] if stated else []
-    try:
-        with open(INSTALL_LOCATION, encoding="utf-8") as file:
-            found.append(file.readline(4096).strip())
-    except OSError:
-        pass  # few have it
+    with suppress(OSError):  # few have it
+        text = read_regular(resolved(root, INSTALL_LOCATION), 4096)
+        found.append(os.fsdecode(text.split(b"\n")[0].strip()))
     return [*found, *ROOTS]
 
 
-def _frameworks(path: str, beside: str) -> list[tuple[str, str]]:
-    # Of app.dll in app.runtimeconfig.json; a library's is that of the one program beside it.
+def _environment(process: Process) -> dict[str, str]:
+    # As it was when the process started.
+    pairs = [one.partition("=") for one in os.fsdecode(_of_process(process, "environ")).split("\0")]
+    return {name: value for name, _, value in pairs}
+
+
+def _of_process(process: Process, file: str) -> bytes:
+    # Nothing of a process that has ended meanwhile.
+    try:
+        return read_regular(f"{process.folder}/{file}", LARGEST_MAPS)
+    except OSError:
+        return b""
+
+
+def _sdk(beside: str, home: str) -> str:
+    # The folder of the SDK that a folder is in.
+    inside = os.path.relpath(beside, home).split(os.sep) if home else []
+    return os.path.join(home, *inside[:2]) if inside[:1] == ["sdk"] and inside[1:] else ""
+
+
+def _frameworks(path: str, beside: str, sdk: str) -> list[tuple[str, str]]:
+    # Of app.dll in app.runtimeconfig.json; a library's is that of the one program beside it; what
+    # is in an SDK runs on what the SDK's own program does.
     import json
 
-    own = f"{os.path.splitext(path)[0]}.runtimeconfig.json"
-    if not os.path.exists(own):
-        ending = ".runtimeconfig.json"
+    own = f"{os.path.splitext(path)[0]}{CONFIG}"
+    if not exists(own) and sdk:
+        own = os.path.join(sdk, f"dotnet{CONFIG}")
+    if not exists(own):
         try:
-            listed = [name for name in os.listdir(beside) if name.endswith(ending)]
+            names = listed(beside, 2, CONFIG)
         except OSError:
             return []
-        if len(listed) != 1:
+        if len(names) != 1:
             return []
-        own = os.path.join(beside, listed[0])
+        own = os.path.join(beside, names[0])
     try:
-        with open(own, encoding="utf-8-sig") as file:
-            options = json.loads(file.read(LARGEST_CONFIG))["runtimeOptions"]
+        text = read_regular(own, LARGEST_CONFIG).decode("utf-8-sig")
+        options = json.loads(text)["runtimeOptions"]
         if "includedFrameworks" in options:
             return []  # the program brings its own, which is beside it
         named = options.get("frameworks") or [options["framework"]]
@@ -102,7 +178,7 @@ def _frameworks(path: str, beside: str) -> list[tuple[str, str]]:
 def _newest(folder: str, version: str) -> str:
     # The newest patch of the same release, as the host takes it.
     try:
-        names = os.listdir(folder)
+        names = listed(folder, MOST_VERSIONS)
     except OSError:
         return ""
     release = version.split(".")[:2]

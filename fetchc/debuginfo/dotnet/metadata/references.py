@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.safe_open import is_regular, listed
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
@@ -69,7 +70,7 @@ class References:
                 for ending in ENDINGS:
                     path = os.path.join(folder, name + ending)
                     # The name comes out of the file: it must not lead out of the folder.
-                    if os.sep not in name and os.path.isfile(path):
+                    if os.sep not in name and is_regular(path):
                         found = self._known[name] = Assembly(path)
                         return found
         return found
@@ -85,10 +86,10 @@ class References:
         """All assemblies in folders, by their names; what is none is passed over."""
         for folder in folders:
             try:
-                listed = sorted(os.listdir(folder))[:MOST_FILES]
+                names = listed(folder, MOST_FILES)
             except OSError:
                 continue
-            for file in listed:
+            for file in names:
                 name, ending = os.path.splitext(file)
                 try:
                     found = self._find(name) if ending in ENDINGS else None

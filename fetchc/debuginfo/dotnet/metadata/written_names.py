@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from fetchc.record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    IsClass = Callable[[str], bool]
+
 __all__ = [
-    "Written", "arguments_fit", "made_name", "parameters_fit", "split_outside",
+    "Written", "arguments_fit", "desugared", "made_name", "parameters_fit", "split_outside",
     "without_arguments", "written",
 ]  # fmt: skip
 
@@ -24,8 +30,10 @@ KNOWN_AS = {  # what people write for names of the runtime
     "native int": "nint", "native uint": "nuint",
 }  # fmt: skip
 
-NUMBERS = frozenset(KNOWN_AS.values()) - {"string", "object"}
 CANON = "__Canon"  # any class, in the name of code that all of them share
+BY_REFERENCE = ("ref ", "out ", "in ")
+
+_DEEPEST = 32  # types within each other; no program nests them so
 
 
 class Written(Record):
@@ -61,14 +69,13 @@ def written(name: str) -> Written:
 
 def split_outside(text: str, mark: str) -> list[str]:
     """``text`` cut at each ``mark`` that is not inside of brackets."""
-    parts, depth = [""], 0
-    for letter in text:
+    parts, depth, start = [], 0, 0
+    for at, letter in enumerate(text):
         depth += (letter in "<[({") - (letter in ">])}")
         if letter == mark and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [*parts, text[start:].strip()]
 
 
 def _opening(name: str) -> int:
@@ -116,11 +123,12 @@ def _canonical(text: str) -> str:
     words = text
     for keyword in ("class ", "valuetype ", "params "):
         words = words.removeprefix(keyword)
-    for keyword in ("ref ", "out ", "in "):
+    for keyword in BY_REFERENCE:
         if words.startswith(keyword):
             words = words.removeprefix(keyword) + "&"
-    if words.endswith("?"):  # `int?`; of a class it says nothing about the type
-        words = words[:-1] if words[:-1] in ("string", "object") else f"Nullable<{words[:-1]}>"
+    if words.endswith("?") and words[:-1] in ("string", "object"):
+        words = words[:-1]  # of a class it says nothing about the type
+    words = desugared(words)
     made = ""
     part = ""
     for letter in words.replace("+", ".") + "\0":
@@ -135,10 +143,11 @@ def _canonical(text: str) -> str:
     return made
 
 
-def arguments_fit(symbol: str, asked: Written, shared: bool = False) -> bool:
+def arguments_fit(symbol: str, asked: Written, is_class: IsClass | None = None) -> bool:
     """Whether a symbol has the type arguments of a written name, as far as they are written.
 
-    ``shared``: or is code that classes share in which the name can have its own.
+    ``is_class`` says of a written type whether it is a class: then the symbol may be that of code
+    that all classes share, and the written parameters have to fit it, too.
     """
     whole = written(symbol[: _opening(symbol)])
     mine = [*whole.types, whole.method]
@@ -146,18 +155,61 @@ def arguments_fit(symbol: str, asked: Written, shared: bool = False) -> bool:
     for own, wanted in zip(reversed(mine), reversed(theirs), strict=False):
         if without_arguments(wanted) == wanted or _canonical(own) == _canonical(wanted):
             continue
-        if not shared or not _can_share(_arguments(own), _arguments(wanted)):
+        if is_class is None or not _all_share(_arguments(own), _arguments(wanted), is_class):
             return False
-    return True
+    if is_class is None or asked.parameters is None:
+        return True
+    return _all_share(list(written(symbol).parameters or ()), list(asked.parameters), is_class)
 
 
 def _arguments(part: str) -> list[str]:
     inside = part[len(made_name(part)) :].partition("<")[2].rpartition(">")[0]
-    return [_canonical(one) for one in split_outside(inside, ",")]
+    return split_outside(inside, ",") if inside else []
 
 
-def _can_share(own: list[str], wanted: list[str]) -> bool:
+def _all_share(own: list[str], wanted: list[str], is_class: IsClass, depth: int = 0) -> bool:
     return len(own) == len(wanted) and all(
-        mine == theirs or (mine == CANON and theirs not in NUMBERS)
-        for mine, theirs in zip(own, wanted, strict=True)
+        _shares(mine, theirs, is_class, depth) for mine, theirs in zip(own, wanted, strict=True)
     )
+
+
+def _shares(own: str, wanted: str, is_class: IsClass, depth: int) -> bool:
+    # Whether code for `own`, in which any class is __Canon, is that for `wanted`.
+    if depth > _DEEPEST:
+        return False
+    first, second = _canonical(own), _canonical(wanted)
+    if first == second:
+        return True
+    if first == CANON:
+        return is_class(wanted)
+    for ending in ("&", "[]"):
+        if first.endswith(ending) and second.endswith(ending):
+            plain = wanted.removesuffix(ending)
+            for keyword in BY_REFERENCE:
+                plain = plain.removeprefix(keyword)
+            return _shares(own.removesuffix(ending), plain, is_class, depth + 1)
+    parts = _arguments(own), _arguments(desugared(wanted))
+    same = first.partition("<")[0] == second.partition("<")[0]
+    return same and bool(parts[0]) and _all_share(*parts, is_class, depth + 1)
+
+
+def desugared(text: str, depth: int = 0) -> str:
+    """A type without the signs that C# has for two of them: ``Nullable<int>`` of ``int?``,
+    ``ValueTuple<int, string>`` of ``(int id, string name)``. As it is, nested too deeply.
+    """
+    text = text.strip()
+    if depth > _DEEPEST:
+        return text
+    if text.endswith("?"):
+        return f"System.Nullable<{desugared(text[:-1], depth + 1)}>"
+    if text.startswith("(") and text.endswith(")"):
+        parts = [_without_name(one) for one in split_outside(text[1:-1], ",")]
+        inner = [desugared(one, depth + 1) for one in parts]
+        return f"System.ValueTuple<{', '.join(inner)}>"
+    return text
+
+
+def _without_name(element: str) -> str:
+    # `int id` of a tuple: the type alone.
+    words = [word for word in split_outside(element, " ") if word]
+    return words[0] if len(words) == 2 else element

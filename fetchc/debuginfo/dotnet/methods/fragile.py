@@ -16,6 +16,7 @@ from fetchc.debuginfo.dotnet.metadata.written_names import parameters_fit, writt
 from fetchc.debuginfo.dotnet.methods.by_address import CodeByAddress
 from fetchc.debuginfo.dotnet.methods.methods import Methods
 from fetchc.debuginfo.perfmap import parse_lines
+from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.errors import DebugInfoError
 from fetchc.units import Address
 
@@ -87,7 +88,7 @@ def map_of(assembly: Assembly, folders: Sequence[str]) -> str | None:
     for folder in folders:
         path = os.path.join(folder, name)
         # The name comes out of the file: it must not lead out of the folder.
-        if os.sep not in name and os.path.isfile(path):
+        if os.sep not in name and is_regular(path):
             return path
     return None
 

@@ -17,7 +17,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.metadata.signatures import Signature
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Method", "Methods"]
 
 CANON = Primitive("__Canon")  # all classes, which share code
+_DEEPEST = 100  # namespaces and types in front of a method's name
 ACCESSORS = ("get_", "set_", "add_", "remove_")  # of properties and events
 
 
@@ -74,6 +75,8 @@ class Methods:
             offsets = self._assembly.metadata.names_at(plain)
             rows = self._assembly.metadata.rows("MethodDef")
             return [number for number, row in enumerate(rows, 1) if row[3] in offsets]
+        if len(asked.types) > _DEEPEST:
+            return []
         # A method that implements an interface explicitly has the interface's name in its own.
         for cut in range(len(asked.types), 0, -1):
             known = {
@@ -123,12 +126,12 @@ class Methods:
             one for one in found if parameters_fit(one.symbol.replace("&", ""), asked.parameters)
         ]
 
-    def shared_by(self, name: str) -> list[str]:
-        """Symbols of the code of classes that a name with a class in it can mean."""
+    def shared_by(self, name: str, is_class: Callable[[str], bool]) -> list[Method]:
+        """The code of all classes that a name with a class in it means."""
         asked = written(name)
         generic = {row for row in self.called(name) if self._is_generic(row)}
-        found = [one.symbol for one in self.instantiated(generic)] if generic else []
-        return [one for one in found if arguments_fit(one, asked, shared=True)]
+        found = list(self.instantiated(generic)) if generic else []
+        return [one for one in found if arguments_fit(one.symbol, asked, is_class)]
 
     def overloads(self, name: str) -> list[int]:
         """Of the rows that ``called`` tells, those with the parameters that are written."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+    from fetchc.debuginfo.dotnet.methods.methods import Method
 
 __all__ = ["is_inlined", "must_have_code", "not_compiled", "why_no_code"]
 
@@ -55,17 +56,18 @@ def must_have_code(assembly: Assembly) -> None:
 
 
 def not_compiled(
-    assembly: Assembly, path: str, row: int, shared: Sequence[str] = ()
+    assembly: Assembly, path: str, row: int, shared: Sequence[Method] = ()
 ) -> DebugInfoError:
     """The refusal of a method that the image has no code of; ``path`` is what is probed.
 
-    ``shared`` are symbols of code that it may share with others.
+    ``shared`` is code that it may share with others: if what it is for are classes.
     """
     holder = class_spelled(assembly.type_name(assembly.owner(row)), ())
     body = continued_in(assembly, row)
     if shared:
         what = f"`{holder}.{assembly.method_name(row)}` has no code for these types alone"
-        help = f"all classes share code: name `{shared[0]}`"
+        help = f"all classes share code: name `{shared[0].symbol}`, or the folder of the assembly "
+        help += "that has the type: `--reference DIR`"
         return DebugInfoError("FC0906", path, what, help=help)
     return DebugInfoError(
         "FC0906",

@@ -102,7 +102,8 @@ def window(
         start = Member(start.name, start.type, start.offset, bits)
         if types.closed.types[element] == Code("char"):
             texts = types.variable(types.closed.code("string"))
-    where = Window(start, bool(said.get("around")), of_any, or_text=texts)
+    around, backwards = bool(said.get("around")), bool(said.get("backwards"))
+    where = Window(start, around, of_any, or_text=texts, backwards=backwards)
     return SequenceType(
         shown, size, tuple(members), count, items, texts is not None, value, window=where
     )

@@ -131,14 +131,26 @@ class DotnetTypes:
             return PointerType("", WORD, self.variable(argument), reference=True)
         if name == "System.String":
             return string(self)
-        if name in self.runtime.layout.vectors:
-            return UnknownType(shown, None, "it is a vector of the processor")
         try:
+            if name in self.runtime.layout.vectors and "`" in name:
+                return self._vector(number, shown, name)
             return self._structure(number, shown, name, kind)
         except DebugInfoError as refused:
             if refused.code != "FC0905":
                 raise
             return UnknownType(shown, None, refused.what)
+
+    def _vector(self, number: int, shown: str, name: str) -> Type:
+        # Of numbers of its type argument.
+        stated = self.runtime.layout.vector_bytes.get(name)  # none: the processor's own
+        size = None if stated is None else ByteSize(stated)
+        (argument,) = self.closed.instance(number).arguments
+        element = self.closed.types[self.closed.plain(argument)]
+        each = NUMBERS.get(element.name) if isinstance(element, Code) else None
+        if each is None:
+            return UnknownType(shown, size, "its elements are no numbers")
+        count = None if size is None else size // each
+        return ArrayType(shown, self.object(argument), count, size, vector=True)
 
     def _structure(self, number: int, shown: str, name: str, kind: str) -> Type:
         layout = self.layouts.of(number)

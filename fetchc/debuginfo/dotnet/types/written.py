@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dotnet.metadata.written_names import made_name, split_outside
+from fetchc.debuginfo.dotnet.metadata.written_names import desugared, made_name, split_outside
 from fetchc.debuginfo.dotnet.methods.methods import Methods
 from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items, Link
 from fetchc.debuginfo.dotnet.types.numbers import NUMBERS
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["WrittenTypes"]
 
 DEEPEST = 16
+IN_ONE_TUPLE = 7  # elements of a ValueTuple
 
 
 class WrittenTypes(Record):
@@ -40,7 +41,7 @@ class WrittenTypes(Record):
             return []
         if name.endswith("]"):
             # Of several brackets the last are those of the innermost array, as in C#.
-            start = name.find("[", name.rfind(">") + 1)
+            start = name.find("[", max(name.rfind(">"), name.rfind(")")) + 1)
             commas_of = name[start + 1 : -1].split("][")
             if start < 0 or any(one.strip(", ") for one in commas_of):
                 return []
@@ -49,6 +50,8 @@ class WrittenTypes(Record):
             for commas in reversed(ranks):
                 found = [closed.number(Items(one, commas and commas + 1)) for one in found]
             return found
+        if name.endswith("?") or name.startswith("("):
+            return self._named(desugared(name), depth + 1)
         if name.endswith("*"):
             found = self._named(name[:-1].strip(), depth + 1)
             return [closed.number(Link("pointer", one)) for one in found]
@@ -68,12 +71,26 @@ class WrittenTypes(Record):
                     if len(found) != 1:
                         return []
                     arguments += found
+        plain = parts[-1].partition("<")[0]
+        if plain == "Nullable" and len(arguments) == 1 and self.types.is_reference(arguments[0]):
+            return arguments  # `string?` says nothing about the type
+        if plain == "ValueTuple" and len(arguments) > IN_ONE_TUPLE and not self._nests(arguments):
+            # The elements behind the seventh are in a tuple of their own.
+            words = [closed.spelled(one) for one in arguments]
+            rest = ", ".join(words[IN_ONE_TUPLE:])
+            first = ", ".join(words[:IN_ONE_TUPLE])
+            whole = f"System.ValueTuple<{first}, System.ValueTuple<{rest}>>"
+            return self._named(whole, depth + 1)
         given = tuple(arguments)
         defined = next(self._defining(parts, len(given)), None)
         if defined is None:
             others = dict.fromkeys(closed.references.within(self.folders))
             defined = [each for one in others for each in _called(one, parts, len(given))]
         return [closed.number(Instance(assembly, row, given)) for assembly, row in defined]
+
+    def _nests(self, arguments: list[int]) -> bool:
+        last = self.types.closed.spelled(arguments[-1])
+        return len(arguments) == IN_ONE_TUPLE + 1 and last.startswith("System.ValueTuple<")
 
     def _defining(self, parts: list[str], arity: int) -> Iterator[list[tuple[Assembly, int]]]:
         # What each assembly in question has of them, those first that are meant before others.

@@ -44,6 +44,7 @@ DW_TAG_ptr_to_member_type = 0x1F
 DW_TAG_subrange_type = 0x21
 DW_TAG_base_type = 0x24
 DW_TAG_const_type = 0x26
+DW_TAG_constant = 0x27
 DW_TAG_enumerator = 0x28
 DW_TAG_subprogram = 0x2E
 DW_TAG_template_type_param = 0x2F

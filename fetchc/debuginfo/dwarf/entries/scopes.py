@@ -6,8 +6,10 @@ looking at what stands around an entry. Reference: DWARF 5, sections 3.2.2 and 3
 
 from __future__ import annotations
 
+from fetchc.ceilings import SCOPES as DEEPEST
 from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_cpp
 from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_enum_class,
     DW_AT_export_symbols,
     DW_AT_name,
     DW_AT_signature,
@@ -93,15 +95,20 @@ def scope_names(info: DebugInfo, die: Die, instance: Instance | None = None) -> 
     return [scope for scope, _ in _scopes(info, declaration(info, die), instance)]
 
 
-def answers_to(info: DebugInfo, die: Die, name: str) -> bool:
-    """Whether ``name`` is the entry's: whole, plain, or with transparent namespaces left out."""
+def answers_to(info: DebugInfo, die: Die, name: str, whole: bool = False) -> bool:
+    """Whether ``name`` is the entry's: whole, plain, or with transparent namespaces left out.
+
+    ``whole``: not plain, if the entry is in a namespace or class that is not transparent.
+    """
     wanted = parts(name)
     declared = declaration(info, die)
     own = own_name(info, declared)
-    if own == name:
+    if own == name and not whole:
         return True
-    if own is None or own != wanted[-1] or not has_namespaces(die.unit):
+    if own is None or own != wanted[-1]:
         return False
+    if not has_namespaces(die.unit):
+        return own == name
     left = wanted[:-1]
     for scope, transparent in reversed(_scopes(info, declared)):
         if left and _is_scope(scope, left[-1]):
@@ -148,9 +155,13 @@ def declaration(info: DebugInfo, die: Die) -> Die:
 
 
 def _scopes(info: DebugInfo, die: Die, instance: Instance | None = None) -> list[tuple[str, bool]]:
-    # Outermost first, with whether a name may leave the scope out (unnamed and inline ones).
+    # Outermost first, with whether a name may leave the scope out: unnamed and inline namespaces,
+    # enumerations that are not scoped.
     found: list[tuple[str, bool]] = []
     around = list(info.ancestors(die))
+    if len(around) > DEEPEST:
+        what = f"more than {DEEPEST:,} scopes within each other"
+        raise die.unit.error(what, die.position, "FC0905")
     seen = set()
     while around:
         scope = around.pop()
@@ -167,7 +178,8 @@ def _scopes(info: DebugInfo, die: Die, instance: Instance | None = None) -> list
             around = list(info.ancestors(scope))
         name = own_name(info, scope, instance)
         if name is not None:
-            found.append((name, scope.flag(DW_AT_export_symbols)))
+            open_enum = scope.tag == DW_TAG_enumeration_type and not scope.flag(DW_AT_enum_class)
+            found.append((name, open_enum or scope.flag(DW_AT_export_symbols)))
         elif scope.tag == DW_TAG_namespace:
             found.append((UNNAMED_NAMESPACE, True))
     found.reverse()

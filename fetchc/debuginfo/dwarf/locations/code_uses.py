@@ -44,11 +44,13 @@ class CodeUses:
             self._calls = _Distances(self._elf, (self.rules.opcode,))
         return self._calls.to(target)
 
-    def takes_address(self, target: Address) -> bool:
-        """Whether an instruction computes the address of ``target`` from a distance."""
+    def takes_address(self, target: Address, size: int) -> bool:
+        """Whether an instruction outside the ``size`` bytes of the function ``target`` computes
+        its address from a distance.
+        """
         if self._addresses is None:
             self._addresses = _Distances(self._elf, self.rules.address_of)
-        return next(self._addresses.to(target), None) is not None
+        return any(not target < at <= target + size for at in self._addresses.to(target))
 
 
 class _Distances:

@@ -7,7 +7,7 @@ place in another unit. Reference: DWARF 5, section 4.1.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import is_go
+from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_go
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_abstract_origin,
     DW_AT_const_value,
@@ -42,46 +42,131 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.abbrev import Declaration
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.entries.units import Unit
     from fetchc.program.model import Variable
 
-__all__ = ["global_variables"]
+__all__ = ["global_variables", "placed"]
 
 FUNCTION_SCOPES = frozenset({DW_TAG_subprogram, DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 # References to entries of other units.
 ABROAD = frozenset({DW_FORM_ref_addr, DW_FORM_indirect}) | ALTERNATE_REFERENCE_FORMS
+_ADDRESSES = frozenset({b"\x03", b"\xa1", b"\xfb"})  # DW_OP_addr, _addrx, _GNU_addr_index
 _INDEXED = 1 << 20  # bytes of .debug_info: what is smaller is searched in no time
 
 
 def global_variables(
-    info: DebugInfo, name: str, within: Die | None, linked: Callable[[Die, str], bool]
+    info: DebugInfo,
+    name: str,
+    within: Die | None,
+    linked: Callable[[Die, str], bool],
+    loosely: bool = False,
 ) -> tuple[Variable, ...]:
     """Variables outside functions; those of the unit of ``within`` hide the others.
 
-    Of those that are merely declared the ones that ``linked`` knows a place of.
+    Of those that are merely declared the ones that ``linked`` knows a place of. ``f::x`` is also
+    the static variable of a function, ``'file.c'::x`` that of a file. ``loosely``: scopes may be
+    left out of ``name`` that no directive of the unit leaves out.
     """
     home = None if within is None else declaration(info, within)
+    if name.startswith("'"):
+        return _of_file(info, name, home)
+    if name.startswith("::"):
+        name = name.removeprefix("::")
+        return _once(_of_name(info, name, home, True) or _declared(info, name, home, linked))
+    if loosely:
+        return _once(_with_scopes_left_out(info, name))
     found: dict[int, Variable] = {}
-    own: dict[int, Variable] = {}
-    for spelling in _spellings(info, name, home):
-        for die in _candidates(info, spelling, home):
-            if die.offset in found or not _is_global(info, die, spelling):
-                continue
-            placed = _placed(info, die)
-            if placed is None:
-                continue
-            variable = _variable(info, placed)
-            found[die.offset] = variable
-            if home is not None and die.unit.offset == home.unit.offset:
-                own[die.offset] = variable
+    for spellings in _spellings(info, name, home):
+        for spelling in spellings:
+            found |= _of_name(info, spelling, home) or _constants(info, spelling, home)
         if found:
             break
+    if not found and home is not None and has_namespaces(home.unit):
+        found = _imported(info, name, home)
     if not found and "::" in name:
-        found = _through_using(info, name)
-    if not found:
-        found = _declared(info, name, home, linked)
-    chosen = own or found
+        found = _of_function(info, name, None)
+    return _once(found or _declared(info, name, home, linked))
+
+
+def _once(found: dict[int, Variable]) -> tuple[Variable, ...]:
     # One definition may have been reached through several declarations.
-    return tuple({variable.die: variable for variable in chosen.values()}.values())
+    return tuple({variable.die: variable for variable in found.values()}.values())
+
+
+def _of_name(
+    info: DebugInfo, name: str, home: Die | None, whole: bool = False
+) -> dict[int, Variable]:
+    """The variables of that name, by their entries: the unit's own, else those of all units.
+
+    Those whose ``whole`` name it is hide those of other namespaces and classes.
+    """
+    found: dict[int, tuple[Die, Variable]] = {}
+    for die in _candidates(info, name, home):
+        if die.offset in found or not _is_global(info, die, name, whole):
+            continue
+        at = placed(info, die)
+        if at is not None:
+            found[die.offset] = die, _variable(info, at)
+    if len(found) > 1 and not whole:
+        exact = {at: one for at, one in found.items() if answers_to(info, one[0], name, True)}
+        found = exact or found
+    if home is not None:
+        own = {at: one for at, one in found.items() if one[0].unit.offset == home.unit.offset}
+        found = own or found
+    return {at: variable for at, (_, variable) in found.items()}
+
+
+def _imported(info: DebugInfo, name: str, home: Die) -> dict[int, Variable]:
+    from fetchc.debuginfo.dwarf.names.namespaces import imported_names
+
+    for names in imported_names(info, home.unit, name):
+        found: dict[int, Variable] = {}
+        for one in names:
+            found.update(_of_name(info, one, home, whole=True))
+        if found:
+            return found
+    return {}
+
+
+def _of_function(info: DebugInfo, name: str, unit: Unit | None) -> dict[int, Variable]:
+    """Static variables of a function: ``f::counter``, ``ns::C::f::counter``."""
+    *scope, plain = parts(name)
+    function = "::".join(scope)
+    found: dict[int, Variable] = {}
+    for die in _named(info, plain):
+        around = [one for one in info.ancestors(die) if one.tag in FUNCTION_SCOPES]
+        if not around or (unit is not None and die.unit.offset != unit.offset):
+            continue
+        named = [one for one in around if one.tag != DW_TAG_lexical_block]
+        if named and answers_to(info, named[-1], function) and _is_static(info, die):
+            found[die.offset] = variable_of(info, die, f"{function}::{plain}", "global")
+    return found
+
+
+def _is_static(info: DebugInfo, die: Die) -> bool:
+    # One that is kept between calls is at an address of the file.
+    block = die.block(DW_AT_location)
+    return block is not None and block[:1] in _ADDRESSES
+
+
+def _of_file(info: DebugInfo, name: str, home: Die | None) -> tuple[Variable, ...]:
+    """``'file.c'::x``, and ``'file.c'::f::x``: of the units of the source files of that name."""
+    file, _, plain = name[1:].partition("'::")
+    found: dict[int, Variable] = {}
+    for die in _named(info, last_part(plain)):
+        if _is_of_file(die.unit, file) and _is_global(info, die, plain):
+            at = placed(info, die)
+            if at is not None:
+                found[die.offset] = _variable(info, at)
+    for unit in info.units() if not found and "::" in plain else ():
+        if _is_of_file(unit, file):
+            found.update(_of_function(info, plain, unit))
+    return _once(found)
+
+
+def _is_of_file(unit: Unit, file: str) -> bool:
+    name = unit.top.text(DW_AT_name) or ""
+    return name == file or name.endswith(f"/{file}")
 
 
 def _variable(info: DebugInfo, die: Die) -> Variable:
@@ -91,6 +176,15 @@ def _variable(info: DebugInfo, die: Die) -> Variable:
 
         name = unescaped(name)
     return variable_of(info, die, name, "global")
+
+
+def _constants(info: DebugInfo, name: str, home: Die | None) -> dict[int, Variable]:
+    # Of Go, whole numbers; without a package no program has one.
+    if "." not in name or (home is not None and not is_go(home.unit)):
+        return {}
+    from fetchc.debuginfo.dwarf.names.go_constants import constants_named
+
+    return {die.offset: _variable(info, die) for die in constants_named(info, name)}
 
 
 def _declared(
@@ -108,7 +202,7 @@ def _candidates(info: DebugInfo, name: str, home: Die | None) -> Iterator[Die]:
     if home is not None and home.unit.is_split:
         within = home.unit.sections
         own = list(info.find_named(last_part(name), VARIABLES, within=within))
-        if any(_is_global(info, die, name) and _placed(info, die) for die in own):
+        if any(_is_global(info, die, name) and placed(info, die) for die in own):
             yield from own
             return
     yield from _named(info, last_part(name))
@@ -124,44 +218,53 @@ def _named(info: DebugInfo, name: str) -> Iterator[Die]:
     yield from info.find_named(name, VARIABLES)
 
 
-def _through_using(info: DebugInfo, name: str) -> dict[int, Variable]:
-    # `ns::x` for `ns::inner::x`, where ns has a using-directive for inner: C++ finds it so. That
-    # the directive is there is not asked for; the scopes that are written must be the variable's.
-    wanted = parts(name.removeprefix("::"))
+def _with_scopes_left_out(info: DebugInfo, name: str) -> dict[int, Variable]:
+    # `ns::x` for `ns::inner::x`: a directive of another unit may have said so. The scopes that are
+    # written must be the variable's.
+    wanted = parts(name)
     found: dict[int, Variable] = {}
     for die in _named(info, wanted[-1]):
         if not _is_global(info, die, wanted[-1]):
             continue
         around = iter(parts(qualified_name(info, die)))
-        placed = _placed(info, die) if all(word in around for word in wanted) else None
-        if placed is not None:
-            found[die.offset] = _variable(info, placed)
+        found_at = placed(info, die) if all(word in around for word in wanted) else None
+        if found_at is not None:
+            found[die.offset] = _variable(info, found_at)
     return found
 
 
-def _spellings(info: DebugInfo, name: str, home: Die | None) -> Iterator[str]:
-    # A Go variable without a package is one of the function's own.
+def _spellings(info: DebugInfo, name: str, home: Die | None) -> Iterator[tuple[str, ...]]:
+    # Those of one tuple are equally good. A Go variable without a package is one of the function's
+    # own package, and so is one of a package that is called as that one is.
     from fetchc.debuginfo.dwarf.names import go_names
 
-    if "." not in name:
-        if home is not None and is_go(home.unit):
+    called, dot, rest = name.partition(".")
+    go = home is not None and is_go(home.unit)
+    if not dot:
+        if home is not None and go:
             package = go_names.package_of(home.text(DW_AT_name) or "")
             if package:
-                yield f"{package}.{name}"
-        yield name
+                yield (f"{package}.{name}",)
+        yield (name,)
         return
-    yield from go_names.escaped(name)
-    yield from go_names.with_import_path(info, name)
+    own = go_names.own_package(info, home, called) if go else ""
+    if own:
+        yield (f"{own}.{rest}",)
+    for spelling in go_names.escaped(name):
+        yield (spelling,)
+    yield tuple(go_names.with_import_path(info, name))
 
 
-def _is_global(info: DebugInfo, die: Die, name: str) -> bool:
-    if not answers_to(info, die, name):
+def _is_global(info: DebugInfo, die: Die, name: str, whole: bool = False) -> bool:
+    if not answers_to(info, die, name, whole):
         return False
     return all(scope.tag not in FUNCTION_SCOPES for scope in info.ancestors(die))
 
 
-def _placed(info: DebugInfo, die: Die) -> Die | None:
-    # The entry with the location: this one, or a later one that refers to it as its declaration.
+def placed(info: DebugInfo, die: Die) -> Die | None:
+    """The entry with the location of a variable: ``die``, or a later one that refers to it as its
+    declaration; None where it is only declared in the file.
+    """
     if _has_place(die):
         return die
     definition = _defined_by(info, die)

@@ -62,7 +62,8 @@ def entries(info: DebugInfo, unit: Unit, reference: LocationListRef) -> Iterator
         read = _read_split if unit.is_split else _read_pairs
     for count, entry in enumerate(read(cursor, unit)):
         if count == MAX_ENTRIES:
-            raise cursor.error(f"a location list of more than {MAX_ENTRIES} entries")
+            what = f"a location list of more than {MAX_ENTRIES:,} entries"
+            raise DebugInfoError("FC0905", cursor.path, what, cursor.section, cursor.offset)
         if entry.start < entry.end:
             yield entry
 

@@ -6,6 +6,8 @@ Source: DWARF 5, section 7.7.1, table 7.9; the GNU operations are those of binut
 
 from __future__ import annotations
 
+from fetchc.ceilings import OPERATIONS
+from fetchc.diag.errors import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -219,13 +221,15 @@ class Operation(Record):
 
 
 def operations(cursor: Cursor, address_size: int, reference_size: int) -> Iterator[Operation]:
-    """Each operation up to the cursor's end; an unknown one is the last.
+    """Each operation up to the cursor's end; an unknown one is the last. FC0905 of too many.
 
     ``reference_size`` is the width of DW_FORM_ref_addr: the address size in DWARF 2, the
     offset size later.
     """
     sizes = {"a": address_size, "r": reference_size, "1": 1, "2": 2, "4": 4, "8": 8}
-    while not cursor.at_end():
+    for _ in range(OPERATIONS):
+        if cursor.at_end():
+            return
         offset = cursor.offset
         code = cursor.u8()
         if DW_OP_lit0 <= code < DW_OP_breg0:
@@ -254,3 +258,6 @@ def operations(cursor: Cursor, address_size: int, reference_size: int) -> Iterat
             else:
                 numbers.append(cursor.unsigned(sizes[kind]))
         yield Operation(offset, code, tuple(numbers), block)
+    if not cursor.at_end():
+        what = f"an expression of more than {OPERATIONS:,} operations"
+        raise DebugInfoError("FC0905", cursor.path, what, cursor.section, cursor.offset)

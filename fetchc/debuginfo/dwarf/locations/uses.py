@@ -37,13 +37,17 @@ def uses(elf: Elf, info: DebugInfo, function: Function, code: CodeUses | None) -
         calls.append(address)
         if len(calls) == _MOST_CALLS:
             break
-    return Uses(tuple(calls), _is_stored(elf, function.address, code), optimised)
+    return Uses(tuple(calls), _is_stored(elf, function, code), optimised)
 
 
-def _is_stored(elf: Elf, address: Address, code: CodeUses) -> bool:
+def _is_stored(elf: Elf, function: Function, code: CodeUses) -> bool:
     # An aligned word of the data, which the addend of a relocation is, too; an instruction that
     # computes it from a distance; where the file has one place in memory, four bytes of the code.
-    if code.takes_address(address):
+    # Not so in the function's own code: AddressSanitizer stores the address of a function in its
+    # frame, for its reports. Source: gcc/asan.cc (asan_emit_stack_protection, "frame[2]"); LLVM,
+    # lib/Transforms/Instrumentation/AddressSanitizer.cpp ("Write the PC to redzone[2]").
+    address, size = function.address, function.size or 0
+    if code.takes_address(address, size):
         return True
     word = int(address).to_bytes(elf.word_bytes, "little" if elf.little_endian else "big")
     for segment in elf.segments:
@@ -51,7 +55,9 @@ def _is_stored(elf: Elf, address: Address, code: CodeUses) -> bool:
             continue
         data = elf.read(segment.address, segment.file_size)
         if segment.flags & _PF_X:
-            if elf.kind == _ET_EXEC and address < 1 << 31 and word[:4] in data:
+            own = address - segment.address
+            others = data if own < 0 else data[:own] + data[own + size :]
+            if elf.kind == _ET_EXEC and address < 1 << 31 and word[:4] in others:
                 return True
             continue
         at = data.find(word)

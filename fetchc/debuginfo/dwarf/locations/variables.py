@@ -8,12 +8,13 @@ Reference: DWARF 5, sections 3.3.8 (instances), 3.4 (blocks), 4.1 (variables).
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import is_go
+from fetchc.debuginfo.dwarf.entries.attributes import is_cpp, is_go
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_artificial,
     DW_AT_decl_line,
     DW_AT_entry_pc,
     DW_AT_go_closure_offset,
+    DW_AT_import,
     DW_AT_low_pc,
     DW_AT_name,
     DW_AT_ranges,
@@ -21,6 +22,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_variable_parameter,
     DW_TAG_formal_parameter,
     DW_TAG_GNU_formal_parameter_pack,
+    DW_TAG_imported_declaration,
     DW_TAG_inlined_subroutine,
     DW_TAG_lexical_block,
     DW_TAG_variable,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "called_at",
+    "innermost_call",
     "locals_around",
     "locals_at",
     "parameters",
@@ -48,15 +51,19 @@ __all__ = [
 ]
 
 PARAMETER, RESULT, LOCAL = "parameter", "result", "local"
+PACK = "args"  # of a pack whose name is not described
+DECLARING = frozenset({DW_TAG_variable, DW_TAG_imported_declaration})
 INNER = frozenset({DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 
 
 def parameters(info: DebugInfo, die: Die) -> tuple[Variable, ...]:
     """Of the function with that concrete entry: parameters, then Go's results, as declared."""
     go = is_go(declaration(info, die).unit)
+    entries = merged(info, die, _formal)
+    names = _parameter_names(info, entries)
     found = [
-        variable_of(info, entry, _name(info, entry), _parameter_kind(entry, info, go), go)
-        for entry in merged(info, die, _formal)
+        variable_of(info, entry, name, _parameter_kind(entry, info, go), go)
+        for entry, name in zip(entries, names, strict=True)
     ]
     if go:
         found = _without_copies(found)
@@ -93,6 +100,21 @@ def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ..
     The function's own parameters are not among them.
     """
     go = is_go(declaration(info, die).unit)
+    found: list[Variable] = []
+    for depth, scope in _scopes(info, die, address):
+        found.extend(_of_scope(info, scope, go, depth == 0))
+    return tuple(found)
+
+
+def innermost_call(info: DebugInfo, die: Die, address: Address) -> Die | None:
+    """The innermost inlined call of the function ``die`` whose code holds ``address``."""
+    scopes = (scope for _, scope in _scopes(info, die, address))
+    return next((scope for scope in scopes if scope.tag == DW_TAG_inlined_subroutine), None)
+
+
+def _scopes(info: DebugInfo, die: Die, address: Address) -> list[tuple[int, Die]]:
+    # The function and the blocks and calls around ``address`` with their depths, deepest first; of
+    # two beside each other, in the order of the file.
     scopes: list[tuple[int, Die]] = [(0, die)]
     waiting: list[tuple[int, Iterator[Die]]] = [(0, iter(info.children(die)))]
     while waiting:
@@ -103,11 +125,7 @@ def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ..
         elif child.tag in INNER and _covers(info, child, address):
             scopes.append((depth + 1, child))
             waiting.append((depth + 1, iter(info.children(child))))
-    found: list[Variable] = []
-    # Deepest first; of two beside each other, in the order of the file.
-    for depth, scope in sorted(scopes, key=lambda entry: -entry[0]):
-        found.extend(_of_scope(info, scope, go, depth == 0))
-    return tuple(found)
+    return sorted(scopes, key=lambda entry: -entry[0])
 
 
 def locals_around(info: DebugInfo, function: Die, call: Die) -> tuple[Variable, ...]:
@@ -140,9 +158,20 @@ def called_at(info: DebugInfo, call: Die) -> Address | None:
 def _of_scope(info: DebugInfo, scope: Die, go: bool, whole: bool) -> Iterator[Variable]:
     # What is captured is of the function itself (``whole``): an inlined closure has none.
     called = called_at(info, scope) if scope.tag == DW_TAG_inlined_subroutine else None
-    for entry in merged(info, scope, _plain_variable if whole else _any_variable):
-        passed = called if entry.tag == DW_TAG_formal_parameter else None
-        yield variable_of(info, entry, _name(info, entry), LOCAL, go, go and whole, passed)
+    entries = merged(info, scope, _plain_variable if whole else _any_variable)
+    passed_names = _parameter_names(
+        info, [entry for entry in entries if entry.tag == DW_TAG_formal_parameter]
+    )
+    for entry in entries:
+        if entry.tag == DW_TAG_imported_declaration:
+            imported = _imported(info, entry)
+            if imported is not None:
+                yield imported
+            continue
+        is_parameter = entry.tag == DW_TAG_formal_parameter
+        passed = called if is_parameter else None
+        name = passed_names.pop(0) if is_parameter else _name(info, entry)
+        yield variable_of(info, entry, name, LOCAL, go, go and whole, passed)
 
 
 def _formal(info: DebugInfo, die: Die) -> Iterator[Die]:
@@ -156,8 +185,47 @@ def _formal(info: DebugInfo, die: Die) -> Iterator[Die]:
                     yield inner
 
 
+def _parameter_names(info: DebugInfo, entries: list[Die]) -> list[str]:
+    # The elements of a C++ pack are `args#0`, `args#1`, as gdb calls them. clang gives all of them
+    # the name of the pack; gcc (seen in 12) puts them within an entry for it, without any name.
+    names = [_name(info, entry) for entry in entries]
+    if not entries or not is_cpp(declaration(info, entries[0]).unit):
+        return names
+    repeated = {name for name in names if name and names.count(name) > 1}
+    if not repeated and all(names):
+        return names
+    numbers: dict[str, int] = {}
+    for position, entry in enumerate(entries):
+        name = names[position]
+        if not name and (pack := _pack(info, entry)) is not None:
+            name = pack.text(DW_AT_name) or PACK
+        elif name not in repeated:
+            continue
+        number = numbers[name] = numbers.get(name, -1) + 1
+        names[position] = f"{name}#{number}"
+    return names
+
+
+def _pack(info: DebugInfo, entry: Die) -> Die | None:
+    around = info.ancestors(declaration(info, entry))
+    last = around[-1] if around else None
+    return last if last is not None and last.tag == DW_TAG_GNU_formal_parameter_pack else None
+
+
 def _plain_variable(info: DebugInfo, die: Die) -> Iterator[Die]:
-    return (child for child in info.children(die) if child.tag == DW_TAG_variable)
+    return (child for child in info.children(die) if child.tag in DECLARING)
+
+
+def _imported(info: DebugInfo, die: Die) -> Variable | None:
+    # C++: `using ns::x;` in a block names a variable outside functions, and hides what the blocks
+    # around it call so. Source: DWARF 5, section 3.2.3.
+    target = info.follow(die, DW_AT_import)
+    if target is None or target.tag != DW_TAG_variable:
+        return None
+    from fetchc.debuginfo.dwarf.locations.global_variables import placed
+
+    name = die.text(DW_AT_name) or _name(info, target)
+    return variable_of(info, placed(info, target) or target, name, "global")
 
 
 def _any_variable(info: DebugInfo, die: Die) -> Iterator[Die]:

@@ -35,6 +35,7 @@ __all__ = [
     "function_at",
     "functions_named",
     "holding",
+    "inlined_function",
     "is_inlined",
     "subprograms",
 ]
@@ -143,10 +144,12 @@ def _of_symbol(elf: Elf, info: DebugInfo, symbol: Symbol) -> Function:
 
 def _entry(elf: Elf, info: DebugInfo, symbol: Symbol) -> Die | None:
     die = info.function_at(symbol.address)
-    if die is None or die.text(DW_AT_name) == symbol.name:
+    if die is not None and die.text(DW_AT_name) == symbol.name:
         return die  # in C; nothing more is looked at
-    from fetchc.debuginfo.dwarf.names.folded import own_entry
+    from fetchc.debuginfo.dwarf.names.folded import own_entry, wrapper_entry
 
+    if die is None:
+        return wrapper_entry(info, symbol)
     return own_entry(elf, info, symbol, die)
 
 
@@ -194,6 +197,21 @@ def _function(
         exported and (symbol is None or not _is_kept_in(symbol)),
         convention == NOT_AS_TYPED,
         convention not in (None, NOT_AS_TYPED) and convention not in AS_ALL,
+    )
+
+
+def inlined_function(info: DebugInfo, function: Function, call: Die) -> Function:
+    """The function whose body the inlined ``call`` is, in the code of ``function``."""
+    origin = declaration(info, call)
+    return Function(
+        qualified_name(info, call),
+        function.symbol,
+        function.address,
+        function.size,
+        call.offset,
+        language_key(origin.unit),
+        origin.unit.producer,
+        function.external,
     )
 
 

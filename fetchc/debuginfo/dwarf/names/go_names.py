@@ -8,17 +8,22 @@ escapes. Source: objabi.PathToPrefix of the Go source; the linker's symbol table
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.attributes import is_go
-from fetchc.debuginfo.dwarf.entries.constants import DW_AT_go_package_name
+from fetchc.debuginfo.dwarf.entries.constants import (
+    DW_AT_go_package_name,
+    DW_AT_name,
+)
 from fetchc.program.go_names import ALIASES, MOVED, customary_package
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 
 __all__ = [
     "escaped",
+    "own_package",
     "package_of",
     "packages_called",
     "type_spellings",
@@ -32,6 +37,9 @@ def unescaped(name: str) -> str:
     return name.replace("%2e", ".")
 
 
+_DOTS = 32  # that are tried: the last element of an import path has a few
+
+
 def escaped(name: str) -> Iterator[str]:
     """The name as given, then with more and more dots of the last path element escaped.
 
@@ -43,7 +51,9 @@ def escaped(name: str) -> Iterator[str]:
     # The dot before the function or type itself stays: the last one, or that before (*T).
     end = name.rfind(".", start, end)
     at = name.find(".", start, max(start, end))
-    while at >= 0:
+    for _ in range(_DOTS):
+        if at < 0:
+            return
         name = name[:at] + "%2e" + name[at + 1 :]
         yield name
         end += 2
@@ -78,22 +88,37 @@ def packages_called(info: DebugInfo, package: str) -> Iterator[str]:
             yield f"{head}{slash}{last.replace('.', '%2e')}"
 
 
-def type_spellings(info: DebugInfo, name: str, package: str) -> Iterator[str]:
+def own_package(info: DebugInfo, home: Die | None, called: str) -> str:
+    """The import path of the unit of ``home``, as the linker writes it, if it calls itself so."""
+    if home is None or not called.isidentifier():
+        return ""
+    path = unescaped(package_of(home.text(DW_AT_name) or ""))
+    if called != (home.unit.top.text(DW_AT_go_package_name) or customary_package(path)):
+        return ""
+    head, slash, last = path.rpartition("/")
+    return f"{head}{slash}{last.replace('.', '%2e')}"
+
+
+def type_spellings(info: DebugInfo, name: str, home: Die | None) -> Iterator[tuple[str, ...]]:
     """Names under which the debug information may have the type that a person calls ``name``.
 
-    ``package`` is the import path of the code around, as the linker writes it, or empty.
+    ``home`` is the function around, or None. The names of one tuple are equally good: what has one
+    of them is meant.
     """
     bare = _without_modifiers(name)
     modifiers = name[: len(name) - len(bare)]
     bare = ALIASES.get(bare, bare)
+    called, dot, rest = bare.partition(".")
+    own = own_package(info, home, called) if dot else ""
+    if own:
+        yield (f"{modifiers}{own}.{rest}",)
     for spelling in escaped(bare):
-        yield modifiers + spelling
-    if package and "." not in bare:
-        yield f"{modifiers}{package}.{bare}"
-    for spelling in with_import_path(info, bare):
-        yield modifiers + spelling
+        yield (modifiers + spelling,)
+    if not dot and home is not None and (package := package_of(home.text(DW_AT_name) or "")):
+        yield (f"{modifiers}{package}.{bare}",)
+    yield tuple([modifiers + spelling for spelling in with_import_path(info, bare)])
     if bare in MOVED:
-        yield modifiers + MOVED[bare]
+        yield (modifiers + MOVED[bare],)
 
 
 def _without_modifiers(name: str) -> str:

@@ -77,27 +77,30 @@ def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId
         return _base(types, base, home)
     words = [word for word in name.split() if word not in QUALIFIERS]
     if len(words) > 1 and words[0] in TAGS_OF_KEYWORD:
-        return distinct(types, _search(types, " ".join(words[1:]), TAGS_OF_KEYWORD[words[0]], home))
+        tags = TAGS_OF_KEYWORD[words[0]]
+        return distinct(types, _search_imported(types, " ".join(words[1:]), tags, home))
     if home is None or is_go(home):
         function = None if origin is None else origin.text(DW_AT_name)
         package = go_names.package_of(function or "")
         known = types.go_names.get((name, package))
         if known is None:
-            known = _of_go(types, name, package)
+            known = _of_go(types, name, origin)
             if len(types.go_names) < _MOST_KEPT:
                 types.go_names[name, package] = known
         if known or home is not None:
             return known
-    found = _preferred(list(_search(types, " ".join(words), NAMED, home)))
-    return distinct(types, found)
+    return distinct(types, _preferred(_search_imported(types, " ".join(words), NAMED, home)))
 
 
-def _of_go(types: TypeTable, name: str, package: str) -> tuple[TypeId, ...]:
-    for spelling in go_names.type_spellings(types.info, name, package):
-        candidates = types.info.find_named(spelling, GO_TAGS, definitions=True)
-        found = _preferred([die for die in candidates if is_go(die.unit)])
+def _of_go(types: TypeTable, name: str, home: Die | None) -> tuple[TypeId, ...]:
+    for spellings in go_names.type_spellings(types.info, name, home):
+        found: list[TypeId] = []
+        for spelling in spellings:
+            candidates = types.info.find_named(spelling, GO_TAGS, definitions=True)
+            preferred = _preferred([die for die in candidates if is_go(die.unit)])
+            found += distinct(types, preferred)
         if found:
-            return distinct(types, found)
+            return tuple(found)
     return ()
 
 
@@ -133,6 +136,22 @@ def _first_units(types: TypeTable, home: Unit | None) -> Iterator[Unit]:
             return
         if is_c_family(unit):
             yield unit
+
+
+def _search_imported(
+    types: TypeTable, name: str, tags: frozenset[int], home: Unit | None
+) -> list[Die]:
+    # Under its own name, else by what the namespaces of the unit import.
+    found = list(_search(types, name, tags, home))
+    if found or home is None or not has_namespaces(home):
+        return found
+    from fetchc.debuginfo.dwarf.names.namespaces import imported_names
+
+    for names in imported_names(types.info, home, name):
+        found = [die for one in names for die in _search(types, one, tags, home)]
+        if found:
+            break
+    return found
 
 
 def _search(types: TypeTable, name: str, tags: frozenset[int], home: Unit | None) -> Iterable[Die]:

@@ -16,14 +16,17 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_data_member_location,
     DW_AT_declaration,
     DW_AT_endianity,
+    DW_AT_enum_class,
     DW_AT_external,
     DW_AT_go_embedded_field,
     DW_AT_name,
     DW_AT_virtuality,
     DW_TAG_class_type,
+    DW_TAG_enumeration_type,
     DW_TAG_inheritance,
     DW_TAG_member,
     DW_TAG_structure_type,
+    DW_TAG_type_unit,
     DW_TAG_union_type,
     DW_TAG_variable,
 )
@@ -32,6 +35,8 @@ from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.program.types import Type
@@ -89,13 +94,22 @@ def members(types: TypeTable, die: Die) -> tuple[Member, ...]:
 
 
 def has_static_member(types: TypeTable, die: Die, name: str) -> bool:
-    """Whether the class declares a variable of that name: a look at its own entries alone."""
-    return any(
-        child.text(DW_AT_name) == name
-        and (child.flag(DW_AT_external) or child.flag(DW_AT_declaration))
-        for child in types.info.children(die)
-        if child.tag in (DW_TAG_member, DW_TAG_variable)
-    )
+    """Whether the class declares a variable or an enumerator of that name.
+
+    A look at its own entries alone. That of a type unit may: such members stand in the units that
+    use the class.
+    """
+    if die.unit.top.tag == DW_TAG_type_unit:
+        return True
+    for child in types.info.children(die):
+        known: Iterable[Die] = ()
+        if child.tag in (DW_TAG_member, DW_TAG_variable):
+            known = [child] if child.flag(DW_AT_external) or child.flag(DW_AT_declaration) else ()
+        elif child.tag == DW_TAG_enumeration_type and not child.flag(DW_AT_enum_class):
+            known = types.info.children(child)
+        if any(one.text(DW_AT_name) == name for one in known):
+            return True
+    return False
 
 
 def _member(types: TypeTable, die: Die, of_union: bool) -> Member:
@@ -122,7 +136,7 @@ def _base(types: TypeTable, die: Die) -> Member:
     name = "" if base is None else types.name(types.resolved(base))
     offset = None if die.unsigned(DW_AT_virtuality) else _offset(types, die)
     if offset is None:
-        return _unplaced(types, die, name, True, _slot(types, die))
+        return _unplaced(types, die, name, True, _slot(types, die), types.target(die))
     return Member(name, types.target(die), offset, None, True)
 
 
@@ -144,12 +158,17 @@ def _slot(types: TypeTable, die: Die) -> int | None:
 
 
 def _unplaced(
-    types: TypeTable, die: Die, name: str, embedded: bool, slot: int | None = None
+    types: TypeTable,
+    die: Die,
+    name: str,
+    embedded: bool,
+    slot: int | None = None,
+    base: TypeId | None = None,
 ) -> Member:
     # A virtual base and the like: the program finds the offset in its tables at run time.
     size = types.size(types.target_die(die))
     reason = "its offset within the object is only known at run time"
-    unknown = UnknownType(name, None if size is None else ByteSize(size), reason, slot)
+    unknown = UnknownType(name, None if size is None else ByteSize(size), reason, slot, base)
     return Member(name, types.intern(unknown), ByteOffset(0), None, embedded)
 
 

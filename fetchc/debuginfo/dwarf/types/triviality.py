@@ -3,11 +3,14 @@
 By reference goes what is "non-trivial for the purposes of calls": a class with a copy or move
 constructor or a destructor of its own, with virtual functions or bases, or with such a base or
 member. Source: Itanium C++ ABI, 1.1 (definitions) and 3.1.2.3. gcc writes what a class declares
-and, from version 7 on, what of that is defaulted or deleted; clang states the answer.
+and, from version 7 on, what of that is defaulted or deleted; clang states the answer. With
+-gstrict-dwarf, up to DWARF 4, both write what is declared alone; of a type unit, and of a partial
+one, the other units tell which compiler made it.
 """
 
 from __future__ import annotations
 
+from fetchc.debuginfo.dwarf.entries.by_reference import referring
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_artificial,
     DW_AT_calling_convention,
@@ -15,7 +18,9 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_defaulted,
     DW_AT_deleted,
     DW_AT_external,
+    DW_AT_location,
     DW_AT_name,
+    DW_AT_specification,
     DW_AT_type,
     DW_AT_virtuality,
     DW_CC_pass_by_reference,
@@ -28,6 +33,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_rvalue_reference_type,
     DW_TAG_subprogram,
 )
+from fetchc.debuginfo.dwarf.entries.forms import read_sleb
 from fetchc.debuginfo.dwarf.entries.scopes import CLASSES
 
 TYPE_CHECKING = False
@@ -37,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["by_reference"]
 
+SUBPROGRAMS = frozenset({DW_TAG_subprogram})
+DW_OP_fbreg, DW_OP_deref = b"\x91", b"\x06"  # DWARF 5, table 7.9
 REFERENCES = frozenset({DW_TAG_reference_type, DW_TAG_rvalue_reference_type})
 IN_CLASS = 1  # DW_DEFAULTED_in_class: DWARF 5, table 7.25
 _FIRST_DEFAULTED = 7  # the major version of gcc that writes DW_AT_defaulted and DW_AT_deleted
@@ -65,20 +73,36 @@ class _Question:
         stated = die.unsigned(DW_AT_calling_convention)
         if stated in (DW_CC_pass_by_reference, DW_CC_pass_by_value):
             return stated == DW_CC_pass_by_reference
-        producer = die.unit.producer
-        if not producer.startswith("GNU C++") or depth > _DEEPEST:
+        known = self._types.cpp_producers(die.unit)
+        if not all(_is_gcc(one) or "clang version " in one for one in known) or depth > _DEEPEST:
             return None
         if die.flag(DW_AT_declaration):
             return None
         children = list(self._types.info.children(die))
-        if not die.text(DW_AT_name) and any(it.tag == DW_TAG_subprogram for it in children):
+        if not _own_name(self._types, die) and any(it.tag == DW_TAG_subprogram for it in children):
             return None  # a lambda's closure; others without a name can declare nothing of this
         found = [self._of_child(die, child, depth) for child in children]
         if True in found:
             return True
         if None in found or self._may_be_only_moved(die):
-            return None
+            return self._by_parameters(die) if all(map(_is_gcc, known)) else None
         return False
+
+    def _by_parameters(self, die: Die) -> bool | None:
+        # gcc follows the address that a parameter's slot in the frame has. Source:
+        # gcc/dwarf2out.cc, loc_list_from_tree_1 (decl_by_reference_p).
+        found = set()
+        functions = [one for one in self._types.info.at_top(die.unit) if one.tag in SUBPROGRAMS]
+        for parameter in [one for each in functions for one in self._types.info.children(each)]:
+            block = parameter.block(DW_AT_location) or b""
+            if parameter.tag != DW_TAG_formal_parameter or block[:1] != DW_OP_fbreg:
+                continue
+            kind = self._types.target_die(parameter)
+            kind = None if kind is None else self._types.stripped(kind)
+            if kind is not None and self._types.resolved(kind).offset == die.offset:
+                _, end = read_sleb(block, 1)
+                found.add({b"": False, DW_OP_deref: True}.get(block[end:]))
+        return found.pop() if len(found) == 1 else None
 
     def _of_child(self, die: Die, child: Die, depth: int) -> bool | None:
         if child.tag == DW_TAG_inheritance:
@@ -108,7 +132,7 @@ class _Question:
 
     def _of_function(self, die: Die, function: Die) -> bool | None:
         # A function that the class declares: does it make copies or destroy them?
-        name, own = function.text(DW_AT_name), _own_name(die)
+        name, own = function.text(DW_AT_name), _own_name(self._types, die)
         if name == f"~{own}":
             return None if function.flag(DW_AT_deleted) else self._is_provided(function)
         if name != own:
@@ -123,12 +147,15 @@ class _Question:
     def _is_provided(self, function: Die) -> bool | None:
         if function.unsigned(DW_AT_defaulted) == IN_CLASS:
             return False
-        unit = function.unit
-        words = unit.producer.split()
-        major = next((word.partition(".")[0] for word in words if word[:1].isdigit()), "")
-        told = major.isdigit() and int(major) >= _FIRST_DEFAULTED
-        strict = unit.version < 5 and "-gstrict-dwarf" in words
-        return True if told and not strict else None
+        known = self._types.cpp_producers(function.unit)
+        if all(_tells_defaulted(one, function.unit.version) for one in known):
+            return True
+        # One that is defaulted in its class and trivial has no code.
+        return True if all(map(_is_gcc, known)) and self._has_code(function) else None
+
+    def _has_code(self, function: Die) -> bool:
+        at = [function.position]
+        return bool(referring(function.unit, at, SUBPROGRAMS, (DW_AT_specification,)))
 
     def _is_reference_to(self, parameter: Die, die: Die) -> bool:
         target = self._types.target_die(parameter)
@@ -149,7 +176,7 @@ class _Question:
             if len(parameters) != 1 or not self._is_reference_to(parameters[0], die):
                 continue
             name = child.text(DW_AT_name)
-            if name == _own_name(die):
+            if name == _own_name(self._types, die):
                 declared = True
                 left = left or not child.flag(DW_AT_deleted)
             elif name == "operator=" and _is_moved(self._types, parameters[0]):
@@ -157,13 +184,27 @@ class _Question:
         return declared and not left
 
 
+def _is_gcc(producer: str) -> bool:
+    return producer.startswith("GNU C++")
+
+
+def _tells_defaulted(producer: str, version: int) -> bool:
+    words = producer.split()
+    major = next((word.partition(".")[0] for word in words if word[:1].isdigit()), "")
+    strict = version < 5 and "-gstrict-dwarf" in words
+    known = major.isdigit() and int(major) >= _FIRST_DEFAULTED
+    return _is_gcc(producer) and known and not strict
+
+
 def _is_moved(types: TypeTable, parameter: Die) -> bool:
     target = types.target_die(parameter)
     return target is not None and target.tag == DW_TAG_rvalue_reference_type
 
 
-def _own_name(die: Die) -> str:
-    return (die.text(DW_AT_name) or "").partition("<")[0]
+def _own_name(types: TypeTable, die: Die) -> str:
+    # Of a class that is defined outside of where it is declared, the declaration has it.
+    named = types.info.inherited(die, DW_AT_name)
+    return "" if named is None else (named.text(DW_AT_name) or "").partition("<")[0]
 
 
 def _parameters(types: TypeTable, function: Die) -> list[Die]:

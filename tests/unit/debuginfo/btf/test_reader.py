@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -160,6 +162,7 @@ def test_damaged_tables_are_located_errors(data: st.DataObject) -> None:
     number = w.integer("int", 4, 1)
     s = w.struct("s", 8, ("a", number, 0), ("b", w.type(2, "", 3), 32))
     w.function("f", number, ("s", w.type(2, "", s)))
+    w.type(6, "shade", 4, w.name("RED"), 5, count=1)
     whole = bytearray(w.bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(4, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -172,6 +175,7 @@ def test_damaged_tables_are_located_errors(data: st.DataObject) -> None:
                 p.parameters(function)
                 p.result(function)
         list(p.type_names())
+        p.enumerators("RED", None)
     except DebugInfoError as told:
         assert told.path == "t"  # noqa: PT017 - anything else fails the test
 
@@ -188,3 +192,38 @@ def test_parameters_are_told_apart() -> None:
     p = program(w)
     first, second = p.parameters(p.functions_named("f")[0])
     assert first.die != second.die
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_enumerators_by_name(order: str) -> None:
+    # A value that is the offset of a name is none; in a split object the base's come first.
+    w = BtfWriter(order)
+    red, green = w.name("RED"), w.name("GREEN")
+    shade = w.type(6, "shade", 4, red, green, green, 0xFFFFFFFE, count=2, flag=True)
+    w.type(6, "other", 4, w.name("BLUE"), red, count=1)
+    wide = w.type(19, "", 8, w.name("WIDE"), 1, 2, red, 3, 0, count=2)
+    base = program(w)
+    assert base.enumerators("GREEN", None) == ((-2, shade),)
+    assert base.enumerators("WIDE", None) == ((2 << 32 | 1, wide),)
+    assert base.enumerators("RED", None) == ((green, shade), (3, wide))
+    assert base.enumerators("shade", None) == base.enumerators("NONE", None) == ()
+    more = BtfWriter(order, first=wide + 1, names_at=len(w.names))
+    own = more.type(6, "shade", 4, red, 9, more.name("OWN"), 1, count=2)
+    split = program(more, Btf("t", w.bytes()))
+    assert split.enumerators("OWN", None) == ((1, own),)
+    assert split.enumerators("RED", None)[-1] == (9, own)
+    assert split.enumerators("GREEN", None) == ((-2, shade),)
+
+
+def test_enumerators_of_a_kernel() -> None:
+    path = Path("/sys/kernel/btf/vmlinux")
+    if not path.exists():
+        pytest.skip("the running kernel has no BTF")
+    p = program_of(path.read_bytes())
+    btf = Btf("t", path.read_bytes())
+    numbers = [number for number, _ in btf.all_named(("ENUM", "ENUM64"))]
+    for number in numbers[:: len(numbers) // 40]:
+        made = p.type(TypeId(number))
+        assert isinstance(made, EnumType)
+        for name, value in made.enumerators[:2]:
+            assert value in dict(p.enumerators(name, None))

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import fetchc
+from fetchc.debuginfo.dotnet.metadata import framework
+from fetchc.debuginfo.dotnet.metadata.framework import Process, folders_of
 from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.open import open_binary
 from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.lang.dotnet import spell
 from fetchc.program.types import EnumType, SequenceType, StructType
 from fetchc.units import ByteSize
+from tests.support.container import contained
 
 FOLDER = Path(__file__).parents[4] / "corpus/dotnet/echo"
 SAMPLE = FOLDER / "bin/sample.dll"
 KERNEL = "6.1"
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="another root directory needs root")
+MAPS = """
+import mmap, sys
+with open(sys.argv[1], "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
 
 
 def builder() -> ModuleType:
@@ -145,6 +159,94 @@ def test_the_framework_of_a_runtimeconfig_is_found(
         config.write_text(broken)
         with pytest.raises(DebugInfoError, match="names no framework"):
             DotnetProgram(str(app / "sample.dll")).types_named("Request", None)
+
+
+def installed(root: Path, version: str = "3.1.10") -> Path:
+    """A dotnet root whose one framework is the sample's core library."""
+    shared = root / "shared/Microsoft.NETCore.App" / version
+    shared.mkdir(parents=True)
+    shutil.copy(SAMPLE.parent / "System.Private.CoreLib.dll", shared)
+    return shared
+
+
+def configured(path: Path, version: str = "3.1.0") -> None:
+    framework = f'{{"name": "Microsoft.NETCore.App", "version": "{version}"}}'
+    path.write_text(f'{{"runtimeOptions": {{"framework": {framework}}}}}')
+
+
+@pytest.mark.parametrize(
+    "folder", ["shared/Microsoft.AspNetCore.App/3.1.2", "sdk/3.1.102", "sdk/3.1.102/Roslyn/bincore"]
+)
+def test_a_part_of_an_installation_runs_on_its_framework(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = installed(tmp_path / "own")
+    monkeypatch.setenv("DOTNET_ROOT", str(installed(tmp_path / "other").parents[2]))
+    inside = tmp_path / "own" / folder
+    inside.mkdir(parents=True)
+    shutil.copy(SAMPLE, inside)
+    if folder.startswith("sdk"):
+        # Beside a compiler are the configurations of several programs.
+        for name in ("csc", "vbc"):
+            configured(inside / f"{name}.runtimeconfig.json", "2.1.0")
+        configured(tmp_path / "own/sdk/3.1.102/dotnet.runtimeconfig.json")
+    else:
+        configured(inside / "Microsoft.AspNetCore.App.runtimeconfig.json")
+    sample = str(inside / "sample.dll")
+    assert str(shared) in folders_of(sample)
+    assert not any("other" in one for one in folders_of(sample))
+    assert len(DotnetProgram(sample).types_named("Request", None)) == 1
+
+
+@ROOT_ONLY
+def test_the_runtime_of_a_container_is_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "container"
+    app = root / "app"
+    app.mkdir(parents=True)
+    shutil.copy(SAMPLE, app)
+    configured(app / "sample.runtimeconfig.json")
+    installed(root / "opt/dotnet")
+    (root / "usr/share").mkdir(parents=True)
+    (root / "usr/share/dotnet").symlink_to("/opt/dotnet")  # of the container, not of the host
+    # The host has one too, of another build: nothing in it is read.
+    other = installed(tmp_path / "host") / "System.Private.CoreLib.dll"
+    other.write_bytes(b"")
+    monkeypatch.setenv("DOTNET_ROOT", str(tmp_path / "host"))
+    monkeypatch.setattr(framework, "ROOTS", ("/usr/share/dotnet", str(tmp_path / "host")))
+    with contained(root) as pid:
+        seen = f"/proc/{pid}/root"
+        probe = fetchc.open(f"{seen}/app/sample.dll").probe("Server.Move", kernel=KERNEL)
+        assert probe.compile("by.X").fetcharg
+        folders = folders_of(f"{seen}/app/sample.dll", (), False, Process(f"/proc/{pid}", seen))
+    assert folders == (
+        f"{seen}/app", f"{seen}/opt/dotnet/shared/Microsoft.NETCore.App/3.1.10",
+    )  # fmt: skip
+
+
+def test_the_core_library_of_a_process_is_the_one_that_it_has_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whatever this process's DOTNET_ROOT says, and the newest patch that is installed.
+    app = tmp_path / "app"
+    app.mkdir()
+    shutil.copy(SAMPLE, app)
+    configured(app / "sample.runtimeconfig.json")
+    runs = installed(tmp_path / "runs", "3.1.5")
+    monkeypatch.setenv("DOTNET_ROOT", str(installed(tmp_path / "other").parents[2]))
+    (core,) = runs.iterdir()
+    command = [sys.executable, "-c", MAPS, str(core)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        own = f"/proc/{running.pid}"
+        folders = folders_of(str(app / "sample.dll"), (), False, Process(own))
+        assert folders[:2] == (str(app), str(runs))
+        found = open_binary(f"{own}/root{app}/sample.dll")
+        assert isinstance(found, DotnetProgram)
+        assert found._types.closed.references.core().path == str(core)
+        running.kill()
 
 
 def test_compile_through_the_library() -> None:

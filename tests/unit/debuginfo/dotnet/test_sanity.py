@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.errors import DebugInfoError
 from tests.support.pewriter import Column, core_tables, image, metadata
 
 LENGTH, LETTER = b"\x06\x08", b"\x06\x03"  # fields: int, char
@@ -83,5 +83,5 @@ def test_a_program_of_a_newer_release(tmp_path: Path) -> None:
 
 def test_a_release_that_nobody_knows(tmp_path: Path) -> None:
     core(tmp_path, [], version=99)
-    with pytest.raises(CompileError, match=r"where objects of .NET 99 have"):
+    with pytest.raises(DebugInfoError, match=r"where objects of .NET 99 have"):
         ask(program(tmp_path))

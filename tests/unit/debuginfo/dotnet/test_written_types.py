@@ -46,3 +46,34 @@ def test_a_type_of_an_assembly_that_is_referred_to() -> None:
     own = compiled(*where, "requestUri._flags")
     assert own.endswith("(%si):u64")
     assert compiled(*where, "((System.Uri)requestUri)._flags") == own
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("int?", "System.Nullable<int>"),
+        ("string?", "string"),
+        ("int[]?", "int[]"),
+        ("Guid?[]", "System.Nullable<System.Guid>[]"),
+        ("(int id, string? name)", "System.ValueTuple<int, string>"),
+        ("List<(int, int[])>", "System.Collections.Generic.List<System.ValueTuple<int, int[]>>"),
+        ("(int, int[])[]", "System.ValueTuple<int, int[]>[]"),
+        ("(int, int, int, int, int, int, int, byte, string)",
+         "System.ValueTuple<int, int, int, int, int, int, int, System.ValueTuple<byte, string>>"),
+    ],
+)  # fmt: skip
+def test_nullables_and_tuples_are_types(written: str, meant: str) -> None:
+    if reason := missing(NETCORE31):
+        pytest.skip(reason)
+    program = fetchc.open(framework(NETCORE31))
+    (layout,) = program.layouts(written)
+    assert layout.name == meant
+
+
+def test_in_a_box_is_the_value_of_a_nullable() -> None:
+    # A boxed int? is a boxed int, of which it is true that it has a value.
+    assert compiled("System.Private.CoreLib", WRITE, "(int?)value") == "+8(%si):s32"
+    inside = compiled("System.Private.CoreLib", WRITE, "((int?[])value)[1].Value")
+    assert inside == "+28(%si):s32"
+    second = compiled("System.Private.CoreLib", WRITE, "(((int, string))value).Item1")
+    assert second == "+16(%si):s32"

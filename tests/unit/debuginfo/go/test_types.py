@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.go.descriptors import Descriptors
+from fetchc.debuginfo.go.functable import function_table
+from fetchc.debuginfo.go.memory import Memory
+from fetchc.debuginfo.go.module import known_version, module
 from fetchc.debuginfo.program import DwarfProgram
+from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import RuntimeType
+from fetchc.units import Address
 from tests.support.programs import fixture
 
 FIXTURES = ["go1.15", "go1.22", "go1.27", "go1.27-N-l"]
@@ -90,3 +97,56 @@ def test_damaged_descriptors_are_no_types(tmp_path: Path) -> None:
         path = tmp_path / "damaged"
         path.write_bytes(whole[:at] + damage + whole[at + 48 :])
         assert described(DwarfProgram(str(path)), "main.square") is None
+
+
+def _descriptors(path: str) -> Descriptors:
+    memory = Memory(Elf(path), "x86_64")
+    functions = function_table(memory)
+    assert functions is not None
+    return Descriptors(memory, module(functions), known_version(memory))
+
+
+@pytest.mark.parametrize("name", [*FIXTURES, "go1.24"])
+def test_every_type_is_as_long_as_its_kind_and_its_parts_say(name: str) -> None:
+    known = _descriptors(str(fixture(f"go/features/{name}")))
+    every = list(known.every())
+    assert len(every) > 100
+    for one in every:
+        known.must_fit(one)
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+@pytest.mark.parametrize("kind", ["string", "main.square", "int64", "[]uint8", "error"])
+def test_bytes_of_another_size_are_no_type(name: str, kind: str, tmp_path: Path) -> None:
+    # As bytes that look like a descriptor by chance: 79,677,209,636,966,912 bytes of a string.
+    source = fixture(f"go/features/{name}")
+    known = _descriptors(str(source))
+    found = [one for one in known.every() if one.name == kind]
+    assert found
+    data = bytearray(source.read_bytes())
+    at = opened(name).file_offset(Address(found[0].address))
+    data[at : at + 8] = (79_677_209_636_966_912).to_bytes(8, "little")
+    path = tmp_path / "damaged"
+    path.write_bytes(data)
+    damaged = _descriptors(str(path))
+    with pytest.raises(DebugInfoError):
+        damaged.must_fit(damaged.at(found[0].address))
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_what_is_converted_to_an_interface(name: str) -> None:
+    tables = opened(name).interface_tables()
+    held = {holder for interface, holder in tables if interface == "main.shape"}
+    assert held >= {"main.square", "*main.circle"}
+    assert ("main.shape", "main.packet") not in tables
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_constants_of_a_type_by_name(name: str) -> None:
+    program = opened(name)
+    (reason,) = program.types_named("runtime.waitReason", None)
+    assert program.named_constants(reason)[:2] == (
+        ("waitReasonZero", 0),
+        ("waitReasonGCAssistMarking", 1),
+    )
+    assert program.named_constants(program.types_named("int", None)[0]) == ()
