@@ -8,7 +8,7 @@ word with the dynamic type is fetched beside the value, and the reader compares.
 from __future__ import annotations
 
 from fetchc.check import members, scope
-from fetchc.check.typed import Asserted, Follow, Held, Part, Typed
+from fetchc.check.typed import Asserted, Dispatched, Follow, Held, Part, Typed
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.places import AtAddress
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["assertion", "dynamic_type", "first_type", "held_as"]
+__all__ = ["assertion", "dynamic_type", "first_type", "held_as", "member_of_value"]
 
 # Of the run-time's structure that the first word of an interface with methods leads to.
 # Source: Go 1.15 to 1.27, runtime/runtime2.go (itab), internal/abi/iface.go (ITab).
@@ -55,12 +55,72 @@ def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Type
         raise _refused(
             checker, f"no value of `{name}` is in any interface of this program", base, span
         )
+    checker.assertions.append(_asserted(checker, base, made, descriptor, span))
+    return _value(base, made, wanted, descriptor, checker, span)
+
+
+def _asserted(
+    checker: Checker, base: Typed, made: InterfaceType, wanted: RuntimeType, span: Span
+) -> Asserted:
     word = dynamic_type(checker, base, made, span)
     start = first_type(checker, span)
     if word is None or start is None:
         raise _refused(checker, "the debug information does not describe interfaces", base, span)
-    checker.assertions.append(Asserted(word, start, descriptor, made.empty, span))
-    return _value(base, made, wanted, descriptor, checker, span)
+    return Asserted(word, start, wanted, made.empty, span)
+
+
+def member_of_value(
+    checker: Checker, base: Typed, made: InterfaceType, name: str, name_span: Span
+) -> Typed | None:
+    """The field ``name`` of what the interface ``base`` holds: ``e.f`` as ``e.(T).f`` would be.
+
+    T is each type that has such a field and whose values the program makes this interface of.
+    None where there is none. Raises CompileError FC0313 where there are too many.
+    """
+    cases: list[tuple[Asserted, Typed]] = []
+    named: list[str] = []
+    for wanted in _made_of(checker, made):
+        target = members.promoted_from(checker, wanted)
+        if members.find(checker, target, name, name_span) is None:
+            continue
+        spelled = checker.spell(wanted)
+        descriptor = _descriptor(checker, wanted, spelled)
+        if descriptor is not None:
+            named.append(spelled)
+            value = _value(base, made, wanted, descriptor, checker, base.span)
+            asserted = _asserted(checker, base, made, descriptor, base.span)
+            cases.append((asserted, members.member(checker, value, name, name_span)))
+    if len(cases) > _MOST_CASES:
+        known = ", ".join([f"`{one}`" for one in named[:_MOST_CASES]])
+        what = f"{len(cases)} types that a `{checker.spell(base.type)}` can hold have `{name}`"
+        raise _refused(
+            checker,
+            f"{what}: {known}, …",
+            base,
+            name_span,
+            f"name the one you expect: `.(T).{name}`",
+        )
+    if not cases:
+        return None
+    (asserted, value), *others = cases
+    if others:
+        return Dispatched(tuple(cases), value.type, base.span.to(name_span))
+    checker.assertions.append(asserted)
+    return value
+
+
+def _made_of(checker: Checker, made: InterfaceType) -> tuple[TypeId, ...]:
+    # By the linker's tables of methods, one for each type that is converted to the interface.
+    found: dict[TypeId, None] = {}
+    for interface, name in checker.program.interface_tables():
+        if interface == made.name:
+            known = checker.program.types_named(name.removeprefix("*"), checker.site.function)
+            for one in known:
+                found[checker.pointer_to(one) if name.startswith("*") else one] = None
+    return tuple(found)
+
+
+_MOST_CASES = 8
 
 
 def held_as(

@@ -35,7 +35,12 @@ __all__ = ["body_place"]
 
 def body_place(site: Site, function: Function, variable: Variable) -> Place:
     """The place of a local or a parameter at a site within the function; Absent where too early."""
-    return _standing(site, function, _described_place(site, function, variable))
+    place = _described_place(site, function, variable)
+    if site.language.convention_first:
+        from fetchc.check.go.parts import arranged
+
+        place = arranged(site, function, variable, place)
+    return _standing(site, function, place)
 
 
 def _described_place(site: Site, function: Function, variable: Variable) -> Place:

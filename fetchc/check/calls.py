@@ -5,8 +5,10 @@ from __future__ import annotations
 from fetchc.check import builtins
 from fetchc.check.check import check
 from fetchc.check.conversions import cast
+from fetchc.check.members import member
 from fetchc.check.typenames import type_named
 from fetchc.diag.errors import CompileError, reject
+from fetchc.program.types import ComplexType
 from fetchc.record import assert_never
 from fetchc.syntax import tree
 from fetchc.syntax.parse import as_type
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["call"]
 
+_HALVES = ("real", "imag")  # Go's; elsewhere a complex number's members have these names, too
 _COUNTS = {"len": builtins.length, "cap": builtins.capacity}
 
 
@@ -67,7 +70,17 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
         raise _no_call(name, name_span)
     (operand,) = node.arguments
     if name in _COUNTS:
+        if checker.site.language.slices and isinstance(operand, tree.Range):
+            from fetchc.check.slices import counted
+
+            number = counted(checker, operand, name, node.span)
+            if number is not None:
+                return number
         return _COUNTS[name](checker, check(checker, operand), node.span)
+    if name in _HALVES:
+        inner = check(checker, operand)
+        if isinstance(checker.resolved(inner.type), ComplexType):
+            return member(checker, inner, name, node.span)
     if "<" in name:
         from fetchc.check.cpp.library_methods import gotten
 

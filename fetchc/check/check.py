@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check import members, scope
-from fetchc.check.typed import Address, Constant, Follow
+from fetchc.check.typed import Address, Constant, Either, Follow
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import FunctionType, PointerType, StructType, VoidType
@@ -12,6 +12,8 @@ from fetchc.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.source import Span
@@ -28,7 +30,8 @@ def check(checker: Checker, node: tree.Expression) -> Typed:
     typed = _check(checker, node)
     made = checker.resolved(typed.type)
     if isinstance(made, PointerType) and made.reference:
-        return Follow(typed, made.target, typed.span)
+        target = made.target
+        return _of_each(typed, lambda one: Follow(one, target, typed.span))
     return typed
 
 
@@ -51,12 +54,12 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
 
             return special(checker, name, span)
         case tree.Dereference(operand=operand, span=span):
-            return _dereference(checker, check(checker, operand), span)
+            return _of_each(check(checker, operand), lambda one: _dereference(checker, one, span))
         case tree.AddressOf(operand=operand, span=span):
             inner = check(checker, operand)
             return Address(inner, checker.pointer_to(inner.type), span)
-        case tree.Cast(type=wanted, operand=operand, span=span):
-            return _cast(checker, wanted, operand, span)
+        case tree.Cast():
+            return _cast(checker, node)
         case tree.Negate(operand=operand, span=span):
             from fetchc.check.arithmetic import negate
 
@@ -76,21 +79,20 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
 
 
 def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
-    variable = scope.find_local(checker, text, line)
+    variable = scope.find_local(checker, text, line, span)
     # What a lambda of gcc captured is in its object; the variables of that name are no others.
     if variable is None or (variable.artificial and variable.kind == "local"):
         inherent = _of_receiver(checker, text, span) if line is None else None
         if inherent is not None:
             return inherent
-    if variable is None:
-        variable = scope.find_global(checker, text, line, span)
-    if variable is None and (computed := _property(checker, text, span)) is not None:
-        return computed
-    if variable is None:
+    if variable is not None:
+        return scope.held(checker, variable, span)
+    found = scope.find_outside(checker, text, line, span) or _property(checker, text, span)
+    if found is None:
         from fetchc.check.unknown_names import unknown
 
         raise unknown(checker.site, text, span)
-    return scope.held(checker, variable, span)
+    return found
 
 
 def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
@@ -101,10 +103,11 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
     holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
     path = members.find(checker, holder.type, name, span)
     if path is None and checker.site.language.classes_related:
-        from fetchc.check.cpp.members import captured
+        from fetchc.check.cpp.members import captured, of_class
 
         mark = "__" if this.name == "__closure" else ""
-        return captured(checker, holder, mark, name, span)
+        inner = captured(checker, holder, mark, name, span)
+        return inner or of_class(checker, holder, name, span, span)
     return None if path is None else members.through(checker, holder, path, span)
 
 
@@ -122,7 +125,19 @@ def _member(checker: Checker, node: tree.Member) -> Typed:
     qualified = _qualified(checker, node)
     if qualified is not None:
         return qualified
-    base = check(checker, node.base)
+    return _of_each(check(checker, node.base), lambda base: _member_of(checker, base, node))
+
+
+def _of_each(base: Typed, make: Callable[[Typed], Typed]) -> Typed:
+    # Of one of several objects that is in a virtual base: of each of them.
+    if not isinstance(base, Either):
+        return make(base)
+    from fetchc.check.cpp.virtual_bases import each_of
+
+    return each_of(base, make)
+
+
+def _member_of(checker: Checker, base: Typed, node: tree.Member) -> Typed:
     if checker.site.language.classes_related:
         from fetchc.check.cpp.members import of_class
 
@@ -143,7 +158,7 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
     if not isinstance(base, tree.Name) or base.line is not None:
         return None
     # Names near at hand first: looking outside functions can read the whole file.
-    if scope.find_local(checker, base.text, None) is not None:
+    if scope.find_local(checker, base.text, None, base.span) is not None:
         return None
     if _of_receiver(checker, base.text, base.span) is not None:
         return None
@@ -155,9 +170,19 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
 
 
 def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
+    cuts = isinstance(node, tree.Range) or isinstance(node.base, tree.Range)
+    if cuts and checker.site.language.slices:
+        from fetchc.check.slices import of_slice
+
+        cut = of_slice(checker, node)
+        if cut is not None:
+            return cut
+    return _of_each(check(checker, node.base), lambda base: _index_of(checker, base, node))
+
+
+def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> Typed:
     from fetchc.check import indices
 
-    base = check(checker, node.base)
     rules = checker.site.language
     if isinstance(node, tree.Index):
         if node.further or rules.references or rules.dereferences:
@@ -173,10 +198,14 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
         found = indices.elements(checker, base, low, high, node.span, node.range_span)
         indices.take_for_granted(checker, base, high, node.span, most=True)
         return found
-    from fetchc.check.ranges import ranged
+    from fetchc.check.ranges import all_of, ranged
 
     first = low if isinstance(low, int) else check(checker, low)
-    end = high if isinstance(high, int) else check(checker, high)
+    end: Typed | int
+    if high is None:
+        end = all_of(checker, base, node.range_span)
+    else:
+        end = high if isinstance(high, int) else check(checker, high)
     return ranged(checker, base, first, end, node.span, node.range_span)
 
 
@@ -233,11 +262,12 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
     return Follow(pointer, made.target, span)
 
 
-def _cast(checker: Checker, wanted: tree.TypeName, operand: tree.Expression, span: Span) -> Typed:
+def _cast(checker: Checker, node: tree.Cast) -> Typed:
     from fetchc.check.conversions import cast
     from fetchc.check.typenames import type_named
 
-    return cast(checker, type_named(checker, wanted), check(checker, operand), span)
+    wanted, operand = type_named(checker, node.type), check(checker, node.operand)
+    return cast(checker, wanted, operand, node.span, along_classes=not node.reinterprets)
 
 
 def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, span: Span) -> Typed:

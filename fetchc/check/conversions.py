@@ -38,10 +38,18 @@ def decayed(checker: Checker, base: Typed) -> Typed:
     return base
 
 
-def cast(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
-    """``base`` read as ``wanted``; refused where that needs another value than it holds."""
+def cast(
+    checker: Checker, wanted: TypeId, base: Typed, span: Span, along_classes: bool = True
+) -> Typed:
+    """``base`` read as ``wanted``; refused where that needs another value than it holds.
+
+    ``along_classes``: between a class and a base of it the address moves; not so of
+    ``reinterpret_cast`` (C++17, [expr.reinterpret.cast]).
+    """
     target = checker.resolved(wanted)
-    base = decayed(checker, base)
+    is_go = checker.site.language.convention_first
+    if not (is_go and isinstance(target, ArrayType)):
+        base = decayed(checker, base)
     source = checker.resolved(base.type)
     if checker.site.language.references and isinstance(source, PointerType):
         from fetchc.check.dotnet.references import cast_reference
@@ -52,14 +60,17 @@ def cast(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
     if isinstance(base, Constant) and _is_number(target):
         return Constant(_wrapped(base.value, target), wanted, span)
     if isinstance(target, PointerType | MapType | ChannelType):
-        return _to_pointer(checker, wanted, base, source, span)
+        return _to_pointer(checker, wanted, base, source, span, along_classes)
     if _is_number(target) and (_is_number(source) or _is_address(source)):
         return _to_number(checker, wanted, target, base, source, span)
     if checker.bare(wanted) == checker.bare(base.type):
         return Convert(base, wanted, span)
-    if checker.site.language.convention_first:
+    if is_go:
+        from fetchc.check.go.underlying import convertible
         from fetchc.check.go.words import from_word
 
+        if convertible(checker, wanted, base.type):
+            return Convert(base, wanted, span)
         whole = from_word(checker, wanted, base, span)
         if whole is not None:
             return whole
@@ -78,11 +89,12 @@ def _signed(made: Type) -> bool:
     return isinstance(made, IntType | CharType | EnumType) and made.signed
 
 
-def _to_pointer(checker: Checker, wanted: TypeId, base: Typed, source: Type, span: Span) -> Typed:
+def _to_pointer(
+    checker: Checker, wanted: TypeId, base: Typed, source: Type, span: Span, along_classes: bool
+) -> Typed:
     if _is_address(source) or isinstance(base, Constant):
-        return _along_inheritance(checker, wanted, base, source, span) or Convert(
-            base, wanted, span
-        )
+        moved = _along_inheritance(checker, wanted, base, source, span) if along_classes else None
+        return moved or Convert(base, wanted, span)
     if not _is_number(source):
         raise _refused(checker, wanted, base, span)
     size = checker.size(base.type)

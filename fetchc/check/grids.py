@@ -91,6 +91,15 @@ def of_window(made: SequenceType, span: Span) -> CompileError:
     assert made.window is not None
     start = made.window.start.name
     items = made.elements.name
+    if made.window.backwards:
+        return reject(
+            "FC0304",
+            f"the first element of `{made.name}` is the last one of an array",
+            span,
+            "no fetch-arg subtracts",
+            notes=(f"which one that is, is known when the program runs (`.{start}`)",),
+            help=f"count from the bottom (`.{items}[0]`), or let `fetchc trace` read it",
+        )
     return reject(
         "FC0304",
         f"the elements of `{made.name}` begin at the index `{start}` of an array",

@@ -33,6 +33,7 @@ __all__ = [
     "element",
     "elements",
     "first",
+    "has_open_end",
     "in_bytes",
     "of_library",
     "take_for_granted",
@@ -111,7 +112,7 @@ def take_for_granted(
 
         given = counted_by(checker, base, least, span)
         if given is not None:
-            checker.counted.append(given)
+            checker.assertions.append(given)
     held = of_library(checker, base, span)
     made = checker.resolved(held.type)
     if isinstance(made, PointerType):
@@ -121,7 +122,7 @@ def take_for_granted(
         counted = isinstance(made, SliceType | StringType | SequenceType)
     if counted:
         most = most and isinstance(made, SliceType) and len(made.members) == _SLICE_WITH_CAPACITY
-        checker.counted.append(Counted(held, least, most, span))
+        checker.assertions.append(Counted(held, least, most, span))
 
 
 def of_library(checker: Checker, base: Typed, span: Span) -> Typed:
@@ -242,8 +243,8 @@ def _bounds(checker: Checker, base: Typed, low: int, high: int, span: Span) -> N
             help="a negative index is for pointers only",
         )
     if isinstance(made, ArrayType) and made.count is not None and high > made.count:
-        # [0] and [1] at the end of a structure are older spellings of a flexible array,
-        # but a bound is a bound: the user can say what is meant by an address and a cast.
+        if has_open_end(checker, base):
+            return
         last = "it has no elements" if made.count == 0 else f"its last index is {made.count - 1}"
         raise reject(
             "FC0303",
@@ -256,6 +257,29 @@ def _bounds(checker: Checker, base: Typed, low: int, high: int, span: Span) -> N
         )
 
 
+def has_open_end(checker: Checker, base: Typed) -> bool:
+    """Whether ``base`` is an array ``[0]`` or ``[1]`` that ends an object behind a pointer.
+
+    These are older spellings of a flexible array. Source: GCC manual, "Zero Length"; the
+    program's variables themselves have the size that their type says.
+    """
+    made = checker.resolved(base.type)
+    if not isinstance(made, ArrayType) or made.count is None or made.count > 1:
+        return False
+    if not checker.site.language.open_arrays or made.vector or not isinstance(base, Part):
+        return False
+    while isinstance(base, Part):
+        holder = checker.resolved(base.base.type)
+        if not isinstance(holder, StructType):
+            return False
+        end = base.offset + (checker.size(base.type) or 0)
+        ends = [one.offset + (checker.size(one.type) or 0) for one in holder.members]
+        if holder.kind != "union" and max(ends, default=0) > end:
+            return False
+        base = base.base
+    return isinstance(base, Follow)
+
+
 def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
     made = checker.resolved(base.type)
     spelled = checker.spell(base.type)
@@ -264,6 +288,8 @@ def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
     if isinstance(made, MapType):
         reason = f"`{spelled}` is a map: looking a key up takes code that no fetch-arg can run"
         hint = "its number of entries can be had: `len(m)`"
+    if isinstance(made, StructType) and made.is_library and not checker.site.language.dereferences:
+        hint = _ends(checker, base, span) or hint
     if isinstance(made, UnknownType):
         reason += f": {made.reason}"
         hint = "go through its address and a type that is known: `((int *)&e)[1]`"
@@ -275,3 +301,14 @@ def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
         secondary=(Label(base.span, f"this is `{spelled}`"),) if base.span != span else (),
         help=hint,
     )
+
+
+def _ends(checker: Checker, base: Typed, span: Span) -> str:
+    # What a container has whose elements are in blocks or nodes that only a walk finds.
+    from fetchc.check.cpp.library_data import library_class
+
+    found = library_class(checker, base.type, span)
+    if found is None:
+        return ""
+    ends = [f"`.{name}()`" for name in ("front", "back", "size") if name in found.known]
+    return f"the program computes where an element is; fetch {', '.join(ends)}" if ends else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Follow, Part
+from fetchc.check.typed import Dispatched, Follow, Part
 from fetchc.diag.errors import reject
 from fetchc.program.types import (
+    ChannelType,
     ComplexType,
     EnumType,
     InterfaceType,
+    IntType,
     Member,
     PointerType,
     SequenceType,
@@ -55,7 +57,15 @@ def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
 def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     """The member ``name`` of a structure or of the structure a pointer leads to."""
     span = base.span.to(name_span)
+    if isinstance(base, Dispatched):
+        cases = [(one, member(checker, value, name, name_span)) for one, value in base.cases]
+        return Dispatched(tuple(cases), cases[0][1].type, span)
     holder = follow_pointer(checker, base, base.span)
+    made = checker.resolved(holder.type)
+    if isinstance(made, ChannelType):
+        from fetchc.check.go.channels import header
+
+        holder = header(checker, holder, made)
     if not members_of(checker, holder.type) and not _reckoned(checker, holder.type):
         if (path := by_getter(checker, holder, name, name_span)) is not None:
             return through(checker, holder, path, span)
@@ -70,6 +80,12 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         if found is not None:
             return found
     path = find(checker, holder.type, name, name_span)
+    if path is None and isinstance(made, InterfaceType):
+        from fetchc.check.assertions import member_of_value
+
+        inside = member_of_value(checker, holder, made, name, name_span)
+        if inside is not None:
+            return inside
     if path is None and checker.program.in_kernel and isinstance(made, StructType):
         from fetchc.check.kernel_macros import by_macro
 
@@ -147,10 +163,11 @@ def part(base: Typed, step: Member, span: Span) -> Part:
 def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Member, ...] | None:
     """The members to go through from ``holder`` to ``name``: the shallowest match.
 
-    Raises CompileError FC0208 where two stand equally deep. Source: Go specification,
-    "Selectors"; C11 6.7.2.1p13 (members of an anonymous structure are members of the
-    containing one).
+    Raises CompileError FC0208 where two stand equally deep, and where a method that is no deeper
+    hides what is promoted. Source: Go specification, "Selectors"; C11 6.7.2.1p13 (members of an
+    anonymous structure are members of the containing one).
     """
+    above: list[TypeId] = []
     level: list[tuple[TypeId, tuple[Member, ...]]] = [(holder, ())]
     seen: set[TypeId] = {holder}
     for _ in range(_DEEPEST):
@@ -163,11 +180,40 @@ def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Membe
         if len(found) > 1:
             raise _ambiguous(checker, holder, name, found, span)
         if found:
+            if above:
+                _must_not_be_hidden(checker, holder, above, found[0], span)
             return found[0]
+        above += [type_id for type_id, _ in level]
         level = _embedded(checker, level, seen)
         if not level:
             return None
     return None
+
+
+def _must_not_be_hidden(
+    checker: Checker, holder: TypeId, above: list[TypeId], path: tuple[Member, ...], span: Span
+) -> None:
+    # `above` are the types on the way down to the promoted member, and those beside them.
+    methods_named = checker.site.language.methods_named
+    if methods_named is None:
+        return
+    program, name = checker.program, path[-1].name
+    for type_id in above:
+        made = program.type(type_id)
+        if not isinstance(made, StructType):
+            continue
+        for method in methods_named(program, made.name, name):
+            if program.functions_named(method) or program.is_only_inlined(method):
+                way = ".".join(step.name for step in path)
+                raise reject(
+                    "FC0208",
+                    f"`{name}` of `{checker.spell(holder)}` is a method, not the member that is "
+                    f"embedded further down",
+                    span,
+                    "a method",
+                    notes=(f"the method is `{method}`",),
+                    help=f"name the way to the member: `.{way}`",
+                )
 
 
 def _embedded(
@@ -220,12 +266,11 @@ def members_of(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
             | InterfaceType(members=members)
         ):
             return members
-        case ComplexType() as made:
+        case ComplexType() | IntType() as made:
             from fetchc.check.halves import halves
 
             both = halves(checker, made)
-            assert both is not None
-            return both.members
+            return () if both is None else both.members
         case _:
             return ()
 

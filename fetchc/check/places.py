@@ -17,7 +17,16 @@ from fetchc.check.evidence import (
     is_unfetchable,
     same,
 )
-from fetchc.program.places import Absent, AtAddress, Constant, Place, PointerTo
+from fetchc.check.site import has_own_returns
+from fetchc.program.places import (
+    Absent,
+    AtAddress,
+    Constant,
+    InMemory,
+    InRegister,
+    Place,
+    PointerTo,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +51,7 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
         from fetchc.check.kernel_arguments import parameter_by_name
 
         return parameter_by_name(site, site.function, variable, span)
-    if site.returns:
+    if site.returns or (site.leaving and not has_own_returns(site)):
         return Absent("FC0401", "a return probe sees the function's result and globals only"), None
     if site.leaving:
         from fetchc.check.go.results import place_at_return
@@ -80,9 +89,27 @@ def _local_at_entry(site: Site, variable: Variable) -> Place:
         captured = captured_place(site, site.function, variable)
         if captured is not None:
             return captured
-    if isinstance(place, Absent):
+    if isinstance(place, Absent) or _is_passed_on(site, site.function, variable, place):
         return place
     return Absent("FC0401", "it is a local variable, and no statement has run at the entry")
+
+
+def _is_called_as_used(function: Function, place: Place) -> bool:
+    # Of what is local to its file LLVM takes out what is not used; structures on the stack remain.
+    if "clang" not in function.producer or is_clone(function):
+        return False
+    return function.external or isinstance(place, InMemory)
+
+
+def _is_passed_on(site: Site, function: Function, variable: Variable, place: Place) -> bool:
+    # A parameter of a call that was inlined, whose code begins with the function: it is what the
+    # caller passed, still in its register.
+    if variable.called != function.address or site.language.convention_first:
+        return False
+    from fetchc.check.unpromised import argument_registers, registers
+
+    used = registers(place)
+    return bool(used) and used <= argument_registers(site, function)
 
 
 def _parameter_at_entry(
@@ -110,6 +137,13 @@ def _parameter_at_entry(
         return go_place(site, function, parameters, places, position, span)
     found = believed(site, function, variable)
     unknown = isinstance(by_convention, Absent)
+    seen = isinstance(found, InRegister) and found == by_convention
+    if not seen and not unknown and _is_called_as_used(function, by_convention):
+        from fetchc.check.unconfirmed import passed
+
+        by_convention = passed(site, function, variable, by_convention)
+        if isinstance(by_convention, Absent):
+            return by_convention, None
     if function.foreign:
         if found is None:
             return Absent("FC0401", "the function is called by a convention of its own"), None

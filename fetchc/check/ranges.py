@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.characters import encoding
-from fetchc.check.typed import Constant, Either, Part, Ranged
-from fetchc.diag.errors import reject
+from fetchc.check.typed import Constant, Dispatched, Either, Part, Ranged
+from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
     ArrayType,
@@ -30,11 +30,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
     from fetchc.program.types import Type
     from fetchc.source import Span
 
-__all__ = ["ranged"]
+__all__ = ["all_of", "ranged"]
 
 _SIZES = (1, 2, 4, 8)
 
@@ -72,6 +71,28 @@ def ranged(
     return Ranged(first, start, low, high, bound, checker.program.intern(made), span)
 
 
+def all_of(checker: Checker, base: Typed, bounds: Span) -> Typed:
+    """Where ``base[low:]`` ends: behind its last element.
+
+    Raises CompileError FC0303 where nothing counts the elements.
+    """
+    from fetchc.check.builtins import length
+
+    try:
+        return length(checker, base, base.span)
+    except CompileError as refusal:
+        if refusal.diagnostics[0].code != "FC0309":
+            raise
+    raise reject(
+        "FC0303",
+        f"nothing says where the elements of a `{checker.spell(base.type)}` end",
+        bounds,
+        "no end",
+        secondary=(Label(base.span, f"this is `{checker.spell(base.type)}`"),),
+        help="write the number of the element after the last one, as in `[0:4]`",
+    )
+
+
 def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
     if isinstance(bound, int):
         return bound
@@ -79,7 +100,7 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
         return bound.value
     if _is_number(checker, bound):
         return bound
-    if isinstance(bound, Either):
+    if isinstance(bound, Either | Dispatched):
         raise reject(
             "FC0303",
             "which number it is, is only known when the program runs",
@@ -99,7 +120,7 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
 
 
 def _is_number(checker: Checker, node: Typed) -> bool:
-    if isinstance(node, Either):
+    if isinstance(node, Either | Dispatched):
         return False  # which one it is, a reader picks when it shows it
     made = checker.resolved(node.type)
     return _is_whole(made) or isinstance(made, DifferenceType)
@@ -137,6 +158,8 @@ def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | i
             made = inner
     match made:
         case ArrayType(count=0 | 1):
+            if indices.has_open_end(checker, base):
+                return None
             raise _flexible(checker, base, made, bounds)
         case ArrayType(count=count):
             return count
@@ -158,7 +181,7 @@ def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | i
 
 
 def _flexible(checker: Checker, base: Typed, made: ArrayType, bounds: Span) -> CompileError:
-    # Older spellings of a flexible array: a bound is a bound, and no range of these would vary.
+    # A bound is a bound, and no range of these would vary.
     only = "no elements" if made.count == 0 else "one element"
     return reject(
         "FC0303",

@@ -6,7 +6,7 @@ from fetchc.check import indices
 from fetchc.check.evidence import optimised_by_gcc
 from fetchc.check.typed import Held, Ranged, Reckoned, Term
 from fetchc.program.places import InMemory, is_on_entry
-from fetchc.program.types import ArrayType, IntType, RangeType
+from fetchc.program.types import ArrayType, CharType, IntType, RangeType
 from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
@@ -39,7 +39,10 @@ def in_full(checker: Checker, node: Typed) -> Ranged | None:
         number = Reckoned((Term(number, None, 1, 1),), more, False, word, node.span)
     first = indices.element(checker, node, 0, node.span, node.span)
     name = f"{checker.spell(made.element)}[]"
-    type_id = checker.program.intern(RangeType(name, None, made.element, ""))
+    element = checker.resolved(made.element)
+    is_text = isinstance(element, CharType) and element.name in ("char", "char8_t")
+    encoding = "text" if is_text else ""
+    type_id = checker.program.intern(RangeType(name, None, made.element, encoding))
     return Ranged(first, 0, 0, number, None, type_id, node.span)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.places import variable_place
-from fetchc.check.typed import Address, Follow, Held, Part, Special
+from fetchc.check.typed import Address, Constant, Follow, Held, Part, Special
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.program.places import (
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function, Variable
     from fetchc.source import Span
 
-__all__ = ["find_global", "find_local", "held", "receiver", "visible"]
+__all__ = [
+    "enumerator", "find_global", "find_local", "find_outside", "held", "receiver", "visible",
+]  # fmt: skip
 
 _NUMBERS = (IntType, CharType, EnumType, BoolType)
 
@@ -44,22 +46,58 @@ def visible(site: Site, function: Function) -> tuple[Variable, ...]:
     known = site.program.variables(function, site.address)
     if not site.entry and not site.leaving:
         return known
-    return tuple(sorted(known, key=lambda variable: variable.kind == "local"))
+    return tuple(sorted(known, key=lambda variable: variable.kind in ("local", "global")))
 
 
-def find_local(checker: Checker, name: str, line: int | None) -> Variable | None:
-    """A local variable or parameter; Go's captured variables by their plain names.
+def find_local(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:
+    """A local variable or parameter, the innermost of that name.
 
-    ``line`` picks a declaration by its line, where an inner one hides it.
+    Go names a variable that escaped to the heap by its cell: ``&x``, of type ``*T``. ``line`` picks
+    a declaration by its line, where an inner one hides it. Raises CompileError FC0208 where the
+    address is in two scopes that both have one, and where the name is that of a pack.
     """
     site = checker.site
     if site.function is None or site.function.die is None:
         return None
-    known = visible(site, site.function)
-    for variable in known:
-        if variable.name == name and line in (None, variable.line):
-            return variable
-    return _captured(known, name)
+    seen = visible(site, site.function)
+    known = [
+        variable
+        for variable in seen
+        if variable.name in (name, f"&{name}") and line in (None, variable.line)
+    ]
+    if len(known) > 1 and site.language.convention_first:
+        from fetchc.check.go.declared import in_scope
+
+        return in_scope(site, site.function, known)
+    if len(known) > 1 and line is None and site.entry and site.label:
+        _must_be_alone(site.function, known, span)
+    packed = [] if known else [one.name for one in seen if one.name.startswith(f"{name}#")]
+    if packed:
+        raise reject(
+            "FC0208",
+            f"`{name}` is a pack of {len(packed)} parameters",
+            span,
+            "which one is meant",
+            help=f"name one of them: {', '.join([f'`{one}`' for one in packed[:8]])}",
+        )
+    return known[0] if known else None
+
+
+def _must_be_alone(function: Function, known: list[Variable], span: Span) -> None:
+    # A line of an inner block whose first instruction is the function's first one, too: whether
+    # the block was entered, the address does not say.
+    first, *others = known
+    for other in others:
+        if other.die != first.die and other.called is None:
+            raise reject(
+                "FC0208",
+                f"the line begins with the first instruction of `{function.name}`, where "
+                f"`{first.name}` is a parameter, and in the block of the line something else",
+                span,
+                "which one is meant",
+                help=f"pick one by the line of its declaration: `{first.name}@{first.line}`, "
+                f"`{other.name}@{other.line}`",
+            )
 
 
 def find_global(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:
@@ -71,11 +109,77 @@ def find_global(checker: Checker, name: str, line: int | None, span: Span) -> Va
     site = checker.site
     if not site.program.has_debug_info:
         return None
-    candidates: tuple[str, ...] = (name,)
-    if site.function is not None and site.function.die is not None:
-        candidates = site.language.global_names(name, site.function)
+    candidates = _whole_names(site, name)
     for candidate in candidates:
-        known = site.program.global_variables(candidate, site.function)
+        found = _variables(site, candidate, line)
+        if found:
+            return _only(checker, found, span)
+    return _loosely(checker, name, line, candidates, span)
+
+
+def find_outside(checker: Checker, name: str, line: int | None, span: Span) -> Typed | None:
+    """What ``name`` means outside functions: a variable, or a number that an enumeration names.
+
+    The innermost scope that knows the name counts. Raises CompileError as :func:`find_global`.
+    """
+    site = checker.site
+    if not site.program.has_debug_info:
+        return None
+    candidates = _whole_names(site, name)
+    for candidate in candidates:
+        found = _variables(site, candidate, line)
+        if found:
+            return held(checker, _only(checker, found, span), span)
+        if line is not None:
+            continue
+        number = enumerator(checker, candidate, span)
+        if number is not None:
+            return number
+        if "::" in candidate and site.language.classes_related:
+            from fetchc.check.cpp.members import of_class_named
+
+            shared = of_class_named(checker, candidate, span)
+            if shared is not None:
+                return shared
+    variable = _loosely(checker, name, line, candidates, span)
+    return None if variable is None else held(checker, variable, span)
+
+
+def enumerator(checker: Checker, name: str, span: Span) -> Typed | None:
+    """The number that an enumeration calls ``name``, a whole name; None where none does."""
+    known = checker.program.enumerators(name, checker.site.scope)
+    if len(known) > 1:
+        values = ", ".join(str(value) for value, _ in known)
+        raise reject(
+            "FC0208",
+            f"{len(known)} enumerations have a `{name}`",
+            span,
+            "which one is meant",
+            notes=(f"its values are {values}",),
+            help="write the number",
+        )
+    return Constant(*known[0], span) if known else None
+
+
+def _whole_names(site: Site, name: str) -> tuple[str, ...]:
+    scope = site.scope
+    if scope is None or scope.die is None or name.startswith(("::", "'")):
+        return (name,)
+    return site.language.global_names(name, scope)
+
+
+def _variables(site: Site, name: str, line: int | None) -> list[Variable]:
+    known = site.program.global_variables(name, site.scope)
+    return [variable for variable in known if line in (None, variable.line)]
+
+
+def _loosely(
+    checker: Checker, name: str, line: int | None, candidates: tuple[str, ...], span: Span
+) -> Variable | None:
+    # With namespaces left out that nothing at hand leaves out.
+    site = checker.site
+    for candidate in candidates if "::" in name and not name.startswith(("::", "'")) else ():
+        known = site.program.global_variables(candidate, site.scope, loosely=True)
         found = [variable for variable in known if line in (None, variable.line)]
         if found:
             return _only(checker, found, span)
@@ -96,21 +200,26 @@ def _ambiguous(found: list[Variable], span: Span) -> CompileError:
     lines = sorted({variable.line for variable in found})
     several = len(lines) == len(found)
     name = found[0].name
+    paths = list(dict.fromkeys(variable.name for variable in found))
+    if len(paths) == len(found):
+        return reject(
+            "FC0208",
+            f"{len(found)} variables are called `{name.rpartition('/')[2]}`",
+            span,
+            "which one is meant",
+            notes=(f"they are {', '.join(f'`{path}`' for path in paths)}",),
+            help=f"write the whole path: `{name}`",
+        )
     return reject(
         "FC0208",
-        f"{len(found)} variables are called `{name}`, each in a file of its own",
+        f"{len(found)} variables are called `{name}`, each in a file or scope of its own",
         span,
         "which one is meant",
         notes=(f"declared in lines {', '.join(map(str, lines))}",) if several else (),
         help=f"pick one by the line of its declaration: `{name}@{lines[0]}`"
         if several
-        else "probe a function of the file that has the one you mean",
+        else f"name the file: `'file.c'::{name}`, or probe a function of it",
     )
-
-
-def _captured(visible: tuple[Variable, ...], name: str) -> Variable | None:
-    # Go names a variable that escaped to the heap by its cell: &x, of type *T.
-    return next((v for v in visible if v.name == f"&{name}"), None)
 
 
 def receiver(checker: Checker) -> Variable | None:
@@ -181,7 +290,7 @@ def _perhaps_no_symbol(symbol: str, span: Span) -> Diagnostic:
 
 
 def _warn_of_copies(checker: Checker, variable: Variable, place: AtAddress, span: Span) -> None:
-    if checker.program.may_be_copied(variable.name, place.address):
+    if checker.program.may_be_copied(variable, place.address):
         checker.warnings.append(
             Diagnostic(
                 "FC0607",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.lang import language
 from fetchc.program.types import (
     ArrayType,
     DeclaredType,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.target.model import Architecture
     from fetchc.units import Address
 
-__all__ = ["Checker", "Site"]
+__all__ = ["FOREIGN", "Checker", "Site", "has_own_returns", "must_not_be_returned_from"]
 
 _DEEPEST = 64  # typedefs, qualifiers or dimensions in a row; only a cyclic, hostile type has more
 
@@ -67,6 +68,19 @@ class Site(Record):
         return self.function.name
 
     @property
+    def scope(self) -> Function | None:
+        """The function whose file and namespace names outside functions are looked up in.
+
+        Within the inlined copy of a function it is that one, as it is for its variables.
+        """
+        function = self.function
+        if function is None or function.die is None or self.entry or self.returns or self.leaving:
+            return function
+        if self.instance is not None:
+            return self.program.scope_at(function, self.instance.address)
+        return self.program.scope_at(function, self.address)
+
+    @property
     def probe_kind(self) -> str:
         """The kind of probe, a key of the kernel's rules: uprobe, uretprobe, kprobe, ..."""
         if not self.program.in_kernel:
@@ -81,19 +95,40 @@ class Site(Record):
         return self.program.in_kernel and (self.returns or self.means != "")
 
 
+FOREIGN = frozenset({"c", "c++", "rust"})
+"""Languages of what in a Go program other compilers made, and runs on stacks of the system."""
+
+
+def has_own_returns(site: Site) -> bool:
+    """Whether results are where the run-time of the program's main language puts them (Go).
+
+    In a Go program that holds of all code that no other compiler is known to have made: assembly,
+    and functions without debug information.
+    """
+    if site.function is None:
+        return False
+    return must_not_be_returned_from(site.program, site.function)
+
+
+def must_not_be_returned_from(program: Program, function: Function) -> bool:
+    """Whether a return probe of the function would end the program, whatever it does."""
+    if not language(function.language).return_probe:
+        return True
+    return function.language not in FOREIGN and not language(program.main_language()).return_probe
+
+
 class Checker:
     """One expression being checked at one site: the site, the warnings so far, and what type
     assertions and indices in it take for granted.
     """
 
-    __slots__ = ("assertions", "counted", "program", "site", "warnings")
+    __slots__ = ("assertions", "program", "site", "warnings")
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.program = site.program
         self.warnings: list[Diagnostic] = []
-        self.assertions: list[Asserted | Described | Present] = []
-        self.counted: list[Counted] = []
+        self.assertions: list[Asserted | Described | Present | Counted] = []  # as they are met
 
     def spell(self, type_id: TypeId) -> str:
         """The type as the site's language writes it."""

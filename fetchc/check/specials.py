@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.check.site import has_own_returns
 from fetchc.check.typed import Follow, Held, Special
 from fetchc.diag.errors import reject
 from fetchc.program.places import InMemory, InRegister
@@ -70,7 +71,7 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
         return current_task(checker, span)
     stem, number = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
     if name == "retval" or (stem == "ret" and number):
-        if checker.site.leaving:
+        if checker.site.leaving and has_own_returns(checker.site):
             from fetchc.check.go.results import numbered
 
             return numbered(checker, name, int(number) if number else None, span)
@@ -162,7 +163,7 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
 
 def _result(checker: Checker, name: str, span: Span) -> Typed:
     site = checker.site
-    if not site.returns:
+    if not (site.returns or site.leaving):
         raise reject(
             "FC0410",
             f"`${name}` is there when the function returns, this probe is at its entry",

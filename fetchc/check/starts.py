@@ -36,7 +36,9 @@ def start_within(site: Site, function: Function, extent: Extent) -> int | None:
 
 
 def _first(starts: Iterator[Address], extent: Extent) -> int | None:
-    begin = next(starts)
+    begin = next(starts, None)
+    if begin is None:
+        return None  # no bytes of the file are there
     for start in starts:
         if start >= extent.start:
             return start - begin if start < extent.end else None

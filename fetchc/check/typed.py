@@ -23,6 +23,7 @@ __all__ = [
     "Convert",
     "Counted",
     "Described",
+    "Dispatched",
     "Either",
     "Follow",
     "Held",
@@ -209,6 +210,14 @@ class Either(Record):
     span: Span
 
 
+class Dispatched(Record):
+    """One of several objects: that of the first of the cases whose assertion holds."""
+
+    cases: tuple[tuple[Asserted, Typed], ...]
+    type: TypeId
+    span: Span
+
+
 Typed = (
     Held
     | Special
@@ -221,4 +230,5 @@ Typed = (
     | Ranged
     | Reckoned
     | Either
+    | Dispatched
 )

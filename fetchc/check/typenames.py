@@ -67,14 +67,14 @@ def _named(checker: Checker, wanted: tree.NamedType) -> TypeId:
 
     name = unparse_type(wanted) if wanted.arguments or wanted.keyword else wanted.name
     known = checker.program.has_debug_info
-    found = checker.program.types_named(name, checker.site.function) if known else ()
+    found = checker.program.types_named(name, checker.site.scope) if known else ()
     if not found and not wanted.keyword and (own := _own(checker, wanted.name)) is not None:
         return checker.program.intern(own)
     return _only(checker, found, name, wanted)
 
 
 def _found(checker: Checker, name: str, wanted: tree.TypeName) -> TypeId:
-    found = checker.program.types_named(name, checker.site.function)
+    found = checker.program.types_named(name, checker.site.scope)
     return _only(checker, found, name, wanted)
 
 
@@ -83,6 +83,17 @@ def _only(checker: Checker, found: tuple[TypeId, ...], name: str, wanted: tree.T
     if not found:
         raise _unknown(checker, name, wanted)
     if len(found) > 1:
+        spelled = [checker.spell(type_id).replace("%2e", ".") for type_id in found]
+        paths = list(dict.fromkeys(spelled))
+        if len(paths) == len(found):
+            raise reject(
+                "FC0208",
+                f"{len(found)} types are called `{name}`",
+                wanted.span,
+                "which one is meant",
+                notes=(f"they are {', '.join(f'`{path}`' for path in paths)}",),
+                help=f"write the whole path: `{paths[0]}`",
+            )
         sizes = ", ".join(f"{checker.size(type_id)} bytes" for type_id in found)
         raise reject(
             "FC0208",

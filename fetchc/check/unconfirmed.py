@@ -4,15 +4,170 @@ from __future__ import annotations
 
 from fetchc.abi import convention_for, entry_places
 from fetchc.check.evidence import believed, is_clone, is_unfetchable, optimised_by_gcc, same
-from fetchc.program.places import Absent, Constant, Pieces, Place, PointerTo
+from fetchc.check.site import Checker
+from fetchc.diag.errors import CompileError
+from fetchc.program.places import (
+    Absent,
+    AtAddress,
+    Constant,
+    FrameRelative,
+    InMemory,
+    InRegister,
+    Piece,
+    Pieces,
+    Place,
+    PointerTo,
+)
+from fetchc.program.types import StructType
 from fetchc.target.model import WordRules
+from fetchc.units import DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Site
-    from fetchc.program.model import Function, Variable
+    from collections.abc import Sequence
 
-__all__ = ["follows_convention", "unconfirmed"]
+    from fetchc.check.site import Site
+    from fetchc.program.model import Extent, Function, Variable
+
+__all__ = ["follows_convention", "passed", "unconfirmed"]
+
+_FIRST_CODE = 256  # bytes of a function that are looked at for the registers that it reads
+
+
+def passed(site: Site, function: Function, variable: Variable, by_convention: Place) -> Place:
+    """``by_convention`` without the registers that callers of LLVM's may leave as they are.
+
+    In calls of the same file LLVM does not pass what an exported function does not use: a whole
+    parameter, or one of the registers that a structure comes in. What the debug information has a
+    place for at the entry is used, and so is a register that the function's code reads before it
+    writes it. A later place may be of a value that the function has assigned, and so may a
+    constant: its range is extended to the entry (LLVM, DebugHandlerBase::beginFunction).
+    Source: removeDeadArgumentsFromCallers, DeadArgumentElimination.cpp.
+    """
+    places = {site.program.place(variable, function, function.address)}
+    extents = site.program.extents(variable, function)
+    if len({one.place for one in extents}) == 1 and isinstance(extents[0].place, _SLOT):
+        places.add(extents[0].place)  # a slot of the frame, in which it is all over the function
+    described = [place for place in places if _is_passed(place)]
+    match by_convention:
+        case Pieces(pieces=pieces):
+            asked = [one for one in pieces if not is_unfetchable(site, one.place)]
+            unused = [one for one in asked if not any(_covers(it, one) for it in described)]
+            gone = [one for one in unused if not _is_read(site, function, extents, one.place)]
+            if pieces and len(gone) == len(pieces):
+                return _MAY_NOT_BE_PASSED
+            return by_convention if not gone else _without(by_convention, gone)
+        case InMemory():
+            checker = Checker(site)
+            whole = isinstance(checker.resolved(variable.type), StructType)
+            if described and not (whole and site.program.is_optimised(function)):
+                return by_convention
+            size = checker.size(variable.type) or 1
+            return _if_touched(site, function, variable, by_convention, size)
+        case _ if described or is_unfetchable(site, by_convention):
+            return by_convention
+        case _ if _is_read(site, function, extents, by_convention):
+            return by_convention
+        case _:
+            return _MAY_NOT_BE_PASSED
+
+
+def _is_read(site: Site, function: Function, extents: Sequence[Extent], register: Place) -> bool:
+    # Whether the function reads the register that a parameter comes in. Its code is asked where
+    # targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
+    from fetchc.target.load import call_rules
+
+    if call_rules(site.program.architecture) is None:
+        return any(_is_passed(one.place) for one in extents)
+    return register in _read_first(site, function)
+
+
+def _if_touched(
+    site: Site, function: Function, variable: Variable, place: InMemory, size: int
+) -> Place:
+    # A structure on the stack has its slot whatever becomes of it. Where the function reads
+    # nothing of it, the caller need not fill the slot: LLVM's inference of `readnone` for the
+    # argument (FunctionAttrs.cpp) makes the stores dead. So its code has to name the slot.
+    # Done where targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
+    from fetchc.code.results import stack_accesses
+    from fetchc.target.load import call_rules
+
+    program, machine = site.program, site.architecture
+    if place.register != machine.stack_pointer or call_rules(program.architecture) is None:
+        extents = program.extents(variable, function)
+        known = any(_is_passed(one.place) for one in extents)
+        return place if known else _MAY_NOT_BE_PASSED
+    low = place.offset - machine.entry_stack_bytes
+    numbers = {name: number for number, name in machine.registers.items()}
+    code = program.code(function.address, min(function.size or 0, _MOST_CODE))
+    try:
+        for at, name, distance in stack_accesses(code, function.address, program.architecture):
+            frame = program.frame_address(function, at)
+            if not isinstance(frame, InMemory) or numbers.get(name) != frame.register:
+                continue
+            if low <= distance - frame.offset < low + size:
+                return place
+    except CompileError:
+        return Absent(
+            "FC0401", "whether the function uses it only a disassembler tells: install capstone"
+        )
+    return _MAY_NOT_BE_PASSED
+
+
+_MOST_CODE = 1 << 16
+_SLOT = InMemory | FrameRelative
+_MAY_NOT_BE_PASSED = Absent(
+    "FC0401", "nothing shows that the function uses it, so callers may not pass it"
+)
+
+
+def _without(place: Pieces, gone: list[Piece]) -> Pieces:
+    return Pieces(
+        tuple(
+            Piece(one.offset, one.size, _MAY_NOT_BE_PASSED) if one in gone else one
+            for one in place.pieces
+        )
+    )
+
+
+def _is_passed(place: Place) -> bool:
+    match place:
+        case Absent(code=code):
+            return code != "FC0401"  # what is computed had to be there first
+        case Constant() | PointerTo(target=AtAddress() | Constant()):
+            return False
+        case _:
+            return True
+
+
+def _covers(place: Place, part: Piece) -> bool:
+    # Whether a place of the whole is one of some bytes of ``part``.
+    if not isinstance(place, Pieces):
+        return True
+    return any(
+        _is_passed(one.place)
+        and one.offset < part.offset + part.size
+        and part.offset < one.offset + one.size
+        for one in place.pieces
+    )
+
+
+def _read_first(site: Site, function: Function) -> frozenset[Place]:
+    # The registers that the first instructions read before they write them.
+    from fetchc.code.results import taken
+
+    size = min(function.size or 0, _FIRST_CODE)
+    machine = site.architecture
+    try:
+        code = site.program.code(function.address, size)
+        names = taken(code, function.address, site.program.architecture)
+    except CompileError:
+        return frozenset()  # without a disassembler
+    return frozenset(
+        InRegister(DwarfRegister(number))
+        for number, name in machine.registers.items()
+        if name in names
+    )
 
 
 def unconfirmed(
@@ -33,13 +188,6 @@ def unconfirmed(
             "FC0401", "this clone of the function was changed, and nothing says that it takes it"
         )
     if function.external and "clang" in function.producer:
-        extents = site.program.extents(variable, function)
-        if all(isinstance(one.place, Absent) for one in extents):
-            # LLVM's calls in the same file do not pass what such a function does not use.
-            # Source: removeDeadArgumentsFromCallers, DeadArgumentElimination.cpp.
-            return Absent(
-                "FC0401", "nothing tells that the function uses it, and callers may not pass it"
-            )
         return _described_whole(function, parameters, by_convention)
     if not function.external and _is_of_no_convention(site, function):
         return Absent("FC0401", "gcc passes it in a register of its choice, as it is a local call")

@@ -9,7 +9,6 @@ from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
     ArrayType,
-    ChannelType,
     DeclaredType,
     MapType,
     PointerType,
@@ -67,7 +66,7 @@ def no_structure(
         hint = f"cast it first, if it holds a pointer: `{example}`"
     if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), StructType):
         hint = f"name it of one element: `e[0].{name}`; `fetchc trace` shows elements whole"
-    if isinstance(made, MapType | ChannelType):
+    if isinstance(made, MapType):
         hint = "its number of entries can be had: `len(e)`"
     return reject(
         "FC0301",
@@ -114,7 +113,7 @@ def no_member(
 
 
 def _has(checker: Checker, class_name: str, name: str) -> bool:
-    known = checker.program.types_named(class_name, checker.site.function)
+    known = checker.program.types_named(class_name, checker.site.scope)
     return any(name in _all_names(checker, one) for one in known)
 
 

@@ -61,6 +61,16 @@ def unknown(site: Site, name: str, span: Span) -> CompileError:
     made = None if result is None else site.program.type(result)
     why = f" that are known: {made.reason}" if isinstance(made, UnknownType) else ""
     hint = "build it with -g; or use `$arg1`, `%di` with a cast" if why else None
+    imported = site.program.imported(name)
+    if not named and site.function.language == "go":
+        from fetchc.check.go.undescribed import is_assembly
+
+        if is_assembly(site, site.function):
+            why = (
+                ": it is written in assembly, and its parameters are described where Go code has "
+                "it as a function value, from Go 1.17 on"
+            )
+            hint = "use its words: `$arg1`; or probe what calls it"
     similar = f"a variable with a similar name is visible: `{close[0]}`" if close else None
     return reject(
         "FC0201",
@@ -68,5 +78,17 @@ def unknown(site: Site, name: str, span: Span) -> CompileError:
         span,
         "unknown name",
         notes=(f"visible here: {listed}" if listed else f"the function has no variables{why}",),
-        help="; ".join(filter(None, (elsewhere, similar, hint))) or None,
+        help="; ".join(
+            filter(None, (imported and _of_library(*imported), elsewhere, similar, hint))
+        )
+        or None,
+    )
+
+
+def _of_library(needed: tuple[str, ...], path: str) -> str:
+    # It has a symbol here, and the debug information neither a type nor a declaration.
+    where = f"`{path}`" if path else f"one of {', '.join(f'`{one}`' for one in needed)}"
+    return (
+        "it is another file's, and nothing here describes it: probe a function of "
+        f"{where}, which has it"
     )

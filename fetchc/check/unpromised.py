@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.units import DwarfRegister
 
-__all__ = ["entry_place"]
+__all__ = ["argument_registers", "entry_place", "registers"]
 
 
 def entry_place(site: Site, function: Function, variable: Variable) -> Place:
     """Where ``variable`` is at the first instruction of ``function``."""
     stated = site.program.place(variable, function, function.address)
-    passed = _argument_registers(site, function)
+    passed = argument_registers(site, function)
     if isinstance(stated, InMemory) and stated.register in passed:
         return stated  # passed by the address of a copy
     found = evidence(site, function, variable)
-    if found is not None and _registers(found) <= passed:
+    if found is not None and registers(found) <= passed:
         return found
     name = site.language.name
     return Absent(
@@ -38,17 +38,19 @@ def entry_place(site: Site, function: Function, variable: Variable) -> Place:
     )
 
 
-def _registers(place: Place) -> set[DwarfRegister]:
+def registers(place: Place) -> set[DwarfRegister]:
+    """The registers that have the value, none where it is anywhere else."""
     match place:
         case InRegister(register=register):
             return {register}
         case Pieces(pieces=pieces):
-            return {register for piece in pieces for register in _registers(piece.place)}
+            return {register for piece in pieces for register in registers(piece.place)}
         case _:
             return set()
 
 
-def _argument_registers(site: Site, function: Function) -> set[DwarfRegister]:
+def argument_registers(site: Site, function: Function) -> set[DwarfRegister]:
+    """The registers that C's convention passes arguments in."""
     from fetchc.abi import convention_for
 
     as_c = Function(function.name, "", function.address, None, None, "c", "", True)

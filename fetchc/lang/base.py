@@ -39,8 +39,11 @@ class Language(Record):
     ``shared_with`` names what else has its calls in the function that such a part of a name stands
     for.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
+    ``slices``: ``e[1:3]`` is a slice, which has room up to the end of what it is cut of.
+    ``closures``: a function value is the address of an object that begins with the code's address.
     ``classes_related``: a cast between a class and a base of it moves the address.
     ``type_first``: declarations name the type first.
+    ``open_arrays``: an array of no or one element at the end of a structure may have more.
     ``word_int``: an ``int`` is as wide as an address.
     ``pointer_cast`` is how a value is read as a pointer to a type, ``pointer_member`` how a member
     of what a pointer leads to is named.
@@ -51,8 +54,10 @@ class Language(Record):
     element or a length is asked for. ``counting`` are methods that ``len`` and ``cap`` stand for.
     ``written`` is the table of types that it prints in a form of their own; empty without one.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
-    ``unwound`` is what leaves functions without a return, and the symbol of programs where it can.
+    ``unwound``: exceptions or panics leave functions without a return.
     ``cautions`` tells what should be known of any probe of a function.
+    ``methods_named`` are the functions that a method of a type can be, by the names of both; it
+    hides what is promoted from below. None where methods and members cannot have one name.
     """
 
     name: str
@@ -64,8 +69,11 @@ class Language(Record):
     convention_first: bool
     functions_meant: Callable[[str, Program], list[str]] | None = None
     shared_with: Callable[[str, str, Program], list[str]] | None = None
+    slices: bool = False
+    closures: bool = False
     references: bool = False
     type_first: bool = False
+    open_arrays: bool = False
     word_int: bool = False
     pointer_cast: str = "({type} *){value}"
     pointer_member: str = "({pointer})->{name}"
@@ -74,6 +82,7 @@ class Language(Record):
     dereferences: bool = False
     counting: Mapping[str, str] = _NONE
     return_refusal: str = ""
-    unwound: tuple[str, str] | None = None
+    unwound: bool = False
     written: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None
+    methods_named: Callable[[Program, str, str], tuple[str, ...]] | None = None

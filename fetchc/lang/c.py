@@ -116,6 +116,7 @@ C = Language(
     convention_first=False,
     functions_meant=_meant,
     type_first=True,
+    open_arrays=True,
 )
 
 CPLUSPLUS = Language(
@@ -128,6 +129,7 @@ CPLUSPLUS = Language(
     convention_first=False,
     functions_meant=_meant,
     type_first=True,
+    open_arrays=True,
     classes_related=True,
-    unwound=("an exception", "__gxx_personality_v0"),
+    unwound=True,
 )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DOTNET"]
 
+CANON = "__Canon"  # any class, in the name of code that all of them share
 _DEEPEST = 64  # hops of a type's name; only a cyclic, hostile type has more
 
 
@@ -63,6 +64,14 @@ def _is_class(made: object) -> bool:
 
 def _global_names(name: str, function: Function) -> tuple[str, ...]:
     return (name,)
+
+
+def _shared_with(wanted: str, found: str, program: Program) -> list[str]:
+    # Code that all classes share: of List<string>.Add the runtime has none for strings alone.
+    # Source: dotnet/runtime, docs/design/coreclr/botr/shared-generics.md.
+    if "<" not in wanted or CANON not in found or CANON in wanted:
+        return []
+    return [found.partition("(")[0].replace(CANON, "any class")]
 
 
 def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
@@ -116,4 +125,5 @@ DOTNET = Language(
     type_first=True,
     return_refusal="an exception that passes a return probe ends the program",
     cautions=_cautions,
+    shared_with=_shared_with,
 )

@@ -79,14 +79,11 @@ def package_of(symbol: str) -> str:
 
 
 def _global_names(name: str, function: Function) -> tuple[str, ...]:
+    if "." in name:
+        return (name,)
     # The symbol: people's spelling of the name does not show where its import path ends.
     package = package_of(function.symbol).replace("%2e", ".")
-    if "." not in name:
-        return (f"{package}.{name}",)
-    short, _, rest = name.partition(".")
-    if short == package.rsplit("/", 1)[-1]:
-        return (name, f"{package}.{rest}")
-    return (name,)
+    return (f"{package}.{name}",)
 
 
 def _functions_meant(wanted: str, program: Program) -> list[str]:
@@ -102,6 +99,8 @@ def _functions_meant(wanted: str, program: Program) -> list[str]:
 
 
 def _shared_with(wanted: str, found: str, program: Program) -> list[str]:
+    if "[" not in wanted:
+        return []
     from fetchc.lang.go_functions import DICTIONARIES, others_of_shape
     from fetchc.lang.go_shapes import shapes
 
@@ -113,6 +112,20 @@ def _shared_with(wanted: str, found: str, program: Program) -> list[str]:
     )
 
 
+def _methods_named(program: Program, type_name: str, method: str) -> tuple[str, ...]:
+    # Of an instance of a generic type the code is that of its shape: `T[go.shape.int].M`.
+    name, bracket, _ = type_name.partition("[")
+    package = package_of(name)
+    holder = name[len(package) + 1 :]
+    if not holder:
+        return ()
+    if not bracket:
+        return (f"{name}.{method}", f"{package}.(*{holder}).{method}")
+    begins = (f"{name}[", f"{package}.(*{holder}[")
+    symbols = [one for begin in begins for one in program.symbols_beginning(begin)]
+    return tuple([one for one in symbols if one.endswith((f"].{method}", f"]).{method}"))])
+
+
 GO = Language(
     name="Go",
     spell=spell,
@@ -120,6 +133,8 @@ GO = Language(
     return_probe=False,
     stack_check=True,
     pointer_indexes_array=True,
+    slices=True,
+    closures=True,
     convention_first=True,
     functions_meant=_functions_meant,
     word_int=True,
@@ -127,4 +142,5 @@ GO = Language(
     pointer_member="{pointer}.{name}",
     shared_with=_shared_with,
     written="runtime/go/written",
+    methods_named=_methods_named,
 )

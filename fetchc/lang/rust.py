@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fetchc.diag.model import Diagnostic
 from fetchc.lang.base import Language
 from fetchc.lang.c import CPLUSPLUS
+from fetchc.program.places import FrameRelative, InMemory
 from fetchc.program.types import ArrayType, PointerType, VoidType
 
 TYPE_CHECKING = False
@@ -61,6 +63,33 @@ def _receiver(program: Program, function: Function) -> str:
     return ""
 
 
+def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
+    """That rustc, optimising, makes one of functions with the same code and forgets the others.
+
+    No symbol and no debug information is left of them. Source: LLVM, lib/Transforms/IPO/
+    MergeFunctions.cpp; rustc's -Z merge-functions, on by default from opt-level 2 and s on.
+    """
+    if function.die is None or not _is_optimised(program, function):
+        return ()
+    return (
+        Diagnostic(
+            "FC0628",
+            f"calls of functions with the code of `{function.name}` may be seen too",
+            notes=("rustc merges functions with the same code and leaves no trace of which",),
+            help="tell them apart by who calls: `fetchc trace --stack`",
+        ),
+    )
+
+
+def _is_optimised(program: Program, function: Function) -> bool:
+    # Otherwise all parameters are in slots of the frame.
+    return any(
+        not isinstance(extent.place, InMemory | FrameRelative)
+        for parameter in program.parameters(function)
+        for extent in program.extents(parameter, function)
+    )
+
+
 RUST = Language(
     name="Rust",
     spell=_spell,
@@ -73,5 +102,6 @@ RUST = Language(
     functions_meant=_meant,
     dereferences=True,
     counting={"len": "len", "capacity": "cap"},
-    unwound=("a panic", "rust_eh_personality"),
+    cautions=_cautions,
+    unwound=True,
 )

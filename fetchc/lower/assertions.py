@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.dotnet.references import uncompared_type
-from fetchc.check.typed import Asserted, Described, Present
+from fetchc.check.typed import Asserted, Counted, Described, Present
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
 from fetchc.lower.model import Lowered
@@ -41,7 +41,7 @@ def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:
     return [
         _uncompared(checker, one) if not isinstance(one, Asserted) else _unchecked(one)
         for one in checker.assertions
-        if not isinstance(one, Asserted) or not whole
+        if not isinstance(one, Counted) and not (whole and isinstance(one, Asserted))
     ]
 
 

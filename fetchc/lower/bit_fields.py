@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fetchc.diag.errors import reject
 from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Bits, Fetch, Immediate, Scalar
+from fetchc.ir.nodes import Bits, Fetch, Scalar
 from fetchc.lower.model import InValue, Known, Lowered, Memory, Spread
-from fetchc.lower.scalars import outside, straddles
+from fetchc.lower.scalars import immediate, outside, straddles
 from fetchc.lower.store import plain
 from fetchc.lower.where import load_word, piece_at, where
 
@@ -64,7 +64,8 @@ def bit_field(checker: Checker, part: Part, made: Plain, node: Typed) -> Lowered
                 raise outside(node.span)
             number = value >> bits.offset & ((1 << kept) - 1)
             store = Scalar("u", 64)
-            return Lowered("", Fetch(Immediate(number), store), decode, node.type)
+            constant = immediate(checker.site, number, node.span)
+            return Lowered("", Fetch(constant, store), decode, node.type)
 
 
 def _back(found: Memory | InValue | Known, by: int) -> Memory | InValue | Known:

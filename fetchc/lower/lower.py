@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Either, Reckoned, Special
+from fetchc.check.typed import Dispatched, Either, Reckoned, Special
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.lower.model import Lowered
@@ -54,7 +54,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
         return (formatted(checker, node, format),)
     if isinstance(node, Special) and (given := special(checker, node)) is not None:
         return (given,)
-    if isinstance(node, Reckoned | Either):
+    if isinstance(node, Reckoned | Either | Dispatched):
         from fetchc.lower.reckoned import made_of
 
         return made_of(checker, node, whole)
@@ -63,7 +63,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
         from fetchc.check.cpp.library import reader_value
 
         node = reader_value(checker, node)
-        if isinstance(node, Reckoned | Either):
+        if isinstance(node, Reckoned | Either | Dispatched):
             return lower(checker, node, None, whole)
         made = checker.resolved(node.type)
     if isinstance(made, StructType) and made.value is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Either, Reckoned
+from fetchc.check.typed import Dispatched, Either, Reckoned
 from fetchc.diag.errors import CompileError, reject
 from fetchc.ir.notation import body
 from fetchc.lower.model import Lowered
@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["made_of", "refused"]
 
 
-def made_of(checker: Checker, node: Reckoned | Either, whole: bool) -> tuple[Lowered, ...]:
+def made_of(
+    checker: Checker, node: Reckoned | Either | Dispatched, whole: bool
+) -> tuple[Lowered, ...]:
     """What the value is made of, each an argument; refused where one fetch-arg has to be it."""
     if isinstance(node, Either):
         raise _picked(checker, node)
+    if isinstance(node, Dispatched):
+        raise _dispatched(checker, node)
     if not whole:
         raise _summed(checker, node)
     found: list[Lowered] = []
@@ -32,7 +36,7 @@ def made_of(checker: Checker, node: Reckoned | Either, whole: bool) -> tuple[Low
     return tuple(found)
 
 
-def refused(node: Reckoned | Either) -> CompileError:
+def refused(node: Reckoned | Either | Dispatched) -> CompileError:
     """The refusal of more of it than the value."""
     made = isinstance(node, Reckoned)
     return reject(
@@ -81,14 +85,39 @@ def _summed(checker: Checker, node: Reckoned) -> CompileError:
     )
 
 
+def _shown(checker: Checker, node: Typed) -> str:
+    try:
+        return f"`{body(_one(checker, node).fetch)}`"
+    except CompileError:
+        return f"a `{checker.spell(node.type)}`"
+
+
+def _dispatched(checker: Checker, node: Dispatched) -> CompileError:
+    names = [f"`.({asserted.wanted.name})`" for asserted, _ in node.cases]
+    return reject(
+        "FC0312",
+        "which of several types the interface holds is only known when the program runs",
+        node.span,
+        f"one of {len(names)} types",
+        notes=(f"types with such a field are {', '.join(names)}",),
+        help=f"name the type: `e{names[0][1:-1]}.f`; `fetchc trace` shows that of the one it has",
+    )
+
+
 def _picked(checker: Checker, node: Either) -> CompileError:
     notes = []
-    for what, one in (("0", node.at_none), ("another number", node.other)):
-        try:
-            shown = f"`{body(_one(checker, one).fetch)}`"
-        except CompileError:
-            shown = f"a `{checker.spell(one.type)}`"
-        notes.append(f"where {_words(checker, node.number)} is {what}, it is {shown}")
+    last: Typed = node
+    while isinstance(last, Either):
+        first, constant = last.number.terms[0], last.number.constant
+        if constant and first.less is None and all(not one.times for one in last.number.terms[1:]):
+            # One number, which is compared.
+            what = f"`{body(_one(checker, first.number).fetch)}` is {-constant}"
+        else:
+            what = f"{_words(checker, last.number)} is 0"
+        notes.append(f"where {what}, it is {_shown(checker, last.at_none)}")
+        last = last.at_none if last.other == last.at_none else last.other
+    if last != node.at_none:
+        notes.append(f"else it is {_shown(checker, last)}")
     return reject(
         "FC0312",
         "which bytes are the value is only known when the program runs",

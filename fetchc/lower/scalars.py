@@ -12,7 +12,7 @@ from fetchc.lower.where import load_word, piece_at, where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
+    from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
     from fetchc.ir.nodes import Store
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bit_field_of",
     "fetch_scalar",
+    "immediate",
     "kept",
     "memory_of",
     "number",
@@ -95,7 +96,7 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
         case Known(value=value, left=left):
             if left is not None and left < size:
                 raise outside(node.span)
-            return Fetch(Immediate(_low(value, size)), store)
+            return Fetch(immediate(checker.site, _low(value, size), node.span), store)
         case Memory():
             return Fetch(load_word(checker.site, found, node.span), store)
         case InValue(base=base):
@@ -109,6 +110,22 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
             return Fetch(base, bits)
         case Spread():
             raise AssertionError(f"a part of one piece lies in several: {found!r}")
+
+
+def immediate(site: Site, value: int, span: Span) -> Immediate:
+    """The constant as a fetch-arg has it; refused where the kernel's word does not hold it.
+
+    Source: FETCH_OP_IMM, ``unsigned long`` (kernel/trace/trace_probe.h).
+    """
+    bits = 8 * site.program.word_bytes
+    if bits < 64 and not -(1 << (bits - 1)) <= value < 1 << bits:
+        raise reject(
+            "FC0312",
+            f"the constant {value} has more than {bits} bits",
+            span,
+            "more than one fetch-arg can hold on this machine",
+        )
+    return Immediate(value)
 
 
 def _low(value: int, size: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import part
-from fetchc.check.typed import Follow
+from fetchc.check.typed import Follow, Held
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import ELEMENTS, Array, Fetch, Scalar, Text
@@ -76,6 +76,17 @@ def array_text(checker: Checker, node: Typed, made: ArrayType) -> Lowered:
                 notes=("a full array runs on into what stands behind it",),
                 help="fetch its bytes instead if it can be full: "
                 f"`:x8[{min(made.count, ELEMENTS)}]`",
+            )
+        )
+    elif isinstance(node, Held):  # no member at the end of a structure: of variable length
+        checker.warnings.append(
+            Diagnostic(
+                "FC0604",
+                f"text of `{checker.spell(node.type)}` ends at a NUL, which it may not hold",
+                Label(node.span, "as long as the program made it"),
+                notes=("a full array runs on into what stands behind it",),
+                help="`fetchc trace` cuts it where the debug information has its length; or fetch "
+                "bytes: `:x8[16]`",
             )
         )
     return Lowered("", Fetch(address, Text()), Decode("text", limit=made.count), node.type)

@@ -30,7 +30,7 @@ def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> Compi
     """FC0402, with where in the function the variable ``name`` (may be empty) is in memory."""
     notes = [_NOTE]
     help = "probe where the value is in memory: `fetchc variables FUNCTION --at +N`"
-    if site.returns:
+    if site.returns or site.leaving:
         help = "probe where the caller has stored it: `--at FILE:LINE` of what is behind the call"
     elif site.entry and site.function is not None and name:
         point = _in_memory(site, site.function, name)

@@ -6,6 +6,7 @@ from fetchc.check.typed import (
     Address,
     Constant,
     Convert,
+    Dispatched,
     Either,
     Follow,
     Held,
@@ -69,7 +70,7 @@ def where(site: Site, node: Typed) -> Where:
         case Constant(value=value):
             return Known(value)
         case Special():
-            return InValue(_special(node), 0, _bytes(site, node))
+            return InValue(_special(site, node), 0, _bytes(site, node))
         case Shift() | Address():
             return _address(site, node)
         case Ranged():
@@ -80,7 +81,7 @@ def where(site: Site, node: Typed) -> Where:
                 "a part of nothing else",
                 help="let the range be the last thing of the expression",
             )
-        case Reckoned() | Either():
+        case Reckoned() | Either() | Dispatched():
             from fetchc.lower.reckoned import refused
 
             raise refused(node)
@@ -240,7 +241,7 @@ def _register_name(site: Site, register: DwarfRegister, span: Span, variable: st
     )
 
 
-def _special(node: Special) -> Value:
+def _special(site: Site, node: Special) -> Value:
     match node.kind:
         case "register":
             return Register(node.text)
@@ -253,7 +254,8 @@ def _special(node: Special) -> Value:
         case "text":
             return KernelValue("event_field", node.text)
         case _:
-            return ReturnValue()
+            # At a return instruction no return probe has taken the result from its register.
+            return Register(site.architecture.result) if site.leaving else ReturnValue()
 
 
 def _address(site: Site, node: Shift | Address) -> Where:

@@ -102,9 +102,11 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
     """An array of scalars or of character pointers; several arguments where it is long."""
     element, count = _flattened(checker, made)
     inner = checker.resolved(element)
-    if count is None and is_character(inner) and made.element == element:
+    is_text = is_character(inner) and made.element == element
+    full = _in_full(checker, node) if count is None and (whole or not is_text) else None
+    if count is None and is_text and full is None:
         return (array_text(checker, node, made),)  # `char name[]` at the end of a structure
-    if count is None and (full := _in_full(checker, node)) is not None:
+    if full is not None:
         from fetchc.lower.lower import lower
 
         return lower(checker, full, None, whole)
@@ -197,6 +199,8 @@ def _first(checker: Checker, made: Type) -> str:
 
 def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     """The refusal of a value that no single fetch-arg can hold, with what can be."""
+    from fetchc.check.halves import halves
+
     try:
         where(checker.site, node)
     except CompileError as refusal:
@@ -228,6 +232,9 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             help = f"fetch its data word (`.{data.name}`); `--format probe` fetches both words"
         case ArrayType():
             help = "name an element and a member of it: `a[0].x`"
+        case _ if both := halves(checker, made):
+            shown = ", ".join([f"`.{one.name}`" for one in both.members])
+            help = f"fetch a half of it: {shown}; `fetchc trace` shows it whole"
         case _ if isinstance(node, Held) and isinstance(node.place, InRegister | Pieces):
             help = "probe where it is in memory: `fetchc variables FUNCTION --at +N`"
         case _:

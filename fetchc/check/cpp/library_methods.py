@@ -101,7 +101,7 @@ def method(
     if name in _OF_SOME and name not in found.through:
         given = counted_by(checker, holder, 1, span)
         if given is not None:
-            checker.counted.append(given)
+            checker.assertions.append(given)
     if name in found.methods and found.methods[name] == found.object:
         return object_of(checker, holder, found, span)
     if name in found.methods:

@@ -10,7 +10,7 @@ from fetchc.units import BitOffset, BitSize, ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from fetchc.check.cpp.library_data import LibraryClass
@@ -36,7 +36,8 @@ def at(checker: Checker, node: Typed, path: str, span: Span) -> Typed | None:
     """What ``path`` leads to from ``node``: ``a.b[-1]``, pointers followed on the way.
 
     A number is that of a base class, ``a:0:1`` a bit field of ``a`` by its first bit and width,
-    ``(T)`` a cast, ``*`` what another library class leads to.
+    ``(T)`` a cast, ``(T|U)`` one to the first of these that is a type, ``*`` what another library
+    class leads to.
     None where the class has no such member.
     """
     from fetchc.check import indices
@@ -86,7 +87,8 @@ def _filled(text: str, name: str) -> str:
 
 def _cast(checker: Checker, node: Typed, text: str, span: Span) -> Typed:
     # A pointer to objects of the type, or the object itself read as one.
-    wanted = _type(checker, text.removesuffix("*"), span)
+    first, *others = text.split("|")
+    wanted = _type(checker, first.removesuffix("*"), span, others)
     pointer = checker.pointer_to(wanted)
     if isinstance(checker.resolved(node.type), PointerType):
         return Convert(node, pointer, span)
@@ -94,14 +96,19 @@ def _cast(checker: Checker, node: Typed, text: str, span: Span) -> Typed:
     return Follow(Convert(address, pointer, span), wanted, span)
 
 
-def _type(checker: Checker, text: str, span: Span) -> TypeId:
+def _type(checker: Checker, text: str, span: Span, others: Sequence[str] = ()) -> TypeId:
     from fetchc.check.typenames import type_named
     from fetchc.syntax.tree import NamedType
 
     text = text.strip().removeprefix("const ").removesuffix(" const")
     if text.endswith("*"):
         return checker.pointer_to(_type(checker, text[:-1], span))
-    return type_named(checker, NamedType(None, text, (), "", span))
+    try:
+        return type_named(checker, NamedType(None, text, (), "", span))
+    except CompileError:
+        if not others:
+            raise
+    return _type(checker, others[0], span, others[1:])
 
 
 def _base(checker: Checker, holder: Typed, number: int) -> tuple[Member, ...] | None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from fetchc.check import members, scope
 from fetchc.check.typed import Part
-from fetchc.program.types import PointerType, StructType
+from fetchc.diag.errors import reject
+from fetchc.program.types import PointerType, StructType, UnknownType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.program.model import Variable
     from fetchc.program.types import Member
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["bases", "captured", "of_class"]
+__all__ = ["bases", "captured", "of_class", "of_class_named"]
 
 _DEEPEST = 16  # classes below each other; only a cyclic, hostile type has more
 
@@ -25,18 +27,56 @@ def of_class(checker: Checker, base: Typed, name: str, span: Span, name_span: Sp
     made = checker.resolved(holder.type)
     if not isinstance(made, StructType):
         return None
-    if "::" in name:
-        return _of_base(checker, holder, name, name_span)
-    if not made.name or members.find(checker, holder.type, name, name_span) is not None:
+    wanted, _, plain = name.rpartition("::")
+    if wanted:
+        found = _of_base(checker, holder, name, span, name_span)
+    elif not made.name or members.find(checker, holder.type, name, name_span) is not None:
         return None
-    for one, class_id in _classes(checker, holder.type):
+    else:
+        found = _shared(checker, holder.type, name, span)
+    if found is None and any(_is_virtual(checker, path) for path in bases(checker, holder.type)):
+        from fetchc.check.cpp.virtual_bases import of_virtual_base
+
+        found = of_virtual_base(checker, holder, plain, span, wanted)
+    return found
+
+
+def of_class_named(checker: Checker, name: str, span: Span) -> Typed | None:
+    """``Derived::shared``, a static member that the class may have of a base; None of others."""
+    wanted, _, plain = name.rpartition("::")
+    if not wanted:
+        return None
+    for type_id in checker.program.types_named(wanted, checker.site.scope):
+        found = _shared(checker, type_id, plain, span)
+        if found is not None:
+            return found
+    return None
+
+
+def _shared(checker: Checker, type_id: TypeId, name: str, span: Span) -> Typed | None:
+    # What objects of the class share, a variable or an enumerator: its own or the nearest base's.
+    found: list[tuple[int, Variable]] = []
+    for depth, one, class_id in _classes(checker, type_id):
         # To find out that there is no such variable takes a search through the whole file.
         if not checker.program.has_static_member(class_id, name):
             continue
-        variable = scope.find_global(checker, f"{one}::{name}", None, name_span)
-        if variable is not None:
-            return scope.held(checker, variable, span)
-    return None
+        variable = scope.find_global(checker, f"{one}::{name}", None, span)
+        if variable is None and not found:
+            number = scope.enumerator(checker, f"{one}::{name}", span)
+            if number is not None:
+                return number
+        if variable is not None and (not found or depth == found[0][0]):
+            found.append((depth, variable))
+    if len({variable.die for _, variable in found}) > 1:
+        raise reject(
+            "FC0208",
+            f"several bases of `{checker.spell(type_id)}` have a static `{name}`",
+            span,
+            "which one is meant",
+            notes=(f"they are {', '.join(f'`{variable.name}`' for _, variable in found)}",),
+            help=f"name one whole: `{found[0][1].name}`",
+        )
+    return scope.held(checker, found[0][1], span) if found else None
 
 
 def captured(checker: Checker, closure: Typed, mark: str, name: str, span: Span) -> Typed | None:
@@ -60,17 +100,42 @@ def captured(checker: Checker, closure: Typed, mark: str, name: str, span: Span)
     return None if path is None else members.through(checker, holder, path, span)
 
 
-def _of_base(checker: Checker, holder: Typed, name: str, name_span: Span) -> Typed | None:
+def _of_base(
+    checker: Checker, holder: Typed, name: str, span: Span, name_span: Span
+) -> Typed | None:
+    # A member of the class or of one of its bases, by the name of that class: ``Base::member``.
     wanted, _, plain = name.rpartition("::")
-    if _answers(checker, holder.type, wanted):
-        return members.member(checker, holder, plain, name_span)
-    for path in bases(checker, holder.type):
-        if _answers(checker, path[-1].type, wanted):
-            inner = holder
-            for step in path:
-                inner = Part(inner, step.offset, None, step.type, holder.span)
-            return members.member(checker, inner, plain, name_span)
+    classes: list[tuple[int, Typed]] = []
+    for path in ((), *bases(checker, holder.type)):
+        inner, offset = holder, 0
+        for step in path:
+            inner = Part(inner, step.offset, None, step.type, holder.span)
+            offset += step.offset
+        if _answers(checker, inner.type, wanted):
+            classes.append((offset, inner))
+    for _, inner in classes:
+        way = members.find(checker, inner.type, plain, name_span)
+        if way is None:
+            shared = _shared(checker, inner.type, plain, span)
+            if shared is not None:
+                return shared
+            continue
+        if len({at for at, _ in classes}) > 1:
+            ways = [f"`{checker.spell(one.type)}` (+{at})" for at, one in classes]
+            raise reject(
+                "FC0208",
+                f"`{checker.spell(holder.type)}` has the base `{wanted}` {len(classes)} times",
+                name_span,
+                "which one is meant",
+                notes=(f"they are {', '.join(ways)}",),
+                help="go through the base in between: `Middle::member` of the object",
+            )
+        return members.through(checker, inner, way, span)
     return None
+
+
+def _is_virtual(checker: Checker, path: tuple[Member, ...]) -> bool:
+    return isinstance(checker.resolved(path[-1].type), UnknownType)
 
 
 def _answers(checker: Checker, type_id: TypeId, wanted: str) -> bool:
@@ -80,12 +145,14 @@ def _answers(checker: Checker, type_id: TypeId, wanted: str) -> bool:
     return made.name == wanted or made.name.endswith(f"::{wanted}")
 
 
-def _classes(checker: Checker, type_id: TypeId) -> list[tuple[str, TypeId]]:
-    """The class and its bases that have names."""
-    found = [type_id, *[path[-1].type for path in bases(checker, type_id)]]
-    made = [(checker.resolved(one), checker.bare(one)) for one in found]
+def _classes(checker: Checker, type_id: TypeId) -> list[tuple[int, str, TypeId]]:
+    """The class and its bases that have names, each with how far up it is."""
+    found = [(0, type_id), *[(len(path), path[-1].type) for path in bases(checker, type_id)]]
+    made = [(depth, checker.resolved(one), checker.bare(one)) for depth, one in found]
     return [
-        (one.name, class_id) for one, class_id in made if isinstance(one, StructType) and one.name
+        (depth, one.name, class_id)
+        for depth, one, class_id in made
+        if isinstance(one, StructType) and one.name
     ]
 
 

@@ -71,6 +71,8 @@ def cast_reference(
     if not boxed or isinstance(target, PointerType) or checker.size(wanted) is None:
         return None
     assert size is not None
+    if isinstance(target, StructType) and target.notation == "nullable":
+        wanted = target.members[-1].type  # in a box is the value that it has: ECMA-335, III.4.1
     _assume(checker, base, wanted, span)
     inside = Shift(base, ByteOffset(size), checker.pointer_to(wanted), span)
     return Follow(inside, wanted, span)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from fetchc.diag.errors import reject
-from fetchc.program.places import FrameRelative, Indirect
+from fetchc.program.places import Absent, FrameRelative, Indirect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function, Variable
     from fetchc.program.places import Place
     from fetchc.source import Span
+    from fetchc.units import Address
 
-__all__ = ["has_slot_for_result", "require_declared"]
+__all__ = ["has_slot_for_result", "in_scope", "require_declared"]
 
 
 def has_slot_for_result(site: Site, function: Function, variable: Variable) -> bool:
@@ -33,25 +34,55 @@ def has_slot_for_result(site: Site, function: Function, variable: Variable) -> b
     return "-N" in function.producer.replace(";", " ").split()
 
 
+def in_scope(site: Site, function: Function, known: list[Variable]) -> Variable:
+    """Which of the variables of one name, those first that hide later ones, the name means here.
+
+    A block has its variables from its beginning on, the language only behind their declarations.
+    The cell of a parameter that escapes to the heap (``&x``) is made by the first line.
+    """
+    if not (site.entry or site.leaving):
+        rows = _rows(site, function)
+        here = _line_at(rows, site.address)
+        for variable in known:
+            if here is None or not _is_pending(site, rows, here, variable, known):
+                return variable
+    return known[0]
+
+
+def _is_pending(
+    site: Site,
+    rows: list[tuple[Address, int]],
+    here: int,
+    variable: Variable,
+    known: list[Variable],
+) -> bool:
+    assert site.function is not None
+    if variable.kind != "local" or not variable.line or here > variable.line:
+        return False
+    passed = any(one.kind != "local" and one.line == variable.line for one in known)
+    if not passed and not rows[0][1] < variable.line <= max(line for _, line in rows):
+        return False  # an inlined call's own lines are elsewhere
+    if variable.name.startswith("&"):
+        return True  # where it is says nothing of what is in it
+    place = site.program.place(variable, site.function, site.address)
+    return isinstance(place, Absent) or _has_one_slot(site, variable)
+
+
 def require_declared(site: Site, function: Function, variable: Variable, span: Span) -> None:
     """Raise CompileError FC0401 where the code of the variable's line has not run at the site."""
     if variable.captured is not None or not variable.line or not _has_one_slot(site, variable):
         return
-    code = site.program.code_map()
-    known = None if code is None else code.lines_of(function)
-    if known is None:
+    rows = _rows(site, function)
+    here = _line_at(rows, site.address)
+    if here is None:
         return
-    rows = sorted((start, line) for line, starts in known[1].items() for start in starts)
-    row = bisect_right([start for start, _ in rows], site.address) - 1
-    if row < 0:
-        return
-    first, last, here = rows[0][1], max(known[1]), rows[row][1]
+    first, last = rows[0][1], max(line for _, line in rows)
     if variable.kind == "result":
         first -= 1  # declared by the function's own line
     # An inlined call's own lines are elsewhere, and so are those of what a closure captured.
     if not first < variable.line <= last or variable.line < here:
         return
-    behind = min((line for line in known[1] if line > variable.line), default=None)
+    behind = min((line for _, line in rows if line > variable.line), default=None)
     raise reject(
         "FC0401",
         f"`{variable.name.lstrip('&')}` cannot be fetched here: its declaration on line "
@@ -60,6 +91,19 @@ def require_declared(site: Site, function: Function, variable: Variable, span: S
         f"no value on line {here}",
         help=None if behind is None else f"probe a line behind it: `--at :{behind}`",
     )
+
+
+def _rows(site: Site, function: Function) -> list[tuple[Address, int]]:
+    # Where each visit of a line begins, by address.
+    code = site.program.code_map()
+    known = None if code is None else code.lines_of(function)
+    lines = {} if known is None else known[1]
+    return sorted((start, line) for line, starts in lines.items() for start in starts)
+
+
+def _line_at(rows: list[tuple[Address, int]], address: Address) -> int | None:
+    row = bisect_right([start for start, _ in rows], address) - 1
+    return None if row < 0 else rows[row][1]
 
 
 def _has_one_slot(site: Site, variable: Variable) -> bool:

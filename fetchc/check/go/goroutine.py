@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import DwarfRegister, TypeId
 
-__all__ = ["goroutine_number"]
+__all__ = ["goroutine_number", "stack_end"]
 
 _TYPE, _NUMBER = "runtime.g", "goid"
 
@@ -55,6 +55,16 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
     structure = _structure(checker, function, span)
     held = Held(InRegister(register), "g", checker.pointer_to(structure), span)
     return members.member(checker, Follow(held, structure, span), _NUMBER, span)
+
+
+def stack_end(site: Site) -> str:
+    """The expression of the high end of the running goroutine's stack; empty without a register."""
+    assert site.function is not None
+    rules = convention_for(site.program, site.function).rules
+    register = rules.goroutine_register if isinstance(rules, GoRules) else None
+    if register is None:
+        return ""
+    return f"(*{_TYPE})({site.architecture.shown(register)}).stack.hi"
 
 
 def _structure(checker: Checker, function: Function, span: Span) -> TypeId:

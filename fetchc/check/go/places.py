@@ -18,6 +18,7 @@ from fetchc.abi import convention_for, go_version
 from fetchc.check.evidence import evidence, same
 from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
 from fetchc.check.place_words import disagreement, settled
+from fetchc.diag.errors import CompileError
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
 from fetchc.target.model import GoRules
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function, Variable
     from fetchc.program.places import Place
     from fetchc.source import Span
+    from fetchc.target.model import Convention
     from fetchc.units import DwarfRegister
 
 __all__ = ["go_place", "loses_registers", "lost_by"]
 
 _NOTHING = Pieces(())  # of no bytes
 _LISTS_UNNAMED = (1, 22)
+_FIRST_CODE = 256  # bytes of a function that are looked at for the registers that it writes
 
 
 def go_place(
@@ -106,8 +109,17 @@ def _settled(
         if isinstance(found, InMemory) and _is_told_whole(site, variable):
             return found, None
         raise disagreement(site, function, variable, by_convention, found, span, NOT_IN_ORDER)
+    proved = _of_candidates(site, function, parameters, position)
+    if proved is not None:
+        return proved, None
     if _is_listed_in_full(site, function, parameters, places, position):
         return by_convention, None
+    if convention_for(site.program, function).integer_registers:
+        shown = _of_untouched_registers(site, function, parameters, position)
+        if shown is not None:
+            note = "a parameter without a name is missing from the debug information"
+            same_place = same(shown, by_convention)
+            return shown, None if same_place else settled(variable, note, span)
     if (
         isinstance(by_convention, InMemory)
         and not convention_for(site.program, function).integer_registers
@@ -116,8 +128,9 @@ def _settled(
     ):
         if same(found, by_convention):
             return by_convention, None
-        note = "a parameter without a name is missing from the debug information"
-        return found, settled(variable, note, span)
+        if _is_in_sequence(site, function, parameters, position, found):
+            note = "a parameter without a name is missing from the debug information"
+            return found, settled(variable, note, span)
     raise disagreement(
         site,
         function,
@@ -128,6 +141,136 @@ def _settled(
         f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
         f"information, and each one shifts those behind it",
     )
+
+
+def _of_candidates(
+    site: Site, function: Function, parameters: tuple[Variable, ...], position: int
+) -> Place | None:
+    # Where each signature that Go's tables allow has it, or the one that agrees with all that the
+    # debug information says of those parameters which the tables leave open.
+    from fetchc.abi.go_candidates import candidate_places
+
+    convention = convention_for(site.program, function)
+    if not convention.integer_registers:
+        return None
+    ways = candidate_places(site.program, convention, function)
+    if ways is None:
+        return None
+    open_ones = [at for at, places in enumerate(zip(*ways, strict=True)) if len(set(places)) > 1]
+    if position in open_ones:
+        for at in open_ones:
+            found = evidence(site, function, parameters[at])
+            if isinstance(found, InMemory) and not _is_told_whole(site, parameters[at]):
+                found = None
+            ways = tuple([way for way in ways if _agrees(found, way[at])])
+    left = {way[position] for way in ways}
+    return left.pop() if len(left) == 1 else None
+
+
+def _of_untouched_registers(
+    site: Site, function: Function, parameters: tuple[Variable, ...], position: int
+) -> Place | None:
+    # The register of a number that the debug information names, if it has all parameters that can
+    # be in registers there, in order, and the first block of code writes none of these while they
+    # are there. What is moved at once is in one that is written. And nothing is left of assignments
+    # (`a = b`), after which both are in the register of one: that would be there twice, or not in
+    # order, or of the last one of several that are assigned nothing would be said.
+    from fetchc.abi.go import Shapes
+    from fetchc.abi.go_candidates import candidate_places
+    from fetchc.abi.layout import UnclassifiedError
+    from fetchc.code.results import first_writes
+    from fetchc.code.stack_check import after_stack_check
+
+    convention = convention_for(site.program, function)
+    shapes = Shapes(site.program, convention)
+    sequences = convention.integer_registers, convention.float_registers
+    named: list[DwarfRegister] = []
+    held: list[tuple[Address, list[DwarfRegister]]] = []
+    for parameter in parameters:
+        try:
+            leaves = shapes.shape(parameter.type, 0).leaves
+        except UnclassifiedError:
+            return None
+        kinds = [leaf[2] for leaf in leaves or ()]
+        never = any(kinds.count(bool(n)) > len(all_) for n, all_ in enumerate(sequences))
+        if parameter.kind == "result" or not kinds or never:
+            continue
+        found = evidence(site, function, parameter)
+        registers = _registers(found)
+        if [one in convention.float_registers for one in registers] != kinds:
+            return None
+        named += registers
+        held.append((_end(site, function, parameter, found), registers))
+    if not _in_order(convention, named):
+        return None
+    place = evidence(site, function, parameters[position])
+    known = {*sequences[0], *sequences[1]}
+    if not isinstance(place, InRegister) or not known.issuperset(named):
+        return None
+    rules = convention.rules
+    assert isinstance(rules, GoRules)
+    code = site.program.code(function.address, _FIRST_CODE)
+    start = 0 if rules.stack_check is None else after_stack_check(code, rules.stack_check)
+    begin = Address(function.address + start)
+    try:
+        writes = list(first_writes(code[start:], begin, site.program.architecture))
+    except CompileError:
+        return None
+    for end, registers in held:
+        names = {site.architecture.shown(one).removeprefix("%") for one in registers}
+        # The last instruction that the place is of may be the one that overwrites it.
+        if any(behind < end and names & changed for behind, changed in writes):
+            return None
+    ways = candidate_places(site.program, convention, function)
+    return place if ways is None or any(way[position] in (place, None) for way in ways) else None
+
+
+def _end(site: Site, function: Function, parameter: Variable, found: Place | None) -> Address:
+    # How far the place of the entry goes on.
+    end = function.address
+    for one in sorted(site.program.extents(parameter, function), key=lambda one: one.start):
+        if one.start <= end < one.end and one.place == found:
+            end = one.end
+    return end
+
+
+def _in_order(convention: Convention, registers: list[DwarfRegister]) -> bool:
+    # Whether each comes behind those before it, of its kind: none is there twice.
+    for sequence in (convention.integer_registers, convention.float_registers):
+        indices = [sequence.index(one) for one in registers if one in sequence]
+        if indices != sorted(set(indices)):
+            return False
+    return True
+
+
+def _registers(place: Place | None) -> list[DwarfRegister]:
+    # Those that a value is in, in order, each once: up to Go 1.21 some pieces are there twice.
+    pieces = [one.place for one in place.pieces] if isinstance(place, Pieces) else [place]
+    return list(dict.fromkeys([one.register for one in pieces if isinstance(one, InRegister)]))
+
+
+def _is_in_sequence(
+    site: Site,
+    function: Function,
+    parameters: tuple[Variable, ...],
+    position: int,
+    found: Place,
+) -> bool:
+    # Whether those before it are below it and those behind it above, as far as they are told: one
+    # that the function assigns to another at once (`a = b`) has the place of that one.
+    if not isinstance(found, InMemory):
+        return False
+    for index, parameter in enumerate(parameters):
+        other = evidence(site, function, parameter) if parameter.kind != "result" else None
+        if index == position or not isinstance(other, InMemory):
+            continue
+        if other.offset == found.offset or (other.offset < found.offset) != (index < position):
+            return False
+    return True
+
+
+def _agrees(found: Place | None, place: Place | None) -> bool:
+    return found is not None and place is not None and same(found, place) and same(place, found)
 
 
 def _is_told_whole(site: Site, variable: Variable) -> bool:
@@ -161,7 +304,7 @@ def _is_listed_in_full(
     program, place = site.program, places[position]
     convention = convention_for(program, function)
     registers = bool(convention.integer_registers)
-    told = told_at_its_position(program, convention, function, position) if registers else None
+    told = told_at_its_position(program, convention, function, position)
     if told is not None:
         return told
     layout = call_layout(program, convention, function)
@@ -187,6 +330,8 @@ def _is_tight(layout: CallLayout, start: int, position: int, word: int) -> bool:
     unused, end = 0, start + layout.sizes[position]
     for index in range(position + 1, len(layout.sizes)):
         alignment = layout.alignments[index]
+        if not layout.sizes[index] and -end % alignment:
+            return False  # those of no bytes are not always listed in the source's order
         unused += -end % alignment
         if alignment == word:
             return unused < layout.alignments[position]
@@ -202,13 +347,26 @@ def _is_shown_by_registers(
     position: int,
 ) -> bool:
     # Wholly where the convention puts it, by the debug information: it, or one behind it with
-    # nothing but single registers between, for one that is missing would have shifted all.
-    whole_numbers = convention_for(site.program, function).integer_registers
+    # nothing but single registers for whole numbers between, for one that is missing would have
+    # shifted all. A float says nothing of those: they have registers of their own.
+    # Assignments (`b = int(a)`) leave several in the register of one.
+    convention = convention_for(site.program, function)
+    whole_numbers = convention.integer_registers
+    named: list[DwarfRegister] = []
+    for parameter in parameters:
+        found = evidence(site, function, parameter)
+        if parameter.kind != "result" and found is None and _is_told_whole(site, parameter):
+            return False
+        named += _registers(found)
+    if not _in_order(convention, named):
+        return False
     for parameter, place in zip(parameters[position:], places[position:], strict=True):
         if not isinstance(place, InRegister | Pieces):
             return False
-        found = evidence(site, function, parameter)
-        if found is not None and same(found, place) and same(place, found):
+        inside = [one.place for one in place.pieces] if isinstance(place, Pieces) else [place]
+        own = parameter is parameters[position]
+        counts = own or any(getattr(one, "register", None) in whole_numbers for one in inside)
+        if counts and _agrees(evidence(site, function, parameter), place):
             return True
         if not isinstance(place, InRegister) or place.register not in whole_numbers:
             return False

@@ -30,7 +30,7 @@ def lists_every_parameter(site: Site, function: Function) -> bool:
     if counted is not None:
         return counted
     convention = convention_for(site.program, function)
-    if convention.integer_registers and told_in_full(site.program, convention, function):
+    if told_in_full(site.program, convention, function):
         return True
     layout = call_layout(site.program, convention, function)
     total = site.program.argument_bytes(function)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.source import Span
 
-__all__ = ["must_follow_convention"]
+__all__ = ["is_assembly", "must_follow_convention"]
 
 # What a program's own table of functions says made them; see fetchc.debuginfo.go.stripped.
 _ASSEMBLY = "Go cmd/asm"
@@ -31,7 +31,7 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
         return  # one convention for all
     why = ""
     if function.die is not None:
-        if _is_assembly(site, function):
+        if is_assembly(site, function):
             why = "it is written in assembly, for its own file"
     elif function.producer.startswith(_ASSEMBLY):
         why = "it is written in assembly"
@@ -55,8 +55,9 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
         )
 
 
-def _is_assembly(site: Site, function: Function) -> bool:
-    # Of assembly the debug information lists no parameters, and no units of its own.
+def is_assembly(site: Site, function: Function) -> bool:
+    """Whether a function was written in assembly, of which nothing lists the parameters."""
+    # The debug information has no units of assembly's own.
     if site.program.parameters(function):
         return False
     lines = site.program.code_map()

@@ -31,6 +31,7 @@ CALL_FRAME = Attr(dw.DW_AT_frame_base, dw.DW_FORM_block1, bytes([0x9C]))  # DW_O
 STACK, REGISTERS = "go1.15.15", "go1.21.13"
 PARTIAL = "go1.17.13; regabi"  # results in registers are not listed
 ENDED = b"\xff"
+TWO_WORDS = bytes([0, 8, 8, 8]) + ENDED
 
 
 def array(label: str, element: str, count: int, size: int) -> Entry:
@@ -97,6 +98,7 @@ def probe(
     unit = compile_unit(
         base_die("int", 8, dw.DW_ATE_signed),
         base_die("int8", 1, dw.DW_ATE_signed),
+        base_die("float32", 4, dw.DW_ATE_float),
         array("[2]int", "int", 2, 16),
         array("[2]int8", "int8", 2, 2),
         function,
@@ -175,10 +177,46 @@ def test_a_register_does_not_prove_what_is_on_the_stack(tmp_path: Path) -> None:
     assert fetched(at, "a[1]") == ["FC0407"]
 
 
-def test_the_stream_is_believed_before_a_register(tmp_path: Path) -> None:
-    # func(_ int, a int), where the first block moves a to the first register.
-    at = probe(tmp_path, REGISTERS, [parameter("a", "int", register(0))], 16, b"\0\x08\x08\x08\xff")
+@pytest.mark.parametrize(("said", "expected"), [(0, "%ax:s64"), (3, "%bx:s64"), (2, "FC0407")])
+def test_a_register_settles_what_the_stream_leaves_open(
+    said: int, expected: str, tmp_path: Path
+) -> None:
+    # func(a int, _ int), or func(_ int, a int); no such function has it in the third register.
+    at = probe(tmp_path, REGISTERS, [parameter("a", "int", register(said))], 16, TWO_WORDS)
+    assert fetched(at, "a") == [expected]
+
+
+def test_without_a_word_of_the_register_it_stays_open(tmp_path: Path) -> None:
+    at = probe(tmp_path, REGISTERS, [parameter("a", "int")], 16, TWO_WORDS)
     assert fetched(at, "a") == ["FC0407"]
+
+
+def test_a_float_proves_nothing_of_whole_numbers(tmp_path: Path) -> None:
+    # func(_ uint8, a int8, c float32): c is in the first vector register all the same.
+    listed = [parameter("a", "int8"), parameter("c", "float32", register(17))]
+    stream = bytes([0, 1, 1, 1, 4, 4]) + ENDED
+    assert fetched(probe(tmp_path, REGISTERS, listed, 8, stream), "a") == ["FC0407"]
+    listed[0] = parameter("a", "int8", register(3))
+    assert fetched(probe(tmp_path, REGISTERS, listed, 8, stream), "a") == ["%bx:s8"]
+
+
+def test_what_has_one_place_in_every_signature_is_proved(tmp_path: Path) -> None:
+    # func(_ uint8, a int8, b int): which of the bytes has a name, does not matter to b.
+    listed = [parameter("a", "int8"), parameter("b", "int")]
+    stream = bytes([0, 1, 1, 1, 8, 8]) + ENDED
+    at = probe(tmp_path, REGISTERS, listed, 16, stream)
+    assert fetched(at, "a", "b") == ["FC0407", "%cx:s64"]
+
+
+def test_where_one_is_kept_tells_the_stack_from_registers(tmp_path: Path) -> None:
+    # func(_ [2]int, a [2]int, b int), and func(_ string, b int): both aggregates are two words.
+    listed = [parameter("b", "int", register(0))]
+    stack = bytes([0xFE, 0, 8, 8, 8, 0xFD, 16, 8]) + ENDED
+    assert fetched(probe(tmp_path, REGISTERS, listed, 24, stack), "b") == ["%ax:s64"]
+    listed = [parameter("b", "int", register(2))]
+    assert fetched(probe(tmp_path, REGISTERS, listed, 24, stack), "b") == ["%cx:s64"]
+    behind = bytes([0xFE, 8, 8, 16, 8, 0xFD, 0, 8]) + ENDED
+    assert fetched(probe(tmp_path, REGISTERS, listed, 24, behind), "b") == ["FC0407"]
 
 
 def test_what_is_in_front_of_a_parameter_without_a_name_is_proved(tmp_path: Path) -> None:
@@ -188,20 +226,24 @@ def test_what_is_in_front_of_a_parameter_without_a_name_is_proved(tmp_path: Path
     assert fetched(at, "a[0]") == ["+8(%sp):s64"]
 
 
+def _words(room: int) -> bytes:
+    # Nine in registers, with their room for spilling behind the stack, then the first on the stack.
+    told = [bytes([room + 8 * index, 8]) for index in range(9)]
+    return b"".join([*told, bytes([0, 8])]) + b"\xfc" + ENDED
+
+
 def test_beyond_the_stream_the_size_proves_a_list_of_words(tmp_path: Path) -> None:
     listed = [parameter(f"p{index}", "int") for index in range(12)]
-    stream = b"".join(bytes([8 * index, 8]) for index in range(10)) + b"\xfc" + ENDED
-    whole = probe(tmp_path, REGISTERS, listed, 96, stream)
+    whole = probe(tmp_path, REGISTERS, listed, 96, _words(24))
     assert fetched(whole, "p0", "p8", "p9") == ["%ax:s64", "%r11:s64", "+8(%sp):s64"]
-    more = probe(tmp_path, REGISTERS, listed, 104, stream)
+    more = probe(tmp_path, REGISTERS, listed, 104, _words(32))
     assert fetched(more, "p0", "p8", "p9") == ["FC0407"] * 3
 
 
 def test_a_long_list_is_told_one_by_one_where_nothing_so_small_hides(tmp_path: Path) -> None:
     # 4 bytes behind the last one belong to nothing: no number told of is so small.
     listed = [parameter(f"p{index}", "int") for index in range(11)] + [parameter("q", "int8")]
-    stream = b"".join(bytes([8 * index, 8]) for index in range(10)) + b"\xfc" + ENDED
-    at = probe(tmp_path, REGISTERS, listed, 96, stream)
+    at = probe(tmp_path, REGISTERS, listed, 96, _words(24))
     assert fetched(at, "p0", "p8", "p9") == ["%ax:s64", "%r11:s64", "+8(%sp):s64"]
     # One more of its size could hide behind those that are told of, and shift it.
     assert fetched(at, "q") == ["FC0407"]

@@ -88,3 +88,34 @@ def test_gcc_says_by_the_name_what_it_copied(tmp_path: Path) -> None:
 def test_what_is_exported_is_local_to_a_whole_program(tmp_path: Path) -> None:
     program = built(tmp_path, "gcc", "-O2", "-flto")
     assert answer(program, "exported") == "FC0401"
+
+
+SANITIZED = r"""
+#include <stdio.h>
+volatile int sink;
+#define ROOM char b[32]; snprintf(b, 32, "%d", n); sink += b[0];
+__attribute__((noinline)) static int unused(int n) { ROOM return n * 3; }
+__attribute__((noinline)) static int used(int n) { ROOM return n * 5; }
+int main(int n, char **v) { unused(n); unused(n + 1); return used(n) + sink; }
+"""
+
+
+@pytest.mark.parametrize("linked", ["-pie", "-no-pie"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_its_address_in_its_own_frame_is_no_other_way_to_call_it(
+    compiler: str, linked: str, tmp_path: Path
+) -> None:
+    """AddressSanitizer stores the address of a function in its frame, for its reports."""
+    require("gcc")
+    require(compiler)
+    (tmp_path / "program.c").write_text(SANITIZED)
+    options = ["-g", "-O2", "-fsanitize=address", "-fPIE" if linked == "-pie" else "-fno-pie"]
+    subprocess.run([compiler, *options, "-c", "program.c"], check=True, cwd=tmp_path, timeout=60)
+    # gcc's run-time library: Debian has clang's in a package of its own.
+    command = ["gcc", "-fsanitize=address", linked, "-o", "program", "program.o"]
+    done = subprocess.run(command, check=False, cwd=tmp_path, timeout=60, capture_output=True)
+    if done.returncode:
+        pytest.skip(f"AddressSanitizer is not there: {done.stderr.decode()[-200:]}")
+    program = fetchc.open(str(tmp_path / "program"))
+    assert answer(program, "unused") == "FC0401"
+    assert answer(program, "used") == "$retval:s32"

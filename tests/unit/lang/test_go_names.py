@@ -37,9 +37,9 @@ def test_a_plain_name_is_looked_for_in_the_functions_package(
     assert GO.global_names("counter", function(name, symbol)) == (f"{package}.counter",)
 
 
-def test_a_qualified_name_is_looked_for_as_it_is_and_in_the_functions_package() -> None:
+def test_a_qualified_name_is_looked_for_as_it_is() -> None:
     within = function("a.b/dns.f", "a.b/dns.f")
-    assert GO.global_names("dns.Id", within) == ("dns.Id", "a.b/dns.Id")
+    assert GO.global_names("dns.Id", within) == ("dns.Id",)
     assert GO.global_names("other.Id", within) == ("other.Id",)
 
 

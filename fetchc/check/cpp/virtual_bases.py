@@ -1,0 +1,149 @@
+"""Members of virtual bases: how far such a base is from the object, the object's table says.
+
+A fetch-arg adds constants alone. So a reader is given the distance, and the member at each of the
+distances that the program's tables have; which of them it is, the record tells. A distance that no
+table of the file has is a fault. Source: Itanium C++ ABI, 2.5.2 (vbase offsets) and 2.5.3.
+"""
+
+from __future__ import annotations
+
+from fetchc.check import members
+from fetchc.check.typed import Address, Convert, Either, Follow, Part, Reckoned, Shift, Term
+from fetchc.program.types import PointerType, StructType, UnknownType
+from fetchc.units import ByteOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Literal
+
+    from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.program.protocol import Program
+    from fetchc.source import Span
+
+__all__ = ["each_of", "of_virtual_base"]
+
+_TABLES = ("_ZTV", "_ZTC")  # vtables, and those of objects under construction
+_MOST_TABLES = 2000
+_TABLE_WORDS = 128  # looked at from a table's symbol on
+_MOST = 6  # distances; each is a value to fetch
+_FARTHEST = 1 << 16  # bytes
+_DEEPEST = 16  # classes below each other; only a cyclic, hostile type has more
+
+
+def of_virtual_base(
+    checker: Checker, holder: Typed, name: str, span: Span, named: str = ""
+) -> Typed | None:
+    """The member ``name`` of a virtual base of the object ``holder``; None where none has it.
+
+    ``named`` is the class to take it of, where it is written.
+    """
+    for inner, base in _virtual_bases(checker, holder):
+        if named and base.name != named and not base.name.endswith(f"::{named}"):
+            continue
+        if base.target is None or base.slot is None:
+            continue
+        path = members.find(checker, base.target, name, span)
+        if path is None:
+            continue
+        address = _address(checker, inner)
+        distance = _distance(checker, address, base.slot, span)
+        known = _distances(checker, inner, base)
+        found = []
+        for one in known:
+            moved = Shift(address, ByteOffset(one), checker.pointer_to(base.target), span)
+            whole = Follow(moved, base.target, span)
+            found.append((one, members.through(checker, whole, path, span)))
+        return _picked(checker, distance, found, span) if found else None
+    return None
+
+
+def each_of(node: Either, make: Callable[[Typed], Typed]) -> Either:
+    """``node`` with what ``make`` makes of each of the objects that it can be."""
+    first, other = make(node.at_none), node.other
+    rest = each_of(other, make) if isinstance(other, Either) else make(other)
+    return Either(node.number, first, rest, first.type, first.span)
+
+
+def _virtual_bases(checker: Checker, holder: Typed) -> Iterator[tuple[Typed, UnknownType]]:
+    # With the part of the object that has them: its first word leads to the table.
+    level = [holder]
+    for _ in range(_DEEPEST):
+        below: list[Typed] = []
+        for inner in level:
+            made = checker.resolved(inner.type)
+            for step in made.members if isinstance(made, StructType) else ():
+                kind = checker.resolved(step.type)
+                if not step.embedded or not step.name or isinstance(kind, PointerType):
+                    continue
+                if isinstance(kind, UnknownType):
+                    yield inner, kind
+                else:
+                    below.append(Part(inner, step.offset, None, step.type, inner.span))
+        level = below
+
+
+def _address(checker: Checker, inner: Typed) -> Typed:
+    # As `(char *)p + N` has it, where the object is what a pointer leads to.
+    offset = 0
+    while isinstance(inner, Part):
+        offset += inner.offset
+        inner = inner.base
+    pointer = checker.pointer_to(inner.type)
+    start = inner.base if isinstance(inner, Follow) else Address(inner, pointer, inner.span)
+    return Shift(start, ByteOffset(offset), pointer, inner.span) if offset else start
+
+
+def _distance(checker: Checker, address: Typed, slot: int, span: Span) -> Typed:
+    word = checker.word(signed=True)
+    words = checker.pointer_to(word)
+    table = Follow(Convert(address, checker.pointer_to(words), span), words, span)
+    entry = Shift(table, ByteOffset(slot * checker.program.word_bytes), words, span)
+    return Follow(entry, word, span)
+
+
+def _picked(
+    checker: Checker, distance: Typed, found: list[tuple[int, Typed]], span: Span
+) -> Either:
+    (value, node), *further = found
+    terms = [Term(distance, None, 1, 1)]
+    if not further:
+        terms.append(Term(distance, None, value, 0))  # any other distance is a fault
+    number = Reckoned(tuple(terms), -value, False, checker.word(signed=True), span)
+    other = _picked(checker, distance, further, span) if further else node
+    return Either(number, node, other, node.type, span)
+
+
+def _distances(checker: Checker, inner: Typed, base: UnknownType) -> list[int]:
+    """How far the base can be, of an object of the class itself and of derived ones."""
+    made = checker.resolved(inner.type)
+    assert isinstance(made, StructType)
+    fixed = [one for one in made.members if not isinstance(checker.resolved(one.type), UnknownType)]
+    word = checker.program.word_bytes
+    least = max([word, *[one.offset + (checker.size(one.type) or 0) for one in fixed]])
+    assert base.slot is not None
+    nearest = -(-least // word) * word
+    known = _in_tables(checker.program, base.slot, least)
+    return list(dict.fromkeys([nearest, *sorted(known)]))[:_MOST]
+
+
+def _in_tables(program: Program, slot: int, least: int) -> set[int]:
+    # In a table: distances of virtual bases, that to the whole object, its type, then functions.
+    word = program.word_bytes
+    order: Literal["little", "big"] = "little" if program.little_endian else "big"
+    names = [name for prefix in _TABLES for name in program.symbols_beginning(prefix)]
+    found = set()
+    for name in names[:_MOST_TABLES]:
+        for address in program.symbol_addresses(name):
+            data = program.code(address, _TABLE_WORDS * word)
+            words = [
+                int.from_bytes(data[at : at + word], order, signed=True)
+                for at in range(0, len(data) - word + 1, word)
+            ]
+            for at in range(max(2, -slot), len(words)):
+                far = words[at + slot]
+                to_whole = words[at - 2]
+                if least <= far < _FARTHEST and far % 4 == 0 and -_FARTHEST < to_whole <= 0:
+                    found.add(far)
+    return found
