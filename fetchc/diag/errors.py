@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.model import Diagnostic, Label, cut, shortened
 from fetchc.source import Span
 
-__all__ = ["CompileError", "DebugInfoError", "Error", "TracerError", "reject"]
+__all__ = ["CompileError", "DebugInfoError", "Error", "TracerError", "reject", "too_costly"]
 
 
 class Error(Exception):
@@ -16,6 +16,7 @@ class CompileError(Error):
     """An argument was refused; ``diagnostics`` says why, one for each cause."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        diagnostics = tuple([shortened(each) for each in diagnostics])
         super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
 
@@ -40,6 +41,7 @@ class DebugInfoError(Error):
         help: str | None = None,
         notes: tuple[str, ...] = (),
     ) -> None:
+        what = cut(what)
         place = path
         if section is not None:
             place += f": {section}"
@@ -71,6 +73,7 @@ class TracerError(Error):
     """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...], text: str = "") -> None:
+        diagnostics = tuple([shortened(each) for each in diagnostics])
         super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
         self.text = text
@@ -93,3 +96,11 @@ def reject(
     """An exception with one diagnostic, for ``raise reject(...)``."""
     primary = None if span is None else Label(span, label)
     return CompileError((Diagnostic(code, message, primary, secondary, notes, help, origin),))
+
+
+def too_costly(path: str, refused: BaseException) -> DebugInfoError:
+    """What is said of a question that met a ceiling: Exceeded says which, MemoryError does not."""
+    from fetchc.ceilings import HELP
+
+    what = "more memory than there is" if isinstance(refused, MemoryError) else str(refused)
+    return DebugInfoError("FC0905", path, f"to answer this takes {what}", help=HELP)

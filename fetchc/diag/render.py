@@ -8,7 +8,7 @@ of it can move the cursor, change colours or hide others.
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.model import Diagnostic, shortened
 from fetchc.source import Span
 
 TYPE_CHECKING = False
@@ -35,6 +35,7 @@ def render(diagnostic: Diagnostic, text: str, name: str = "<argument>", color: b
     ``text`` is what the spans count in, empty where there is nothing to show; ``name`` says
     where the user gave it. Spans that reach beyond ``text`` are cut to it.
     """
+    diagnostic = shortened(diagnostic)
     paint = _painted if color else _plain
     tint = _YELLOW if diagnostic.severity == "warning" else _RED
     lines = [

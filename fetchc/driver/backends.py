@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from fetchc.check.kernel_arguments import parameter_by_name
+from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.errors import reject
 from fetchc.emit.formats import Event, Item, KernelPoint
 from fetchc.emit.names import event_name, group_name
@@ -101,5 +102,6 @@ def _point(site: Site) -> KernelPoint:
 
 
 def _is_elf(path: str) -> bool:
-    with open(path, "rb") as file:
+    handle, _ = open_regular(path)
+    with open(handle, "rb") as file:
         return file.read(4) == b"\x7fELF"

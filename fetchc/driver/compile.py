@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.check import check
 from fetchc.check.site import Checker
+from fetchc.check.typed import Counted
 from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.points.found import Found
@@ -63,7 +64,7 @@ def compile_argument(
     checker = Checker(found.site)
     node = check(checker, argument.expression)
     lowered = lower(checker, node, argument.format, whole)
-    if checker.assertions:
+    if any(not isinstance(one, Counted) for one in checker.assertions):
         from fetchc.lower.assertions import companions, unchecked
 
         if whole:

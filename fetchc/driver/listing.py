@@ -210,7 +210,7 @@ def layouts(program: Program, glob: str) -> list[Layout]:
     from fetchc.target.load import architecture
     from fetchc.units import Address
 
-    exact = "*" not in glob and "?" not in glob
+    exact = "*" not in glob and ("?" not in glob or bool(program.types_named(glob, None)))
     names = [glob] if exact else matching(program.type_names(), glob)
     machine = architecture(program.architecture)
     rules = language(program.main_language())

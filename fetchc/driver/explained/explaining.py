@@ -84,7 +84,7 @@ def explain(text: str, found: Found, kernel: Kernel) -> Explained:
         function = found.site.function
         name = None if function is None else function.name
         returns = found.kind.startswith("return")
-        found = find_site(found.site.program, name, argument.point, returns)
+        found = find_site(found.site.program, name, argument.point, returns, kernel=kernel)
     return _explain_argument(argument, text, found, kernel)
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find_function", "is_only_inlined", "meant"]
 
+_SHOWN = 4  # functions that may be merged
+
 
 def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnostic, ...]]:
     """The one function of that name; clones are left aside and told of in a warning.
@@ -34,7 +36,7 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
         # What is split off as cold is a part of a function that calls do not enter.
         others = [f for f in found if f is not chosen and is_clone(f)]
         clones = [f for f in others if not is_fragment(f)]
-        return chosen, _told(program, chosen, clones)
+        return chosen, (*_shared(program, name, chosen), *_told(program, chosen, clones))
     from fetchc.driver.points.unfound import ambiguous, several_called, unknown
 
     if found:
@@ -85,11 +87,11 @@ def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
 
 
 def _shared(program: Program, name: str, chosen: Function) -> tuple[Diagnostic, ...]:
-    # Who writes Set[ID].Add means the calls of one instance.
+    # Who writes Set[ID].Add or List<string>.Add means the calls of one instance.
     shared_with = language(chosen.language).shared_with
-    others = (
-        [] if shared_with is None or "[" not in name else shared_with(name, chosen.symbol, program)
-    )
+    if shared_with is None or name == chosen.symbol:
+        return ()
+    others = shared_with(name, chosen.symbol, program)
     return (_seen_too(others, "the compiler", chosen),) if others else ()
 
 
@@ -98,6 +100,19 @@ def _seen_too(others: list[str], maker: str, chosen: Function) -> Diagnostic:
         "FC0624",
         f"calls of {', '.join([f'`{one}`' for one in others])} are seen too",
         notes=(f"{maker} made one function of them and `{chosen.name}`",),
+        help="tell them apart by who calls: `fetchc trace --stack`",
+    )
+
+
+def _perhaps_seen_too(chosen: Function, others: tuple[str, ...]) -> Diagnostic:
+    listed = ", ".join([f"`{one}`" for one in others[:_SHOWN]])
+    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    return Diagnostic(
+        "FC0628",
+        f"calls of {listed}{more} may be seen too",
+        notes=(
+            f"gcc left their code out: where it is that of `{chosen.name}`, their calls lead here",
+        ),
         help="tell them apart by who calls: `fetchc trace --stack`",
     )
 
@@ -112,6 +127,8 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
         from fetchc.program.demangle import readable
 
         said.append(_seen_too(list(map(readable, others)), "compiler or linker", chosen))
+    elif perhaps := program.merged_perhaps(chosen):
+        said.append(_perhaps_seen_too(chosen, perhaps))
     if not is_clone(chosen) and program.is_inlined(chosen):
         said.append(
             Diagnostic(

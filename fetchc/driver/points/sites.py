@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.site import Site
-from fetchc.code.unprobeable import LONGEST, unprobeable
+from fetchc.code.unprobeable import LONGEST, nop_bytes, unprobeable
 from fetchc.diag.errors import reject
 from fetchc.driver.points.addresses import address_at_point, function_at_point, is_called
 from fetchc.driver.points.found import Found
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
+    from fetchc.target.kernel import Kernel
     from fetchc.units import Address
 
 __all__ = ["find_site"]
@@ -30,23 +31,33 @@ def find_site(
     point: Point | None,
     returns: bool,
     unsafe_return: bool = False,
+    kernel: Kernel | None = None,
 ) -> Found:
     """The site of a function's name and a point (``--at`` or behind ``@``), either may be None.
 
     A name that no function has may be a point itself: ``main.c:17``, ``main+4``, ``0x401234``,
     ``main%inline``.
-    ``unsafe_return`` takes a return probe that can end the program. Raises CompileError FC0202,
-    FC0203, FC0206, FC0409, FC0515.
+    ``unsafe_return`` takes a return probe that can end the program. ``kernel`` is the one that is
+    to run the probe. Raises CompileError FC0202, FC0203, FC0206, FC0409, FC0515, FC0516.
     """
     found = _find(program, name, point, returns, unsafe_return)
     rules = table(f"arch/{program.architecture}").get("uprobes")
     if rules is not None and not program.in_kernel:
+        replaced = 0 if kernel is None else kernel.replaced_nop(program.architecture)
+        nops = False
         for site in (found.site, *found.more):
-            why = unprobeable(program.code(site.address, LONGEST), rules)
+            code = program.code(site.address, LONGEST)
+            why = unprobeable(code, rules)
             if why is not None:
                 from fetchc.driver.points.unprobeable import refuse_unprobeable
 
                 raise refuse_unprobeable(program, site, why, rules, point)
+            nops = nops or (replaced != 0 and nop_bytes(code, rules) == replaced)
+        if nops:
+            from fetchc.driver.points.replaced_nops import behind_replaced_nops
+
+            assert kernel is not None
+            return behind_replaced_nops(found, kernel, rules, point)
     return found
 
 
@@ -111,8 +122,9 @@ def _return_of(
 ) -> Found:
     # By the kernel's return probe on the entry ``where``, or on the return instructions.
     from fetchc.driver.points.returns import (
+        PASSED,
+        may_be_unwound,
         must_not_be_returned_from,
-        passed_by,
         refusal_of_returns,
         return_sites,
         unsafe,
@@ -131,8 +143,10 @@ def _return_of(
         warnings = (*warnings, unsafe(function, refusal))
     elif must_not_be_returned_from(program, function):
         return return_sites(program, rules, function, warnings)
-    else:
-        warnings = (*warnings, *passed_by(program, function, rules))
+    elif not program.in_kernel and may_be_unwound(program, function):
+        if not unsafe_return:
+            return return_sites(program, rules, function, warnings)
+        warnings = (*warnings, unsafe(function, PASSED))
     machine = architecture(program.architecture)
     site = Site(program, machine, rules, function, where, False, True)
     return Found(site, "return", warnings)

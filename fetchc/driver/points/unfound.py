@@ -132,6 +132,8 @@ def unknown(program: Program, name: str) -> CompileError:
     elsewhere = program.imported(name)
     if elsewhere is not None:
         return _imported(program, name, *elsewhere)
+    if (merged := _merged(program, name)) is not None:
+        return merged
     close = alike(name, program.function_names())
     close = close or alike_demangled(name, program.function_names())
     if not close and next(iter(program.function_names()), None) is None:
@@ -147,11 +149,29 @@ def unknown(program: Program, name: str) -> CompileError:
     if close:
         help = f"did you mean `{close[0]}`?"
     help = meant_otherwise(program, name) or help
+    said = [f"names like it: {listed}"] if close else []
+    if program.main_language() == "rust":
+        said.append("rustc may have made one of it and another function of the same code")
     return reject(
         "FC0202",
         f"no function `{name}` has code in `{program.path}`",
-        notes=(f"names like it: {listed}",) if close else (),
+        notes=tuple(said),
         help=help,
+    )
+
+
+def _merged(program: Program, name: str) -> CompileError | None:
+    # Defined, and without code: rustc forgets such functions altogether.
+    if not program.is_without_code(name):
+        return None
+    return reject(
+        "FC0202",
+        f"`{name}` is defined, and has no code in `{program.path}`",
+        notes=(
+            "the compiler found that nothing needs it, or made one of it and another function of "
+            "the same code, which has the calls of both",
+        ),
+        help="probe that other function, or one that calls it",
     )
 
 

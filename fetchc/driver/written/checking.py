@@ -76,14 +76,19 @@ def _checked(text: str, rules: Kernel, machine: str) -> tuple[Checked, str | Non
         return Checked(text, "uprobe", refused.diagnostics, (), ()), None
     problems = tuple(line.problems_for(rules, registers))
     accepted = [not line.problems_for(each, registers) for each in _kernels()]
-    ranges = _ranges(accepted)
     if line.path is None or line.offset is None:
         kind = line.kind.removesuffix("_inside")
         warnings = () if problems else _unknown(line, rules)
-        return Checked(text, kind, problems, warnings, ranges), line.path
-    from fetchc.driver.written.spots import look
+        return Checked(text, kind, problems, warnings, _ranges(accepted)), line.path
+    from fetchc.driver.written.spots import harmful, look, nop_at
 
     broken, warnings = look(line.path, line.offset, line.path_place, line.place)
+    ranges = _ranges(accepted)
+    if nop := nop_at(line.path, line.offset, machine):
+        harmed = [each.replaced_nop(machine) == nop for each in _kernels()]
+        ranges = _ranges([good and not harm for good, harm in zip(accepted, harmed, strict=True)])
+        if rules.replaced_nop(machine) == nop:
+            problems += (harmful(rules, nop, line.offset, line.place),)
     made = Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
     return made, line.path
 

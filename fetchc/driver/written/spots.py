@@ -18,10 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.source import Span
+    from fetchc.target.kernel import Kernel
 
     Found = tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]
 
-__all__ = ["look"]
+__all__ = ["harmful", "look", "nop_at"]
 
 _EXECUTABLE = 1  # PF_X of a segment
 _LONGEST = 16  # bytes, at least one instruction of every machine
@@ -83,6 +84,34 @@ def _settable(
     what = f"the instruction at {where}, offset {offset:#x}, cannot be probed: {found.what}"
     help = "probe another instruction: `objdump -d` shows them"
     return (Diagnostic("FC0515", what, Label(place, "not here"), help=help),)
+
+
+def nop_at(path: str, offset: int, machine: str) -> int:
+    """Bytes of the NOP at ``offset`` of the file at ``path``; 0 where none is or can be read."""
+    from fetchc.code.unprobeable import LONGEST, nop_bytes
+    from fetchc.debuginfo.safe_open import open_regular
+    from fetchc.target.load import table
+
+    known = table(f"arch/{machine}").get("uprobes", {})
+    if "passed" not in known:
+        return 0
+    try:
+        handle, _ = open_regular(path)
+        with os.fdopen(handle, "rb") as file:
+            file.seek(offset)
+            return nop_bytes(file.read(LONGEST), known)
+    except (OSError, ValueError):
+        return 0
+
+
+def harmful(kernel: Kernel, size: int, offset: int, place: Span) -> Diagnostic:
+    """FC0516 about the NOP of ``size`` bytes at ``offset``, which ``kernel`` replaces."""
+    from fetchc.driver.points.replaced_nops import harm_of
+
+    what = f"a probe on the NOP at offset {offset:#x} would harm the program"
+    help = f"probe the instruction behind it: {offset + size:#x}"
+    notes = (harm_of(kernel, size),)
+    return Diagnostic("FC0516", what, Label(place, "not here"), notes=notes, help=help)
 
 
 def _as_address(elf: Elf, number: int) -> str | None:

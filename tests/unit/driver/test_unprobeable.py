@@ -137,3 +137,74 @@ def test_questions_of_a_batch(binary: Path) -> None:
         timeout=60,
     )
     assert "FC0515" in done.stdout
+
+
+LEAVES = """\
+__asm__(".globl first\\n.type first,@function\\nfirst: .byte 0x0f,0x1f,0x44,0,0\\n"
+  "mov %rdi,-8(%rsp)\\n990: .byte 0x66,0x66,0x66,0x66,0x90\\nmov -8(%rsp),%rax\\nret\\n"
+  ".size first,.-first\\n"
+  ".globl loops\\n.type loops,@function\\nloops: .byte 0x0f,0x1f,0x44,0,8\\n"
+  "1: dec %rdi\\njnz 1b\\nret\\n.size loops,.-loops\\n"
+  ".globl cases\\n.type cases,@function\\ncases: .byte 0x0f,0x1f,0x44,0,8\\n"
+  "mov (%rdi),%rax\\njmp *%rax\\n.size cases,.-cases\\n"
+  ".globl pushes\\n.type pushes,@function\\npushes: .byte 0x0f,0x1f,0x44,0,8\\n"
+  "push %rbx\\npop %rbx\\njmp *%rdi\\n.size pushes,.-pushes\\n");
+__asm__(".pushsection .note.stapsdt,\\"\\",\\"note\\"\\n.balign 4\\n"
+  ".4byte 992f-991f, 994f-993f, 3\\n"
+  "991: .asciz \\"stapsdt\\"\\n992: .balign 4\\n993: .8byte 990b\\n .8byte 0\\n .8byte 0\\n"
+  ".asciz \\"own\\"\\n .asciz \\"amid\\"\\n .asciz \\"8@%rdi\\"\\n994: .balign 4\\n.popsection");
+int main(void) { return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def leaves(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require("gcc")
+    pytest.importorskip("capstone", reason="no disassembler")
+    where = tmp_path_factory.mktemp("leaves")
+    (where / "leaves.c").write_text(LEAVES)
+    command = ["gcc", "-O1", "leaves.c", "-o", "leaves"]
+    subprocess.run(command, cwd=where, check=True, timeout=60)
+    return where / "leaves"
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_an_entry_on_a_nop_that_the_kernel_replaces(leaves: Path, returns: bool) -> None:
+    program = fetchc.open(str(leaves))
+    for name in ("first", "pushes"):
+        moved, plain = [
+            program.probe(name, returns=returns, kernel=version).address
+            for version in ("6.18", "7.3")
+        ]
+        assert moved == plain + 5
+    assert program.probe("first", kernel="6.17").kind == program.probe("first").kind == "entry"
+
+
+def test_a_static_probe_on_one(leaves: Path) -> None:
+    program = fetchc.open(str(leaves))
+    moved, plain = [program.probe("own:amid", kernel=version) for version in ("6.18", "7.3")]
+    assert (moved.kind, moved.address) == ("static", plain.address + 5)
+    assert moved.compile("$arg1").fetcharg == plain.compile("$arg1").fetcharg == "%di:u64"
+
+
+@pytest.mark.parametrize("name", ["loops", "cases"])
+def test_a_place_that_is_reached_without_the_nop(leaves: Path, name: str) -> None:
+    with pytest.raises(fetchc.CompileError) as caught:
+        fetchc.open(str(leaves)).probe(name, kernel="6.18")
+    (found,) = caught.value.diagnostics
+    assert found.code == "FC0516"
+    assert found.notes[1] == "a jump may lead to the instruction behind it"
+
+
+def test_an_address_on_such_a_nop(leaves: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = fetchc.open(str(leaves))
+    with pytest.raises(fetchc.CompileError) as caught:
+        program.probe("first", at="+10", kernel="6.18")
+    assert caught.value.diagnostics[0].help == "probe the instruction behind it: `--at +0xf`"
+    assert program.probe("first", at="+0xf", kernel="6.18").kind == "offset"
+    for kernel, status in (("6.18", 1), ("7.3", 0), ("6.12", 0)):
+        line = f"p:fetchc_a/b {leaves}:{program.probe('first', kernel='6.12').offset:#x}"
+        assert main(["check", line, "--kernel", kernel]) == status
+        said = capsys.readouterr()
+        assert "accepted from 3.5 to 6.17 and from 7.3" in said.out
+        assert ("error[FC0516]" in said.err) == bool(status)

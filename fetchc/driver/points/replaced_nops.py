@@ -1,0 +1,103 @@
+"""Probes on a NOP that the kernel replaces by a call, which harms the program.
+
+What the call writes and which kernels make it is in ``targets/kernel`` (``replaced_nops``). A NOP
+changes nothing, so the probe goes to the instruction behind it, where every value still is where it
+was; a return probe finds the return address there, too. That place must only be reached through
+the NOP, or calls that jump to it would be events as well.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.site import Site
+from fetchc.code.instructions import jump_targets
+from fetchc.code.unprobeable import LONGEST, nop_bytes, unprobeable
+from fetchc.diag.errors import CompileError, reject
+from fetchc.driver.points.found import Found
+from fetchc.units import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from fetchc.syntax.tree import Point
+    from fetchc.target.kernel import Kernel
+
+_MAKES_ROOM = (
+    *[bytes([opcode]) for opcode in range(0x50, 0x58)],  # push
+    *[bytes([0x41, opcode]) for opcode in range(0x50, 0x58)],
+    b"\x48\x83\xec",  # sub $N,%rsp
+    b"\x48\x81\xec",
+)
+
+__all__ = ["behind_replaced_nops", "harm_of"]
+
+
+def harm_of(kernel: Kernel, size: int) -> str:
+    """What the kernel does to the program, as a note says it."""
+    return (
+        f"Linux {kernel.name} makes a call of a probed NOP of {size} bytes: it overwrites what a "
+        "function keeps below the stack pointer, and ends a child of fork()"
+    )
+
+
+def behind_replaced_nops(
+    found: Found, kernel: Kernel, rules: Mapping[str, Any], point: Point | None
+) -> Found:
+    """``found`` with each site that is on such a NOP at the instruction behind it.
+
+    ``rules`` is the ``uprobes`` table of the machine. Raises CompileError FC0516 for an address
+    that was asked for itself, and where the place behind can be reached without the NOP.
+    """
+    sites = [_behind(site, kernel, rules, point, found.kind) for site in (found.site, *found.more)]
+    return Found(sites[0], found.kind, found.warnings, tuple(sites[1:]))
+
+
+def _behind(
+    site: Site, kernel: Kernel, rules: Mapping[str, Any], point: Point | None, kind: str
+) -> Site:
+    program, function = site.program, site.function
+    size = kernel.replaced_nop(program.architecture)
+    behind = site.address
+    while nop_bytes(program.code(behind, LONGEST), rules) == size:
+        behind = Address(behind + size)
+    if behind == site.address:
+        return site
+    if kind == "offset":
+        where = f"{behind:#x}" if function is None else f"+{behind - function.address:#x}"
+        raise _refused(site, kernel, point, "", f"probe the instruction behind it: `--at {where}`")
+    if function is None or function.size is None:
+        raise _refused(site, kernel, point, "where the code around it begins and ends is not known")
+    end = Address(function.address + function.size)
+    if behind >= end or unprobeable(program.code(behind, LONGEST), rules) is not None:
+        raise _refused(site, kernel, point, "no instruction behind it can be probed")
+    code = program.code(function.address, function.size)
+    try:
+        targets = jump_targets(code, function.address, program.architecture)
+    except CompileError as refusal:
+        raise _refused(site, kernel, point, refusal.diagnostics[0].message) from refusal
+    # What makes room on the stack begins no case of a switch.
+    computed = None in targets and not program.code(behind, 4).startswith(_MAKES_ROOM)
+    if behind in targets or computed:
+        raise _refused(site, kernel, point, "a jump may lead to the instruction behind it")
+    return Site(
+        program, site.architecture, site.language, function, behind, site.entry, site.returns,
+        site.leaving, site.instance, site.label, site.static, site.means, site.active,
+    )  # fmt: skip
+
+
+def _refused(
+    site: Site, kernel: Kernel, point: Point | None, why: str, help: str | None = None
+) -> CompileError:
+    size = kernel.replaced_nop(site.program.architecture)
+    where = f"{site.address:#x}"
+    if site.function is not None:
+        where = f"`{site.function.name}`+{site.address - site.function.address:#x}"
+    return reject(
+        "FC0516",
+        f"a probe on the NOP at {where} of `{site.program.path}` would harm the program",
+        None if point is None else point.span,
+        "not here",
+        notes=tuple([note for note in (harm_of(kernel, size), why) if note]),
+        help=help or "probe another instruction: `objdump -d` shows them",
+    )
