@@ -18,6 +18,7 @@ from fetchc.tracer.shape import (
     Called,
     Choice,
     Difference,
+    Dispatched,
     Either,
     Inside,
     Kept,
@@ -105,7 +106,7 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
         if not isinstance(condition.constant, str) or condition.word:
             return _misfit(condition, "the value is a text", _for_text(condition))
         return None
-    if isinstance(shape, Called | Choice):
+    if isinstance(shape, Called | Choice | Dispatched):
         problems = [unfit(condition, one) for _, one in shape.cases]
         return None if None in problems else problems[0]
     if isinstance(shape, Either):

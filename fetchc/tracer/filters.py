@@ -200,6 +200,8 @@ def _number(text: str) -> int | float:
 def _unquoted(quoted: str, text: str, span: Span) -> str:
     def replaced(found: re.Match[str]) -> str:
         what = found[1]
+        if what == "x":
+            raise _wrong(text, span, "`\\x` needs two hexadecimal digits")
         if what.startswith("x"):
             byte = int(what[1:], 16)
             return bytes([byte]).decode("utf-8", "surrogateescape")

@@ -13,49 +13,57 @@ __all__ = ["Calls", "microseconds"]
 _KEYS = 1 << 16  # calls that wait for their return; each is an event of some hundred bytes
 # A call frame is entered again before it returns only by tail calls, and of those the kernel
 # sees at most so many return (MAX_URETPROBE_DEPTH, include/linux/uprobes.h).
-_DEPTH = 64
+_MOST = 64
 
 
 class Calls:
     """The calls that were entered and have not returned, by a key that is one call's own.
 
     Where the key holds the address of the frame (process, function, stack pointer), recursion
-    has a key a level, and a frame left by longjmp or the end of its thread gives its key to the
-    next call at that depth. Where it cannot (a goroutine's stack moves), a key has several
-    open calls and the last one returns first. Memory is bounded: with more than ``keys``
-    keys, and ``depth`` calls of one, the oldest is forgotten and counted in ``forgotten``.
+    has a key a level, and a frame left by longjmp, an exception or the end of its thread gives its
+    key to the next call at that depth. A goroutine's stack moves, so the key is the goroutine's,
+    and ``depth`` is where the frame is: in bytes from the stack's high end, which a move keeps. A
+    call that a panic or runtime.Goexit ended is forgotten once the goroutine is at its depth or
+    above it again. Memory is bounded: with more than ``keys`` keys, and ``most`` calls of one, the
+    oldest is forgotten and counted in ``forgotten``.
     """
 
-    __slots__ = ("_depth", "_keys", "_open", "forgotten")
+    __slots__ = ("_keys", "_most", "_open", "forgotten")
 
-    def __init__(self, keys: int = _KEYS, depth: int = _DEPTH) -> None:
-        self._open: dict[Hashable, list[Event]] = {}
+    def __init__(self, keys: int = _KEYS, most: int = _MOST) -> None:
+        self._open: dict[Hashable, list[tuple[int, Event]]] = {}
         self._keys = keys
-        self._depth = depth
+        self._most = most
         self.forgotten = 0
 
-    def enter(self, key: Hashable, event: Event) -> None:
+    def enter(self, key: Hashable, event: Event, depth: int | None = None) -> None:
         """A call began."""
         waiting = self._open.get(key)
         if waiting is None:
             if len(self._open) >= self._keys:
                 oldest = next(iter(self._open))
                 self.forgotten += len(self._open.pop(oldest))
-            self._open[key] = [event]
+            self._open[key] = [(depth or 0, event)]
             return
-        if len(waiting) >= self._depth:
+        if depth is not None:
+            while waiting and waiting[-1][0] >= depth:
+                waiting.pop()
+        if len(waiting) >= self._most:
             del waiting[0]
             self.forgotten += 1
-        waiting.append(event)
+        waiting.append((depth or 0, event))
 
-    def leave(self, key: Hashable) -> Event | None:
+    def leave(self, key: Hashable, depth: int | None = None) -> Event | None:
         """The entry of the call that returned; None where it was not seen."""
-        waiting = self._open.get(key)
-        if waiting is None:
-            return None
-        entry = waiting.pop()
+        waiting = self._open.get(key, [])
+        if depth is not None:
+            while waiting and waiting[-1][0] > depth:
+                waiting.pop()
+        entry = None
+        if waiting and (depth is None or waiting[-1][0] == depth):
+            entry = waiting.pop()[1]
         if not waiting:
-            del self._open[key]
+            self._open.pop(key, None)
         return entry
 
 

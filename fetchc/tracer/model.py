@@ -33,12 +33,27 @@ class Wanted(Record):
     shape: Shape
 
 
+class Witness(Record):
+    """A text that tells whether the byte ``moved`` bytes behind a pointer could be read.
+
+    The pointer is the word ``offset`` bytes into the field ``pointer``. The text, ``field``, begins
+    at that byte. It is ``""`` where the byte is 0, as all are of a number that is 0: of a text the
+    kernel says whether it could be read, of a number it does not.
+    """
+
+    field: str
+    pointer: str
+    offset: int
+    moved: int
+
+
 class Plan(Record):
     """One event of the kernel, and how its records become values.
 
     ``definitions`` are lines of ``uprobe_events``, one for each address, all of one group and
     event. ``kind`` is that of the JSON form: entry, return, return-site, line, inline, offset.
-    ``address`` is the first probed instruction's, as the file states it.
+    ``address`` is the first probed instruction's, as the file states it. ``witnesses`` say of
+    memory of the program whether it could be read.
     """
 
     group: str
@@ -49,11 +64,13 @@ class Plan(Record):
     address: int
     definitions: tuple[str, ...]
     values: tuple[Wanted, ...]
+    witnesses: tuple[Witness, ...] = ()
 
     @property
     def of_kernel(self) -> bool:
         """Whether it probes the kernel's own code: a program's probe names a path."""
-        return any(line.split(maxsplit=2)[1][:1] != "/" for line in self.definitions[:1])
+        words = [word for line in self.definitions[:1] for word in line.split(maxsplit=2)[1:2]]
+        return any(word[:1] != "/" for word in words)
 
 
 class Field(Record):

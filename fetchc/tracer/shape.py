@@ -6,7 +6,15 @@ for one object lie side by side, so a place may be behind the end of the field i
 
 from __future__ import annotations
 
-from fetchc.tracer.shapes.dynamic import Asserted, Identity, Known, OfType, TypeName, Worded
+from fetchc.tracer.shapes.dynamic import (
+    Asserted,
+    Dispatched,
+    Identity,
+    Known,
+    OfType,
+    TypeName,
+    Worded,
+)
 from fetchc.tracer.shapes.lists import Grid, Inside, Items, Ranged, Sequence
 from fetchc.tracer.shapes.numbers import Between, Difference, Reckoned, Sum, Term
 from fetchc.tracer.shapes.objects import (
@@ -32,6 +40,7 @@ __all__ = [
     "Case",
     "Choice",
     "Difference",
+    "Dispatched",
     "Either",
     "Grid",
     "Guard",
@@ -83,6 +92,7 @@ Shape = (
     | Grid
     | TypeName
     | Asserted
+    | Dispatched
     | OfType
     | OfVariant
     | Inside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from fetchc.diag.model import Diagnostic
 from fetchc.tracer.kernel.install import head, listed, uninstall
@@ -21,6 +22,16 @@ def leftovers(tracefs: Tracefs) -> list[str]:
     names = {head(line)[0] for line in listed(tracefs)}
     names.update(os.listdir(tracefs.path("instances")))
     return sorted(name for name in names if alive(name) is False)
+
+
+def _events(tracefs: Tracefs, group: str) -> list[tuple[str, str]]:
+    # By the list and by the folder of the events: the list may lack some (see `install`).
+    found = {head(line) for line in listed(tracefs) if head(line)[0] == group}
+    with suppress(FileNotFoundError):
+        for entry in os.scandir(tracefs.path("events", group)):
+            if entry.is_dir():
+                found.add((group, entry.name))
+    return sorted(found)
 
 
 def told(names: list[str]) -> tuple[Diagnostic, ...]:
@@ -42,8 +53,6 @@ def remove_leftovers(tracefs: Tracefs) -> list[str]:
     removed = []
     for name in leftovers(tracefs):
         if remove_instance(tracefs, name):
-            events = {head(line) for line in listed(tracefs) if head(line)[0] == name}
-            if events:
-                uninstall(tracefs, sorted(events))
+            uninstall(tracefs, _events(tracefs, name))
             removed.append(name)
     return removed

@@ -6,6 +6,8 @@ added; one of a session has the session's name as group; all others are somebody
 
 from __future__ import annotations
 
+import errno
+
 from fetchc.diag.errors import TracerError
 from fetchc.record import Record
 from fetchc.tracer.kernel.install import head, install, listed, uninstall
@@ -17,13 +19,16 @@ from fetchc.tracer.signals import shielded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fetchc.diag.model import Diagnostic
     from fetchc.tracer.kernel.state import State
     from fetchc.tracer.kernel.tracefs import Tracefs
 
 __all__ = ["Listed", "add", "definitions", "known", "remove"]
+
+
+_READINGS = 8
 
 
 class Listed(Record):
@@ -58,7 +63,7 @@ def add(tracefs: Tracefs, state: State, wanted: Kept, enable: bool) -> Listed:
     with shielded(), state.locked():
         kept = _present(state.load(), tracefs)
         name = (wanted.group, wanted.event)
-        if any(head(line) == name for line in listed(tracefs)):
+        if tracefs.exists("events", *name):
             raise refused(
                 "FC0706",
                 f"an event `{wanted.group}/{wanted.event}` exists already",
@@ -66,7 +71,7 @@ def add(tracefs: Tracefs, state: State, wanted: Kept, enable: bool) -> Listed:
             )
         install(tracefs, wanted.definitions)
         try:
-            lines = tuple(line for line in listed(tracefs) if head(line) == name)
+            lines = tuple(_by_event(tracefs, [wanted]).get(name, ()))
             made = Kept(*name, wanted.binary, wanted.function, wanted.expressions, lines)
             state.save([*kept, made])
             if enable:
@@ -88,15 +93,13 @@ def known(state: State) -> tuple[list[Kept], tuple[Diagnostic, ...]]:
 
 def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
     """Every event of a probe, those of uprobes first; ``kept`` are those that were added."""
-    lines: dict[tuple[str, str], list[str]] = {}
-    for line in listed(tracefs):
-        lines.setdefault(head(line), []).append(line)
+    lines = _by_event(tracefs, kept)
     ours = {(one.group, one.event): one for one in kept}
     counted = hits(tracefs)
     found = []
     for name, own in lines.items():
         made = ours.get(name)
-        if made is not None and made.definitions != tuple(own):
+        if made is not None and sorted(made.definitions) != sorted(own):
             made = None
         owner = "other" if made is None else "added"
         living = alive(name[0])
@@ -105,6 +108,25 @@ def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
         enabled = _enabled(tracefs, *name)
         found.append(Listed(*name, owner, tuple(own), made, enabled, counted.get(name)))
     return found
+
+
+def _by_event(tracefs: Tracefs, wanted: Sequence[Kept]) -> dict[tuple[str, str], list[str]]:
+    # The lines of each event. The kernel's list may lack some (see `install`): read anew while it
+    # has fewer than are ``wanted`` of an event that is there.
+    lines: dict[tuple[str, str], list[str]] = {}
+    for _ in range(_READINGS):
+        lines.clear()
+        for line in listed(tracefs):
+            lines.setdefault(head(line), []).append(line)
+        if not any(_lacking(tracefs, one, lines) for one in wanted):
+            break
+    return lines
+
+
+def _lacking(tracefs: Tracefs, one: Kept, lines: Mapping[tuple[str, str], list[str]]) -> bool:
+    name = (one.group, one.event)
+    few = len(lines.get(name, ())) < len(one.definitions)
+    return few and tracefs.exists("events", *name)
 
 
 def _enabled(tracefs: Tracefs, group: str, event: str) -> bool | None:
@@ -123,6 +145,8 @@ def _switch(tracefs: Tracefs, group: str, event: str, on: bool) -> None:
     try:
         tracefs.write("1" if on else "0", "events", group, event, "enable")
     except OSError as error:
+        if not on and error.errno in (errno.ENOENT, errno.ENODEV):
+            return  # somebody else has removed it
         raise refused_setting(f"to switch `{group}/{event}`", error) from error
 
 
@@ -166,5 +190,5 @@ def _chosen(present: list[Listed], name: str) -> Listed:
 
 
 def _present(kept: Sequence[Kept], tracefs: Tracefs) -> list[Kept]:
-    # Those that the kernel still has.
-    return [one.kept for one in definitions(tracefs, kept) if one.kept is not None]
+    # Those that the kernel still has an event of: what is not listed may be there all the same.
+    return [one for one in kept if tracefs.exists("events", one.group, one.event)]

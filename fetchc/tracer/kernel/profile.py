@@ -47,7 +47,11 @@ def _rows(tracefs: Tracefs, file: str) -> list[tuple[str, list[int]]]:
     lines = listed_in(tracefs, file)
     if not lines:
         return []
-    rows = [row.split() for row in listed_in(tracefs, file.replace("events", "profile"))]
+    try:
+        profile = tracefs.read(file.replace("events", "profile")).splitlines()
+    except FileNotFoundError:
+        return []
+    rows = [row.split() for row in profile]
     columns = [row[-_COLUMNS[file] :] for row in rows]
     if [[head(line)[1]] for line in lines] != [words[:1] for words in columns]:
         return []

@@ -12,6 +12,7 @@ import os
 import tempfile
 from contextlib import contextmanager, suppress
 
+from fetchc.debuginfo.safe_open import check_owner, read_regular
 from fetchc.record import Record
 from fetchc.tracer.kernel.tracefs import refused
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Kept", "State", "state_file"]
 
 _FORM = 1  # of the file
+_LARGEST = 1 << 28  # bytes: a thousand definitions have a megabyte
 _TEXTS = ("group", "event", "binary")
 
 
@@ -44,7 +46,8 @@ def state_file() -> str:
     root = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(root):  # the specification: others are to be ignored
         home = os.environ.get("HOME", "")
-        if not os.path.isabs(home):  # empty, unset, or of wherever this runs
+        # Empty, unset, of wherever this runs; or another user's, as `sudo -E` leaves it.
+        if not os.path.isabs(home) or check_owner(home):
             home = _home()
         root = os.path.join(home, ".local/state")
     return os.path.join(root, "fetchc", "definitions.json")
@@ -71,6 +74,7 @@ class State:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from changing the file meanwhile."""
+        self._check_owner()
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -84,17 +88,15 @@ class State:
 
     def load(self) -> list[Kept]:
         """What was added since the system was started; nothing where there is no file."""
+        self._check_owner()
         try:
-            with open(self.path, encoding="utf-8") as file:
-                text = file.read()
+            text = read_regular(self.path, _LARGEST)
         except FileNotFoundError:
             return []
         except OSError as error:
             raise self._failed(error) from error
-        except UnicodeDecodeError:
-            raise self._damaged() from None
         try:
-            return _parsed(json.loads(text), self._boot)
+            return _parsed(json.loads(text.decode("utf-8")), self._boot)
         except (ValueError, RecursionError):
             raise self._damaged() from None
 
@@ -116,7 +118,12 @@ class State:
                 os.unlink(temporary)
             raise self._failed(error) from error
 
-    def _failed(self, error: OSError) -> TracerError:
+    def _check_owner(self) -> None:
+        foreign = check_owner(self.path)
+        if foreign:
+            raise self._failed(foreign)
+
+    def _failed(self, error: OSError | str) -> TracerError:
         return refused(
             "FC0712",
             f"{self.path} cannot be used",

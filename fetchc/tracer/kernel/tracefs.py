@@ -13,6 +13,10 @@ import os
 from fetchc.diag.errors import TracerError
 from fetchc.diag.model import Diagnostic
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 __all__ = ["Tracefs", "find_tracefs", "refused", "refused_setting"]
 
 _USUAL = "/sys/kernel/tracing"
@@ -47,22 +51,47 @@ class Tracefs:
         return "/".join((self.root, *parts))
 
     def read(self, *parts: str) -> str:
-        """The text of a file, whatever bytes it has; raises OSError."""
-        with open(self.path(*parts), encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+        """The text of a file, whatever bytes it has; raises OSError.
+
+        FileNotFoundError also where the file's event goes while it is open (ENODEV): another tool
+        has removed it.
+        """
+        path = self.path(*parts)
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                return file.read()
+        except OSError as error:
+            if error.errno != errno.ENODEV:
+                raise
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
 
     def write(self, text: str, *parts: str) -> None:
         """Append ``text``, in one write as far as the kernel takes it whole; raises OSError."""
-        left = os.fsencode(text)
+        _, refusal = self.write_each([text], *parts)
+        if refusal is not None:
+            raise refusal
+
+    def write_each(self, texts: Iterable[str], *parts: str) -> tuple[int, OSError | None]:
+        """Append each text by a write of its own, up to the first that is refused.
+
+        Returns how many were taken, and the refusal. Raises OSError where the file does not open.
+        """
         file = os.open(self.path(*parts), os.O_WRONLY | os.O_APPEND)
+        count = 0
         try:
-            while left:
-                taken = os.write(file, left)
-                if not taken:
-                    raise OSError(errno.EIO, "nothing was written", self.path(*parts))
-                left = left[taken:]
+            for text in texts:
+                left = os.fsencode(text)
+                while left:
+                    taken = os.write(file, left)
+                    if not taken:
+                        raise OSError(errno.EIO, "nothing was written", self.path(*parts))
+                    left = left[taken:]
+                count += 1
+        except OSError as refusal:
+            return count, refusal
         finally:
             os.close(file)
+        return count, None
 
     def exists(self, *parts: str) -> bool:
         """Whether a file or directory is there."""

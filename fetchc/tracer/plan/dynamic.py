@@ -6,11 +6,22 @@ from fetchc.check.assertions import dynamic_type, first_type
 from fetchc.check.builtins import capacity, length
 from fetchc.check.dotnet.references import described
 from fetchc.check.members import part
-from fetchc.check.typed import Described, Present
+from fetchc.check.typed import Asserted as AssertedNode
+from fetchc.check.typed import Counted, Described, Present
+from fetchc.check.typed import Dispatched as DispatchedNode
 from fetchc.lower.lower import lower
 from fetchc.program.types import InterfaceType
 from fetchc.tracer.plan.leaves import Leaves, number_alone
-from fetchc.tracer.shape import Asserted, Identity, Inside, Members, OfType, OfVariant, TypeName
+from fetchc.tracer.shape import (
+    Asserted,
+    Dispatched,
+    Identity,
+    Inside,
+    Members,
+    OfType,
+    OfVariant,
+    TypeName,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,12 +37,12 @@ class Dynamic(Leaves):
 
     def within(self, shape: Shape, limits: Limits) -> Shape:
         """``shape`` behind all that the argument's assertions and indices take for granted."""
-        types = self._checker.program.runtime_types()
-        for counted in reversed(self._checker.counted):
-            count = capacity if counted.most else length
-            number = count(self._checker, counted.holder, counted.span)
-            shape = Inside(self.shape(number, None, limits), counted.least, shape)
         for one in reversed(self._checker.assertions):
+            if isinstance(one, Counted):
+                count = capacity if one.most else length
+                number = count(self._checker, one.holder, one.span)
+                shape = Inside(self.shape(number, None, limits), one.least, shape)
+                continue
             if isinstance(one, Described):
                 shape = self._of_type(one, shape)
                 continue
@@ -40,12 +51,23 @@ class Dynamic(Leaves):
                 tag = number_alone(self._leaf(self._word(one.tag)))
                 shape = OfVariant(tag, names, one.wanted, shape)
                 continue
-            assert types is not None
-            # The first word of an interface with methods is NULL where it holds nothing.
-            word = self._leaf(self._word(one.word), empty=not one.empty)
-            start = self._leaf(self._word(one.start))
-            shape = Asserted(TypeName(word, start, types), one.wanted.offset, shape)
+            shape = Asserted(self._asserted_type(one), one.wanted.offset, shape)
         return shape
+
+    def _asserted_type(self, one: AssertedNode) -> TypeName:
+        types = self._checker.program.runtime_types()
+        assert types is not None
+        # The first word of an interface with methods is NULL where it holds nothing.
+        word = self._leaf(self._word(one.word), empty=not one.empty)
+        return TypeName(word, self._leaf(self._word(one.start)), types)
+
+    def _dispatched(self, node: DispatchedNode, limits: Limits) -> Dispatched:
+        first = node.cases[0][0]
+        with self._fields.assuming():
+            cases = [
+                (one.wanted.offset, self.shape(value, None, limits)) for one, value in node.cases
+            ]
+        return Dispatched(self._asserted_type(first), tuple(cases))
 
     def _of_type(self, one: Described, inner: Shape, otherwise: OfType | None = None) -> OfType:
         checker = self._checker

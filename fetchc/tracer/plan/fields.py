@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from fetchc.diag.errors import reject
 from fetchc.driver.compile import accepted, for_kernel
 from fetchc.ir.nodes import (
+    Absolute,
     Array,
     Comm,
     Deref,
@@ -23,12 +26,13 @@ from fetchc.ir.nodes import (
     is_address,
 )
 from fetchc.target.kernel import dotted
+from fetchc.tracer.model import Witness
 from fetchc.tracer.plan.blocks import Block, chunks, moved_by, place
 from fetchc.tracer.shape import Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from fetchc.driver.points.found import Found
     from fetchc.ir.nodes import Value
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     from fetchc.target.kernel import Kernel
 
 __all__ = ["Fields"]
+
+_WITNESSED = 2  # bytes of the smallest number that is witnessed
 
 
 class Fields:
@@ -55,19 +61,56 @@ class Fields:
         self._made: dict[Fetch, str] = {}  # the first field of each fetch that is no chunk
         self._blocks: list[Block] = []
         self._number = 0
+        # Of each pointer that a number was loaded by: its field and offset, and how far behind it
+        # the numbers' last bytes are.
+        self._loaded: dict[Value, tuple[str, int, list[int]]] = {}
+        self._assumed = 0
+
+    @contextmanager
+    def assuming(self) -> Iterator[None]:
+        """For values of which one of several is there, as nobody asked: nothing is witnessed.
+
+        Of the others the bytes are something else, and texts of them may take the event's room.
+        """
+        self._assumed += 1
+        try:
+            yield
+        finally:
+            self._assumed -= 1
 
     @property
     def listed(self) -> tuple[tuple[str, Fetch], ...]:
         """Every field with its fetch, in the order of the record."""
         return tuple(self._listed)
 
-    def mark(self) -> tuple[int, int]:
-        """What was collected so far, for :meth:`forget`."""
-        return len(self._listed), len(self._blocks)
+    def witnesses(self) -> tuple[Witness, ...]:
+        """Fetch what tells whether the numbers behind pointers could be read.
 
-    def forget(self, mark: tuple[int, int]) -> None:
+        Of each pointer the first and the last number behind it, which may be of two pages; of each
+        the highest byte, which mostly is 0. Single bytes have none: they mostly begin a text or a
+        buffer, which would take the event's room. To be called when all else was fetched. Raises
+        CompileError as :meth:`add` does.
+        """
+        found = []
+        for base, (field, start, ends) in self._loaded.items():
+            for moved in sorted({min(ends), max(ends)}):
+                text = self.add(Fetch(moved_by(Deref(base, 0), moved), Text()))
+                found.append(Witness(text, field, start, moved))
+        return tuple(found)
+
+    def mark(self) -> tuple[int, int, dict[Value, int]]:
+        """What was collected so far, for :meth:`forget`."""
+        ends = {base: len(ends) for base, (_, _, ends) in self._loaded.items()}
+        return len(self._listed), len(self._blocks), ends
+
+    def forget(self, mark: tuple[int, int, dict[Value, int]]) -> None:
         """Drop what was collected since ``mark``: a member that cannot be fetched after all."""
-        listed, blocks = mark
+        listed, blocks, loaded = mark
+        for base in list(self._loaded):
+            if base in loaded:
+                del self._loaded[base][2][loaded[base] :]
+            else:
+                del self._loaded[base]
         for name, fetch in self._listed[listed:]:
             if self._made.get(fetch) == name:
                 del self._made[fetch]
@@ -159,10 +202,11 @@ class Fields:
             found.append((self.add(Fetch(moved, Symbol(text=True))), moved.offset))
         return tuple(found)
 
-    def guards(self, value: Value, number: int = 0) -> tuple[Guard, ...]:
+    def guards(self, value: Value, number: int = 0, maybe_null: bool = False) -> tuple[Guard, ...]:
         """The pointers that a load of ``value`` goes through, outermost first.
 
-        ``number``: it is fetched by itself, as a number of so many bytes.
+        ``number``: it is fetched by itself, as a number of so many bytes. ``maybe_null``: the last
+        pointer may be NULL, which is not what could not be read.
         """
         loads: list[Deref] = []
         while isinstance(value, Deref):
@@ -172,11 +216,18 @@ class Fields:
         kernel = self._found.site.program.in_kernel
         for position, load in enumerate(reversed(loads), 1):
             pointer = load.base
-            if is_address(pointer) or isinstance(pointer, Immediate | StackPointer | Comm):
+            if isinstance(pointer, Absolute) and not kernel and self._has_immediates():
+                # A constant that the user wrote: nothing says that there is memory.
+                pointer = Immediate(pointer.address)
+            elif is_address(pointer) or isinstance(pointer, Immediate | StackPointer | Comm):
                 continue
             if isinstance(pointer, Register) and pointer.name == self._stack_register():
                 continue
             field, start = self._pointer(pointer)
+            size = number if position == len(loads) else 8 * (position == len(loads) - maybe_null)
+            if size >= _WITNESSED and not kernel and not self._assumed:
+                ends = self._loaded.setdefault(load.base, (field, start, []))[2]
+                ends.append(load.offset + size - 1)
             told: tuple[tuple[str, int], ...] = ()
             if kernel and load.user and position == len(loads):
                 found = [one for one in self._blocks if one.user and one.base == pointer]
@@ -188,7 +239,9 @@ class Fields:
         return tuple(guards)
 
     def _pointer(self, pointer: Value) -> tuple[str, int]:
-        assert isinstance(pointer, Deref | Register | StackEntry | ReturnValue | KernelValue)
+        assert isinstance(
+            pointer, Deref | Register | StackEntry | ReturnValue | KernelValue | Immediate
+        )
         word = Fetch(pointer, Word())
         if (found := self.spot(word)) is not None:
             return found[:2]
@@ -197,6 +250,9 @@ class Fields:
             if same is not None:
                 return same, 0
         return self.add(word), 0
+
+    def _has_immediates(self) -> bool:
+        return self._kernel.version >= self._kernel.base("immediate").first
 
     def _stack_register(self) -> str | None:
         machine = self._found.site.architecture

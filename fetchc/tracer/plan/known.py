@@ -62,7 +62,8 @@ class Wording:
         for name, words in self._told(node, made, level).items():
             mark = self._fields.mark()
             try:
-                one = self._one(node, made, name, words, level)
+                with self._fields.assuming():
+                    one = self._one(node, made, name, words, level)
             except CompileError:
                 self._fields.forget(mark)
             else:

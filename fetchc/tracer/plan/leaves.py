@@ -59,9 +59,11 @@ class Leaves:
         field, offset, size = spot or (self._fields.add(fetch), 0, 0)
         shift = fetch.store.offset if spot and isinstance(fetch.store, Bits) else 0
         dynamic = isinstance(fetch.store, Text | Array | Symbol)
-        guards = self._fields.guards(fetch.value, 0 if dynamic else fixed_bytes(fetch.store))
+        size_alone = 0 if dynamic else fixed_bytes(fetch.store)
+        text = lowered.decode.kind == "text"
+        guards = self._fields.guards(fetch.value, size_alone, empty or text)
         # NULL where a text begins is no text; a text in a structure at NULL is a fault.
-        no_text = lowered.decode.kind == "text" and bool(guards) and not guards[-1].moved
+        no_text = text and bool(guards) and not guards[-1].moved
         if (empty and guards) or no_text:
             last = guards[-1]
             emptied = Guard(last.field, last.offset, last.moved, True, last.kernel, last.told)

@@ -11,7 +11,16 @@ from fetchc.lower import texts, wholes
 from fetchc.lower.model import Memory
 from fetchc.lower.store import is_character
 from fetchc.lower.where import load_word, pointed, where
-from fetchc.program.types import ArrayType, PointerType, SequenceType, SliceType, StringType
+from fetchc.program.types import (
+    ArrayType,
+    ChannelType,
+    FunctionType,
+    MapType,
+    PointerType,
+    SequenceType,
+    SliceType,
+    StringType,
+)
 from fetchc.tracer.plan.dynamic import Dynamic
 from fetchc.tracer.shape import (
     Between,
@@ -32,9 +41,10 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.lower.model import Where
     from fetchc.lower.store import Plain
-    from fetchc.program.types import Member, Window
+    from fetchc.program.types import Member, Type, Window
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.shape import Shape
+    from fetchc.units import TypeId
 
 __all__ = ["Lists"]
 
@@ -74,7 +84,7 @@ class Lists(Dynamic):
 
     def _elements(self, node: Typed, one: Typed, found: Where, limits: Limits) -> Row | Items:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
-        simple = self._plain(one.type)
+        simple = self._number_of(one.type)
         text = texts.units(self._checker, one) is not None
         if simple is not None and isinstance(found, Memory) and not text:
             return self._row(found, simple, min(limits.row // simple.size, ELEMENTS), node)
@@ -135,7 +145,7 @@ class Lists(Dynamic):
             assert isinstance(inner, SequenceType)
             length = part(Follow(array, kind.target, span), inner.length, span)
             around = self._leaf(self._word(length))
-        found = Sequence(whole.length, whole.elements, start, around)
+        found = Sequence(whole.length, whole.elements, start, around, window.backwards)
         if window.of_any:
             return self._of_type(Described(array, kind.target, span), found)
         return found
@@ -171,16 +181,20 @@ class Lists(Dynamic):
     def _array(self, node: Typed, made: ArrayType, limits: Limits) -> Shape:
         checker = self._checker
         element = checker.resolved(made.element)
-        full = None if made.count is not None or is_character(element) else in_full(checker, node)
+        full = in_full(checker, node) if made.count is None else None
         if full is not None:
-            return self.shape(full, None, limits)
+            found_range = self.shape(full, None, limits)
+            if not (is_character(element) and isinstance(found_range, Ranged)):
+                return found_range
+            one = found_range
+            return Ranged(one.elements, one.start, one.low, one.high, one.bound, to_nul=True)
         if made.count is None or made.count == 0:
             # A text up to its NUL, or a refusal that says why.
             return self._leaf(wholes.array(checker, node, made, whole=True)[0])
         found = where(checker.site, node)
         if is_character(element):
             return self._characters(node, found, made.count, limits)
-        simple = self._plain(made.element)
+        simple = self._number_of(made.element)
         if texts.is_text_pointer(checker, element):
             count = min(made.count, ELEMENTS)
             cut = ArrayType("", made.element, count, None)
@@ -208,6 +222,20 @@ class Lists(Dynamic):
         assert isinstance(start, Deref)
         field, at = self._fields.block(start, size)
         return Bytes(field, size, "text", at, None, count, self._fields.guards(start))
+
+    def _number_of(self, element: TypeId) -> Plain | None:
+        # How elements that are numbers side by side are shown: maps, channels and function values
+        # are worth what their pointers lead to.
+        made = self._checker.resolved(element)
+        if isinstance(made, MapType | ChannelType) or self._is_closure(made):
+            return None
+        return self._plain(element)
+
+    def _is_closure(self, made: Type) -> bool:
+        """Whether a value of the type leads to the address of code, and to what it captured."""
+        if not self._checker.site.language.closures or not isinstance(made, PointerType):
+            return False
+        return isinstance(self._checker.resolved(made.target), FunctionType)
 
     def _row(self, found: Memory, simple: Plain, count: int, node: Typed, total: int = 0) -> Row:
         start = load_word(self._checker.site, found, node.span)

@@ -11,7 +11,8 @@ from fetchc.driver.defining import defined
 from fetchc.emit.names import argument_name, event_name
 from fetchc.ir.nodes import Comm, Fetch, KernelValue, Text
 from fetchc.record import Record
-from fetchc.tracer.model import COMM, WHICH, Plan, Wanted
+from fetchc.syntax.parse import written
+from fetchc.tracer.model import COMM, WHICH, Plan, Wanted, Witness
 from fetchc.tracer.plan.extents import FULL, Limits
 from fetchc.tracer.plan.fields import Fields
 from fetchc.tracer.plan.growth import kept
@@ -49,14 +50,14 @@ class _Layout(Record):
 
     fields: tuple[tuple[str, Fetch], ...]
     values: tuple[Wanted, ...]
+    witnesses: tuple[Witness, ...]
 
 
 def asked(argument: Argument, text: str, found: Found, kernel: Kernel) -> Asked:
     """Hold one argument against the probe; raises CompileError where it cannot be had."""
     span = argument.expression.span
-    label = argument.name or text[span.start : span.end]
-    if argument.format is not None and argument.name is None:
-        label = text[span.start : argument.format.span.end]
+    start, end = written(argument, text)
+    label = argument.name or text[start:end]
     warnings: list[Diagnostic] = []
     before: Typed | None = None
     for each in found.each():
@@ -92,9 +93,9 @@ def plan(
     event = event or event_name(site.named_after)
     named = _named(wanted, kernel)
     refusal: CompileError | None = None
-    for limits in _steps():
+    for limits, witnessed in _steps():
         try:
-            layouts = _layouts(found, kernel, named, limits)
+            layouts = _layouts(found, kernel, named, limits, witnessed)
             lines = tuple(
                 [
                     defined(each.site, layout.fields, kernel, group, event)
@@ -103,7 +104,8 @@ def plan(
             )
         except CompileError as error:
             refusal = error
-            if not any(one.code in _TOO_MUCH for one in error.diagnostics):
+            codes = _TOO_MUCH + _TOO_LONG if witnessed else _TOO_MUCH
+            if not any(one.code in codes for one in error.diagnostics):
                 raise
         else:
             break
@@ -120,6 +122,7 @@ def plan(
         site.address,
         lines,
         layouts[0].values,
+        layouts[0].witnesses,
     )
 
 
@@ -133,13 +136,17 @@ def _called(found: Found) -> str | None:
     return names.pop() if len(names) == 1 else found.site.label or None
 
 
-_TOO_MUCH = ("FC0504", "FC0508", "FC0509")  # arguments, their bytes, the line's
+# Arguments, their bytes, the line's, the text's and the loads of one.
+_TOO_MUCH = ("FC0504", "FC0508", "FC0509")
+_TOO_LONG = ("FC0501", "FC0502")
 
 
-def _steps() -> list[Limits]:
-    steps = [FULL]
+def _steps() -> list[tuple[Limits, bool]]:
+    # How much of a value is fetched, and whether the kernel tells what it could read.
+    steps = [(FULL, True), (FULL, False)]
     for by in (2, 4, 8):
-        steps.append(Limits(FULL.text // by, FULL.row // by, max(1, FULL.items // by), FULL.depth))
+        less = Limits(FULL.text // by, FULL.row // by, max(1, FULL.items // by), FULL.depth)
+        steps.append((less, False))
     return steps
 
 
@@ -183,7 +190,11 @@ def _expression(one: Asked) -> str:
 
 
 def _layouts(
-    found: Found, kernel: Kernel, named: list[tuple[Asked, str]], limits: Limits
+    found: Found,
+    kernel: Kernel,
+    named: list[tuple[Asked, str]],
+    limits: Limits,
+    witnessed: bool,
 ) -> list[_Layout]:
     # Of each address; those of a function's returns are mostly one.
     layouts: list[_Layout] = []
@@ -198,7 +209,7 @@ def _layouts(
             layouts.append(layouts[-1])
             continue
         before = nodes
-        layouts.append(_layout(each, kernel, named, checkers, nodes, limits))
+        layouts.append(_layout(each, kernel, named, checkers, nodes, limits, witnessed))
     return layouts
 
 
@@ -215,6 +226,7 @@ def _layout(
     checkers: list[Checker],
     nodes: list[Typed],
     limits: Limits,
+    witnessed: bool,
 ) -> _Layout:
     names = {name for _, name in named}
     fields = Fields(found, kernel, names)
@@ -226,7 +238,8 @@ def _layout(
     # Of an event `$comm` would be a field of that name.
     of_event = found.site.probe_kind == "eprobe"
     comm = Fetch(KernelValue("comm", "$COMM") if of_event else Comm(), Text())
-    return _Layout((*fields.listed, (COMM, comm)), tuple(values))
+    witnesses = fields.witnesses() if witnessed else ()
+    return _Layout((*fields.listed, (COMM, comm)), tuple(values), witnesses)
 
 
 def _shape(
@@ -242,7 +255,8 @@ def _same(layouts: list[_Layout], event: str) -> None:
         same = [(name, fetch.store) for name, fetch in first.fields] == [
             (name, fetch.store) for name, fetch in other.fields
         ]
-        if not same or first.values != other.values:
+        values = (first.values, first.witnesses) == (other.values, other.witnesses)
+        if not same or not values:
             raise reject(
                 "FC0404",
                 f"the addresses of `{event}` keep these values in places of different kinds",

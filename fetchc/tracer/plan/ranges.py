@@ -52,7 +52,7 @@ class Ranges(Lists):
         assert isinstance(start, Deref)
         size = limits.text
         field, at = self._fields.block(start, size)
-        guards = self._fields.guards(start)
+        guards = self._fields.guards(start, maybe_null=True)
         if guards and not guards[-1].moved:
             *before, last = guards
             empty = Guard(last.field, last.offset, 0, True, last.kernel, last.told)
@@ -76,7 +76,7 @@ class Ranges(Lists):
     def _part(self, node: RangedNode, made: RangeType, limits: Limits) -> Row | Items | Bytes:
         checker = self._checker
         found = memory_of(checker, node.first, "a range")
-        simple = self._plain(made.element)
+        simple = self._number_of(made.element)
         if made.text:
             assert simple is not None
             size = simple.size * self._fewer(node, limits.text // simple.size)

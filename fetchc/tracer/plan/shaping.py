@@ -10,7 +10,16 @@ from fetchc.check.characters import wide
 from fetchc.check.cpp.library import ends, reader_value, text_length
 from fetchc.check.halves import halves
 from fetchc.check.members import part, through
-from fetchc.check.typed import Address, Convert, Either, Follow, Part, Reckoned, Special
+from fetchc.check.typed import (
+    Address,
+    Convert,
+    Dispatched,
+    Either,
+    Follow,
+    Part,
+    Reckoned,
+    Special,
+)
 from fetchc.diag.errors import CompileError
 from fetchc.ir.decode import Decode
 from fetchc.ir.nodes import Array, Fetch, Scalar, Text, fixed_bytes, is_address
@@ -76,7 +85,8 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             limits = limits.of_array()
         held = entered(node)
         if held is not None:
-            return self._by_caller(node, held, format, limits)
+            with self._fields.assuming():
+                return self._by_caller(node, held, format, limits)
         return self.within(self.shape(node, format, limits), limits)
 
     def shape(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
@@ -85,6 +95,8 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         made = checker.resolved(node.type)
         if isinstance(node, Reckoned | Either) and format is None:
             return self._made(node, limits)
+        if isinstance(node, Dispatched) and format is None:
+            return self._dispatched(node, limits)
         if isinstance(made, RangeType) and (found := self._range(node, made, format, limits)):
             return found
         if isinstance(made, SliceType) and self._are_text(made, format):
@@ -119,6 +131,8 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             return computed
         if format is None and (spelled := self._spelled(node, made, limits)) is not None:
             return spelled
+        if self._is_closure(made) and bit_field_of(node) is None:
+            return self._leaf(self._word(self._code_of(node)), empty=True)
         simple = self._plain(node.type)
         pointing = isinstance(made, PointerType | MapType | ChannelType)
         if simple is not None and (not pointing or bit_field_of(node) is not None):
@@ -168,7 +182,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 return self._structure(node, made, limits)
             case PointerType(target=target) if encoding := wide(checker, target):
                 return self._wide_text(node, encoding, limits)
-            case PointerType() if isinstance(node, Address) and (moved := self._moved(node, made)):
+            case PointerType() if moved := self._moved(node, made):
                 return moved
             case ComplexType() | IntType() if two := halves(checker, made):
                 if two.notation:
@@ -183,8 +197,19 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 (lowered,) = lower(checker, node, None, whole=False)
                 return self._leaf(lowered)
 
-    def _moved(self, node: Address, made: PointerType) -> Difference | None:
+    def _code_of(self, node: Typed) -> Typed:
+        # The address that a function value's object begins with.
+        # Its own type is that of a pointer to code.
+        return Follow(
+            Convert(node, self._checker.pointer_to(node.type), node.span), node.type, node.span
+        )
+
+    def _moved(self, node: Typed, made: PointerType) -> Difference | None:
         # The kernel cannot add: it gives the address that the offset is added to here.
+        while isinstance(node, Convert):
+            node = node.base
+        if not isinstance(node, Address):
+            return None
         value, offset = pointer(self._checker.site, node)
         if offset == 0 or is_address(value) or texts.is_text_pointer(self._checker, made):
             return None
@@ -230,7 +255,8 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         for value, member in made.cases:
             mark = self._fields.mark()
             try:
-                inner = self.shape(part(node, member, node.span), None, limits.deeper())
+                with self._fields.assuming():
+                    inner = self.shape(part(node, member, node.span), None, limits.deeper())
                 found.append((value, inner))
             except CompileError:
                 self._fields.forget(mark)
@@ -266,7 +292,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         if numbered and not left:
             parts = tuple([inner for _, inner in found])
             return Items(parts, self._guards_of(node), parts=True)
-        return Members(tuple(found), self._guards_of(node))
+        return Members(tuple(found), self._guards_of(node), tuple(left))
 
     def _are_text(self, made: SliceType, format: Format | None) -> bool:
         # Bytes that are asked for as a text end where their number says, not at a NUL.

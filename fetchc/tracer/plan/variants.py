@@ -51,7 +51,8 @@ class Enums(Leaves):
             return Case(variant.value, member.name, None)
         mark = self._fields.mark()
         try:
-            inner = self.shape(part(node, member, node.span), None, limits)
+            with self._fields.assuming():
+                inner = self.shape(part(node, member, node.span), None, limits)
         except CompileError:
             self._fields.forget(mark)
             left.append(member.name)

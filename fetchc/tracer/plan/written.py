@@ -54,6 +54,11 @@ class Written(Lists):
         made = self._checker.resolved(type_id)
         if found.size == 8 and found.decode.signed and self._form(made) == "duration":
             return Plain(found.store, Decode("duration", 64, True), 8)
+        if isinstance(made, IntType) and "." in made.name:
+            names = self._checker.program.named_constants(self._checker.bare(type_id))
+            if names:
+                bits, signed = found.decode.bits, found.decode.signed
+                return Plain(found.store, Decode("enum", bits, signed, None, names), found.size)
         return found
 
     def _spelled(self, node: Typed, made: Type, limits: Limits) -> Spelled | None:

@@ -12,6 +12,7 @@ from fetchc.debuginfo.dotnet.image.bundle import ASSEMBLY, bundle_of
 from fetchc.debuginfo.dotnet.mapped import MappedMethods
 from fetchc.debuginfo.dotnet.program import DotnetProgram
 from fetchc.debuginfo.perfmap import MapLine, number, parse_line
+from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.errors import DebugInfoError, reject
 from fetchc.driver.points.unfound import unknown
 from fetchc.record import Record
@@ -180,10 +181,11 @@ class Process:
 
     def _opened(self, path: str, mappings: list[Mapping]) -> list[ProcessImage]:
         try:
-            with open(path.removesuffix(DELETED), "rb") as file:
-                replaced = os.fstat(file.fileno()).st_ino != mappings[0].inode
+            handle, status = open_regular(path.removesuffix(DELETED))
+            with open(handle, "rb") as file:
+                replaced = status.st_ino != mappings[0].inode
                 head = file.read(4)
-        except OSError:
+        except (OSError, ValueError):
             replaced, head = True, b""
         if replaced:
             if path.removesuffix(DELETED).endswith((".dll", ".exe")):

@@ -7,12 +7,15 @@ written: the whole map for readers that go by address, and symbols for ``perf --
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 
 from fetchc.debuginfo.perfmap import MapLine, parse_lines, written_line
+from fetchc.debuginfo.safe_open import read_regular
 from fetchc.record import Record
 from fetchc.tracer.kernel.tracefs import refused
 from fetchc.tracer.process.mapped import DELETED
@@ -23,11 +26,12 @@ if TYPE_CHECKING:
     from fetchc.diag.errors import TracerError
     from fetchc.tracer.process.mapped import Process
 
-__all__ = ["Merged", "merge", "own_lines"]
+__all__ = ["Collected", "Merged", "collected", "merge", "own_lines", "write"]
 
 FOLDER = "/tmp"  # where runtimes write maps, and perf looks for them
 DEBUG_FILES = "/usr/lib/debug"
 PRECOMPILED = "[ReadyToRun]"
+LARGEST = 1 << 28  # bytes of a map: two million lines; the process writes it as it likes
 SETTING = (
     "start it with `DOTNET_PerfMapEnabled=1`, before .NET 6 `COMPlus_PerfMapEnabled=1`, for names "
     "of what it compiles"
@@ -35,12 +39,15 @@ SETTING = (
 
 
 class Merged(Record):
-    """What was written: the map and its lines by kind, the folder for ``--symfs``."""
+    """What was written: the map and its lines by kind, the folder for ``--symfs``; ``left_out``
+    are names of mappings that are no paths.
+    """
 
     path: str
     compiled: int | None
     precompiled: int
     symbols: str
+    left_out: tuple[str, ...]
 
 
 def merge(process: Process, folder: str = FOLDER) -> Merged:
@@ -48,6 +55,23 @@ def merge(process: Process, folder: str = FOLDER) -> Merged:
 
     ``compiled`` is None where the process writes no map. Raises TracerError FC0715.
     """
+    return write(collected(process, folder), folder)
+
+
+class Collected(Record):
+    """What there is to write for a process: the text of its map, and for each mapped file its
+    symbols (ELF), None where the file has them itself.
+    """
+
+    pid: int
+    text: str
+    compiled: int | None
+    precompiled: int
+    symbols: tuple[tuple[str, bytes | None], ...]
+
+
+def collected(process: Process, folder: str = FOLDER) -> Collected:
+    """What :func:`write` writes. Raises TracerError FC0715."""
     path = os.path.join(folder, f"perf-{process.pid}.map")
     own = own_lines(process, path)
     if own is None and not process.images:
@@ -65,13 +89,21 @@ def merge(process: Process, folder: str = FOLDER) -> Merged:
                 lines.append(MapLine(address, method.size, method.shown))
                 precompiled += 1
     lines.sort(key=lambda line: line.start)
+    text = "".join(map(written_line, lines))
+    symbols = tuple(_symbols(process, own or []).items())
+    return Collected(process.pid, text, None if own is None else len(own), precompiled, symbols)
+
+
+def write(found: Collected, folder: str = FOLDER) -> Merged:
+    """Write what was collected. Raises TracerError FC0715."""
+    path = os.path.join(folder, f"perf-{found.pid}.map")
+    tree = os.path.join(folder, f"perf-{found.pid}.symbols")
     try:
-        _replace(path, "".join(map(written_line, lines)))
-        tree = os.path.join(folder, f"perf-{process.pid}.symbols")
-        _replace_tree(tree, _symbols(process, own or []))
+        _replace(path, found.text)
+        left_out = _replace_tree(tree, dict(found.symbols))
     except OSError as error:
         raise refused("FC0715", f"{error.filename or path} cannot be written: {error}") from None
-    return Merged(path, None if own is None else len(own), precompiled, tree)
+    return Merged(path, found.compiled, found.precompiled, tree, tuple(left_out))
 
 
 def _symbols(process: Process, own: list[MapLine]) -> dict[str, bytes | None]:
@@ -112,23 +144,29 @@ def own_lines(process: Process, path: str) -> list[MapLine] | None:
     for each in os.listdir(folder):
         opened = os.path.join(folder, each)
         try:
-            target = os.readlink(opened).removesuffix(" (deleted)")
-            if target == path and stat.S_ISREG(os.stat(opened).st_mode):
-                with open(opened, "rb") as file:
-                    return parse_lines(path, file.read())
+            if os.readlink(opened).removesuffix(DELETED) == path:
+                return _lines(path, opened)
         except (FileNotFoundError, ProcessLookupError):
             continue  # closed meanwhile
     try:
         found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid not in (os.geteuid(), 0):
+            raise _foreign(path)
+        left = _lines(path, path)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(found.st_mode) or found.st_uid not in (os.getuid(), 0):
-        raise _foreign(path)
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-        left = parse_lines(path, file.read())
     if any(not line.symbol.endswith(PRECOMPILED) for line in left):
         raise _foreign(path)
     return None
+
+
+def _lines(path: str, opened: str) -> list[MapLine]:
+    try:
+        return parse_lines(path, read_regular(opened, LARGEST))
+    except (FileNotFoundError, ProcessLookupError):
+        raise
+    except OSError as error:
+        raise refused("FC0715", f"{path} cannot be read: {error.strerror}") from None
 
 
 def _foreign(path: str) -> TracerError:
@@ -153,28 +191,70 @@ def _replace(path: str, content: str) -> None:
         raise
 
 
-def _replace_tree(path: str, files: dict[str, bytes | None]) -> None:
+def _replace_tree(path: str, files: dict[str, bytes | None]) -> list[str]:
     # As --symfs wants it: a file for each mapped one, a link to itself where there is no other.
+    # Returns the names that are not made, for the kernel gives no file such a path.
     try:
         found = os.lstat(path)
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise _foreign(path)
     except FileNotFoundError:
         pass
     partial = tempfile.mkdtemp(prefix=os.path.basename(path), dir=os.path.dirname(path))
+    left_out = []
     try:
-        os.chmod(partial, 0o755)
-        for name, content in files.items():
-            made = partial + name
-            os.makedirs(os.path.dirname(made), exist_ok=True)
-            if content is None:
-                os.symlink(name, made)
-            else:
-                with open(made, "wb") as file:
-                    file.write(content)
+        top = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for name, content in sorted(files.items()):
+                if not _made(top, name, content):
+                    left_out.append(name)
+            os.fchmod(top, 0o755)
+        finally:
+            os.close(top)
         if os.path.lexists(path):
             shutil.rmtree(path)
         os.rename(partial, path)
     except BaseException:
         shutil.rmtree(partial)
         raise
+    return left_out
+
+
+def _made(top: int, name: str, content: bytes | None) -> bool:
+    """Make the file, or without ``content`` the link, ``name`` below the folder ``top``.
+
+    False where that is no path of a file: the name of a file in memory (memfd_create(2)), or of a
+    buffer, is what its owner likes, ``/../`` included. Nothing of what is made is followed.
+    """
+    *folders, last = name.split("/")[1:]
+    parts = (*folders, last)
+    if not all(parts) or not {".", ".."}.isdisjoint(parts) or (folders and _in_memory(name)):
+        return False
+    at = os.dup(top)
+    try:
+        for folder in folders:
+            with suppress(FileExistsError):
+                os.mkdir(folder, 0o755, dir_fd=at)
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            below = os.open(folder, flags, dir_fd=at)
+            os.close(at)
+            at = below
+        if content is None:
+            os.symlink(name, last, dir_fd=at)
+            return True
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(last, flags, 0o644, dir_fd=at), "wb") as file:
+            file.write(content)
+        return True
+    except OSError as error:
+        # One path goes through another, which was a file; or no file has so long a name.
+        if error.errno not in (errno.EEXIST, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
+            raise
+        return False
+    finally:
+        os.close(at)
+
+
+def _in_memory(name: str) -> bool:
+    # Of no file system: `/memfd:NAME`, `/dmabuf:NAME`.
+    return name.startswith(("/memfd:", "/dmabuf:"))

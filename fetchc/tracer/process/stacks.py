@@ -14,13 +14,14 @@ from bisect import bisect_right
 
 from fetchc.record import Record
 from fetchc.tracer.process.kernel_names import KernelNames, is_kernel
-from fetchc.tracer.process.symbols import FileSymbols, ImageSymbols, open_symbols
+from fetchc.tracer.process.symbols import open_symbols
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fetchc.tracer.model import Event
+    from fetchc.tracer.process.symbols import Symbols
 
 __all__ = ["Frame", "Stacks", "parse_maps", "read_maps"]
 
@@ -59,13 +60,16 @@ class Frame(Record):
 
 
 class Stacks:
-    """Frames for the stacks of events."""
+    """Frames for the stacks of events. ``symbols`` opens the symbols of the file at a path."""
 
-    def __init__(self, proc: str = "/proc") -> None:
+    def __init__(
+        self, proc: str = "/proc", symbols: Callable[[str], Symbols | None] = open_symbols
+    ) -> None:
         self._proc = proc
+        self._open = symbols
         self._kernel = KernelNames(f"{proc}/kallsyms")
         self._maps: dict[int, _Maps] = {}
-        self._files: dict[tuple[str, int], FileSymbols | ImageSymbols | None] = {}
+        self._files: dict[tuple[str, int], Symbols | None] = {}
         self._frames: dict[tuple[int, int], Frame] = {}
         self._paths: dict[str, str] = {}
 
@@ -196,15 +200,13 @@ class Stacks:
             return Frame(address, None, 0, mapping.path)
         return Frame(address, found[0], found[1], mapping.path)
 
-    def _symbols(
-        self, path: str, inode: int, pid: int | None = None
-    ) -> FileSymbols | ImageSymbols | None:
+    def _symbols(self, path: str, inode: int, pid: int | None = None) -> Symbols | None:
         key = (path, inode)
         if key not in self._files:
             plain = path.removesuffix(" (deleted)")
             # In a container the path is one of its own root.
-            seen = None if pid is None else open_symbols(f"{self._proc}/{pid}/root{plain}")
-            self._files[key] = seen or open_symbols(plain)
+            seen = None if pid is None else self._open(f"{self._proc}/{pid}/root{plain}")
+            self._files[key] = seen or (self._open(plain) if _is(plain, inode) else None)
         return self._files[key]
 
 
@@ -237,6 +239,14 @@ class _Maps:
             return False
         path = mapping.path.removesuffix(" (deleted)")
         return mapping.inode == 0 or os.path.basename(path) == name
+
+
+def _is(path: str, inode: int) -> bool:
+    # Whether the file out here is the mapped one, where that is known: a container has others.
+    try:
+        return not inode or os.stat(path).st_ino == inode
+    except OSError:
+        return False
 
 
 def read_maps(pid: int, proc: str = "/proc") -> list[Mapping]:

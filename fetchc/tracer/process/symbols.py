@@ -10,12 +10,24 @@ from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from fetchc.debuginfo.dotnet.mapped import MappedMethods
     from fetchc.debuginfo.dotnet.program import DotnetProgram
     from fetchc.debuginfo.elf.file import Segment
     from fetchc.debuginfo.go.functable import FunctionTable
 
-__all__ = ["FileSymbols", "ImageSymbols", "open_symbols"]
+    Ask = Callable[..., Any]
+
+__all__ = [
+    "FileSymbols",
+    "ImageSymbols",
+    "RemoteSymbols",
+    "SymbolFiles",
+    "open_symbols",
+    "remote_symbols",
+]
 
 
 class FileSymbols:
@@ -39,10 +51,7 @@ class FileSymbols:
 
     def address_at(self, offset: int) -> Address | None:
         """The address that the file states for its byte ``offset``; None where it is not mapped."""
-        for segment in self._elf.segments:
-            if segment.offset <= offset < segment.offset + segment.file_size:
-                return Address(offset - segment.offset + segment.address)
-        return None
+        return _address_at(self._elf.segments, offset)
 
     def find(self, address: int) -> tuple[str, int] | None:
         """The function that holds ``address``, and how far into it that is."""
@@ -124,6 +133,69 @@ class ImageSymbols:
         return None if found is None else (found.symbol, address - found.offset)
 
 
+class RemoteSymbols:
+    """The same of a file that another process reads: :class:`SymbolFiles`, asked by ``ask``."""
+
+    __slots__ = ("_ask", "_is_image", "_number", "path", "segments")
+
+    def __init__(
+        self,
+        ask: Ask,
+        path: str,
+        number: int,
+        is_image: bool,
+        segments: tuple[Segment, ...],
+    ) -> None:
+        self._ask = ask
+        self._number = number
+        self._is_image = is_image
+        self.path = path
+        self.segments = segments
+
+    def address_at(self, offset: int) -> Address | None:
+        """As :meth:`FileSymbols.address_at` and :meth:`ImageSymbols.address_at`."""
+        return Address(offset) if self._is_image else _address_at(self.segments, offset)
+
+    def find(self, address: int) -> tuple[str, int] | None:
+        """The function that holds ``address``, and how far into it that is."""
+        found: tuple[str, int] | None = self._ask("function", self._number, address)
+        return found
+
+
+class SymbolFiles:
+    """What a process that reads files answers to :func:`remote_symbols`: files by number."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self) -> None:
+        self._files: list[FileSymbols | ImageSymbols] = []
+
+    def opened(self, path: str) -> tuple[int, bool, tuple[Segment, ...]] | None:
+        """Number, whether it is an image of .NET, and segments; None as :func:`open_symbols`."""
+        symbols = open_symbols(path)
+        if symbols is None:
+            return None
+        self._files.append(symbols)
+        return len(self._files) - 1, isinstance(symbols, ImageSymbols), symbols.segments
+
+    def function_at(self, number: int, address: int) -> tuple[str, int] | None:
+        """The function of that file that holds ``address``, and how far into it that is."""
+        return self._files[number].find(address)
+
+
+def remote_symbols(ask: Ask, path: str) -> RemoteSymbols | None:
+    """:func:`open_symbols` in the process that ``ask`` asks."""
+    opened = ask("symbols", path)
+    return None if opened is None else RemoteSymbols(ask, path, *opened)
+
+
+def _address_at(segments: tuple[Segment, ...], offset: int) -> Address | None:
+    for segment in segments:
+        if segment.offset <= offset < segment.offset + segment.file_size:
+            return Address(offset - segment.offset + segment.address)
+    return None
+
+
 def open_symbols(path: str) -> FileSymbols | ImageSymbols | None:
     """The symbols of the file at ``path``; None where it cannot be read, or has none."""
     try:
@@ -138,3 +210,7 @@ def open_symbols(path: str) -> FileSymbols | ImageSymbols | None:
         return ImageSymbols(image) if image.is_compiled else None
     except DebugInfoError:
         return None
+
+
+if TYPE_CHECKING:
+    Symbols = FileSymbols | ImageSymbols | RemoteSymbols

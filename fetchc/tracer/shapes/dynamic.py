@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.shapes.single import Leaf
     from fetchc.units import TypeId
 
-__all__ = ["Asserted", "Identity", "Known", "OfType", "TypeName", "Worded"]
+__all__ = ["Asserted", "Dispatched", "Identity", "Known", "OfType", "TypeName", "Worded"]
 
 
 class TypeName(Record):
@@ -58,6 +58,16 @@ class Asserted(Record):
     dynamic: TypeName
     wanted: int
     inner: Shape
+
+
+class Dispatched(Record):
+    """One of several values, by the dynamic type: each of a type so far from the start.
+
+    Of no such type it is ``{"type": ...}``, as :class:`Asserted`.
+    """
+
+    dynamic: TypeName
+    cases: tuple[tuple[int, Shape], ...]
 
 
 class Identity(Record):

@@ -32,20 +32,22 @@ class Sequence(Record):
     """A list of as many elements as ``length`` says, of which ``elements`` has the first.
 
     With ``start`` they are those of an array, of which the list has some: from that index on, and
-    with ``around``, the number of all, from the first one behind the last.
+    with ``around``, the number of all, from the first one behind the last. ``backwards``: from the
+    one in front of that index on, down to the array's first.
     """
 
     length: Leaf | Between
     elements: Row | Items
     start: Leaf | None = None
     around: Leaf | None = None
+    backwards: bool = False
 
 
 class Ranged(Record):
     """The elements from ``low`` up to, not including, ``high``: a list, or the text of the bytes.
 
     ``elements`` begins with the one of the index ``start``. There are ``bound`` of them in all,
-    None where nothing tells.
+    None where nothing tells. ``to_nul``: of a text no more than up to its first NUL.
     """
 
     elements: Row | Items | Bytes
@@ -53,6 +55,7 @@ class Ranged(Record):
     low: Leaf | Between | Difference | Reckoned | int
     high: Leaf | Between | Difference | Reckoned | int
     bound: Leaf | Between | Difference | Reckoned | int | None
+    to_nul: bool = False
 
 
 class Inside(Record):

@@ -26,10 +26,11 @@ __all__ = [
 
 
 class Members(Record):
-    """A structure: its members by name, in order."""
+    """A structure: its members by name, in order. ``left`` are those that cannot be fetched."""
 
     members: tuple[tuple[str, Shape], ...]
     guards: tuple[Guard, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 class Noted(Record):

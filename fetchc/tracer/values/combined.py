@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.tracer.values.kinds import SymbolName
+from fetchc.tracer.values.kinds import CutStructure, SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,8 +62,11 @@ def chosen(tag: Make, cases: Mapping[int, Make]) -> Make:
     return make
 
 
-def members(makers: Sequence[tuple[str, Make]], path: str) -> Make:
-    """An object by the names of its members; one fault where none could be read."""
+def members(makers: Sequence[tuple[str, Make]], path: str, left: tuple[str, ...] = ()) -> Make:
+    """An object by the names of its members; one fault where none could be read.
+
+    ``left`` are the members that are not fetched.
+    """
 
     def make(data: bytes, faults: Faults) -> Value:
         before = len(faults)
@@ -71,7 +74,7 @@ def members(makers: Sequence[tuple[str, Make]], path: str) -> Make:
         if none_read(values.values(), len(faults) - before):
             faults[before:] = [path]
             return None
-        return values
+        return CutStructure(values, left) if left else values
 
     return make
 
@@ -84,10 +87,12 @@ def none_read(values: Collection[Value], faults: int) -> bool:
     return 0 < len(values) <= faults and all(one is None for one in values)
 
 
-def difference(first: Make, less: Make | int, bits: int | None, path: str) -> Make:
+def difference(
+    first: Make, less: Make | int, bits: int | None, pointer: Callable[[int], Value], path: str
+) -> Make:
     """A number less another one, as the kind of number that the first is.
 
-    Of an address, which has ``bits``, those are left that it has room for.
+    Of an address, which has ``bits``, those are left that it has room for; ``pointer`` makes it.
     """
     mask = -1 if bits is None else (1 << bits) - 1
 
@@ -95,7 +100,8 @@ def difference(first: Make, less: Make | int, bits: int | None, path: str) -> Ma
         before = len(faults)
         both = first(data, faults), less if isinstance(less, int) else less(data, faults)
         if isinstance(both[0], int) and isinstance(both[1], int):
-            return type(both[0])(both[0] - both[1] & mask)
+            number = both[0] - both[1] & mask
+            return type(both[0])(number) if bits is None else pointer(number)
         faults[before:] = [path]
         return None
 

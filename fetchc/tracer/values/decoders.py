@@ -10,6 +10,7 @@ from fetchc.tracer.shape import (
     Called,
     Choice,
     Difference,
+    Dispatched,
     Either,
     Grid,
     Inside,
@@ -70,7 +71,7 @@ def reader(
     is 0 (see ``guards``); None where it cannot be known, and then 0 stands.
     ``symbol(thread, address)`` gives the name of what is at an address, None for a plain number.
     """
-    preparing = _Preparing(format, mapped, symbol)
+    preparing = _Preparing(format, plan.witnesses, mapped, symbol, plan.of_kernel)
     makers = [
         (one.label, preparing.maker(one.shape, one.label, frozenset())) for one in plan.values
     ]
@@ -182,9 +183,16 @@ class _Preparing(Elements):
                 from fetchc.tracer.values.dynamic import type_name
 
                 makers = [self.maker(one, path, trusted) for one in (word, start)]
-                return type_name(makers[0], makers[1], types)
+                return type_name(makers[0], makers[1], types, self._pointer)
             case Asserted():
                 return self._asserted(shape, path, trusted)
+            case Dispatched(dynamic=dynamic, cases=cases):
+                from fetchc.tracer.values.dynamic import dispatched
+
+                of_types = {offset: self.maker(one, path, trusted) for offset, one in cases}
+                makers = [self.maker(one, path, trusted) for one in (dynamic.word, dynamic.start)]
+                name = self.maker(dynamic, path, trusted)
+                return dispatched(makers[0], makers[1], name, of_types)
             case OfType():
                 return self._of_type(shape, path, trusted)
             case Referred():
@@ -235,13 +243,14 @@ class _Preparing(Elements):
     def _members(self, shape: Members, path: str, trusted: Trusted) -> Make:
         known = trusted | pointers(shape.guards)
         makers = [(name, self.maker(one, f"{path}.{name}", known)) for name, one in shape.members]
-        return self._guarded(members(makers, path), shape.guards, path, trusted, None)
+        return self._guarded(members(makers, path, shape.left), shape.guards, path, trusted, None)
 
     def _difference(self, shape: Difference, path: str, trusted: Trusted) -> Make:
         less, decode = shape.subtrahend, shape.minuend.decode
         second = less if isinstance(less, int) else self.maker(less, path, trusted)
         bits = decode.bits if decode.kind == "pointer" else None
-        return difference(self.maker(shape.minuend, path, trusted), second, bits, path)
+        first = self.maker(shape.minuend, path, trusted)
+        return difference(first, second, bits, self._pointer, path)
 
     def _noted(self, shape: Noted, path: str, trusted: Trusted) -> Make:
         from fetchc.tracer.values.notations import NOTATIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from errno import errorcode
 
-from fetchc.tracer.values.kinds import Hexadecimal, SymbolName
+from fetchc.tracer.values.kinds import Enumerator, SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
 
-__all__ = ["NIL", "asserted", "of_interface", "of_type", "told", "type_name", "worded"]
+__all__ = [
+    "NIL",
+    "asserted",
+    "dispatched",
+    "of_interface",
+    "of_type",
+    "told",
+    "type_name",
+    "worded",
+]
 
 NIL = SymbolName("nil")
 """The dynamic type of an interface that holds nothing."""
@@ -29,10 +38,13 @@ ERRORS = {number: SymbolName(name) for number, name in errorcode.items()}
 _MASK = (1 << 64) - 1
 
 
-def type_name(word: Make, start: Make, types: RuntimeTypes) -> Make:
+def type_name(
+    word: Make, start: Make, types: RuntimeTypes, pointer: Callable[[int], Value]
+) -> Make:
     """The name of a dynamic type; its address where the program's own types have none there.
 
-    ``word`` makes the address of its descriptor, ``start`` that of the beginning of them all.
+    ``word`` makes the address of its descriptor, ``start`` that of the beginning of them all;
+    ``pointer`` shows an address.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -41,23 +53,29 @@ def type_name(word: Make, start: Make, types: RuntimeTypes) -> Make:
             return None
         if address == 0:
             return NIL
-        found = types.at(address - first & _MASK)
-        return Hexadecimal(address) if found is None else SymbolName(found.name)
+        name = types.label(address - first & _MASK)
+        return pointer(address) if name is None else SymbolName(name)
 
     return make
 
 
 def asserted(word: Make, start: Make, name: Make, wanted: int, inner: Make) -> Make:
-    """``inner`` where the dynamic type is ``wanted`` bytes from ``start``, else that type's name.
+    """``inner`` where the dynamic type is ``wanted`` bytes from ``start``, else its name."""
+    return dispatched(word, start, name, {wanted: inner})
 
-    The other value is not read: its bytes mean something else.
+
+def dispatched(word: Make, start: Make, name: Make, cases: Mapping[int, Make]) -> Make:
+    """The case of the dynamic type, by how far it is from ``start``; else that type's name.
+
+    The other values are not read: their bytes mean something else.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
         address, first = word(data, faults), start(data, faults)
         if not isinstance(address, int) or not isinstance(first, int):
             return None
-        if address - first & _MASK == wanted and address:
+        inner = cases.get(address - first & _MASK) if address else None
+        if inner is not None:
             return inner(data, faults)
         return {"type": name(data, faults)}
 
@@ -85,12 +103,18 @@ def told(parts: Sequence[str | Make], numbered: bool) -> Make:
     def make(data: bytes, faults: Faults) -> Value:
         found = [part if isinstance(part, str) else part(data, faults) for part in parts]
         if numbered:
-            found = [ERRORS.get(one, one) if isinstance(one, int) else one for one in found]
+            found = [_error_name(one) for one in found]
         if any(one is None for one in found):
             return None
         return found[0] if len(found) == 1 else "".join([str(one) for one in found])
 
     return make
+
+
+def _error_name(one: Value) -> Value:
+    # The program's own constants of syscall.Errno have the same names.
+    number = one["value"] if isinstance(one, Enumerator) else one
+    return ERRORS.get(number, number) if isinstance(number, int) else one
 
 
 def worded(word: Make, start: Make, known: Mapping[int, Make], plain: Make, inner: bool) -> Make:

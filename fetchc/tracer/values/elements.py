@@ -86,7 +86,7 @@ class Elements(Leaves):
 
         last, begin = elements.guards[-1], self._offset(elements.field, elements.offset)
         place = self._offset(last.field, last.offset)
-        return Read(begin, place, last.moved, self._mapped, self._told(last))
+        return Read(begin, place, last.moved, self._there, self._told(last))
 
     def _ranged(self, shape: Ranged, path: str, trusted: Trusted) -> Make:
         from fetchc.tracer.values.ranges import cut_items, cut_row, cut_text, ranged
@@ -104,7 +104,7 @@ class Elements(Leaves):
             return ranged(bounds, shape.start, there, cut_items(makers, path), list, path)
         begin, read = self._offset(elements.field, elements.offset), self._read(elements)
         if isinstance(elements, Bytes):
-            text = cut_text(begin, elements.size, elements.kind, read, path)
+            text = cut_text(begin, elements.size, elements.kind, read, path, shape.to_nul)
             return ranged(bounds, shape.start, there, text, str, path)
         row = cut_row(self._row(elements), elements.count, elements.size, read, path)
         return ranged(bounds, shape.start, there, row, list, path)
@@ -125,7 +125,9 @@ class Elements(Leaves):
         else:
             pick, most = of_items(self._each(elements, path, known), path), len(elements.items)
         whole = None if around is None else self.maker(around, path, known)
-        return windowed(pick, most, length_of, self.maker(start, path, known), whole, path)
+        return windowed(
+            pick, most, length_of, self.maker(start, path, known), whole, path, sequence.backwards
+        )
 
     def _between(self, length: Between, path: str, trusted: Trusted) -> Make:
         ends = [self.maker(one, path, trusted) for one in (length.start, length.end)]

@@ -43,7 +43,11 @@ def gridded(flat: Make, lengths: Sequence[Make], indices: tuple[int, ...], path:
         at = 0
         for index, size in zip(indices, known, strict=True):
             at = at * size + index
-        if at >= len(values) or any(i >= size for i, size in zip(indices, known, strict=True)):
+        if isinstance(values, CutList) and values.last:
+            at -= whole - len(values)
+        if not 0 <= at < len(values) or any(
+            i >= size for i, size in zip(indices, known, strict=True)
+        ):
             faults[before:] = [path]
             return None
         # Of the elements that could not be read only this one counts.

@@ -4,11 +4,12 @@ What the kernel does when a load fails depends on which one it is (process_fetch
 kernel/trace/trace_probe_tmpl.h). After the last load of a chain the number is 0. After an inner
 one nothing is stored, and the record holds what an earlier event left in the buffer. So each
 pointer on the way is fetched as a value of its own: it is a last load, and can be believed if the
-one before it led somewhere. Where all of them did, only a number that is 0 is left in doubt, and
-the program is asked whether it has memory there.
+one before it led somewhere. Where all of them did, only a number that is 0 is left in doubt. A text
+that begins at a byte of such a number is ``""`` if there is memory and a fault if there is none:
+the kernel says so of each page that a :class:`~fetchc.tracer.model.Witness` is in.
 
-What cannot be known: the program is asked some time after the event, when it may have mapped or
-unmapped the page, or have ended. Then a 0 stands.
+Of other pages, and where the event has no room for witnesses, the program is asked. That is some
+time after the event, when it may have mapped or unmapped the page, or have ended. Then a 0 stands.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
     Mapped = Callable[[int, int], bool | None]
+    There = Callable[[bytes, int], bool | None]
 
 __all__ = [
     "HIGHEST",
@@ -38,6 +40,7 @@ __all__ = [
     "PID",
     "THREAD",
     "Doubt",
+    "Presence",
     "Remembered",
     "by_length",
     "guarded",
@@ -48,6 +51,7 @@ PID = 4
 """Offset of common_pid in every record: include/linux/trace_events.h, struct trace_entry."""
 
 _WORD = struct.Struct("=Q").unpack_from
+_HALF_WORD = struct.Struct("=I").unpack_from
 _MASK = (1 << 64) - 1
 # No program has memory in the first page (vm.mmap_min_addr; the privileged may lower it), nor
 # behind the user half, which has 56 bits of addresses with five levels of pages.
@@ -78,14 +82,15 @@ _MOST = 100_000
 class Doubt(Record):
     """A number that is 0 where it could not be loaded: the bytes of the record it is in.
 
-    It was loaded from ``moved`` bytes behind where the word at ``pointer`` leads.
+    It was loaded from ``moved`` bytes behind where the word at ``pointer`` leads. ``there`` is
+    asked whether that could be read.
     """
 
     low: int
     high: int
     pointer: int
     moved: int
-    mapped: Mapped
+    there: There
 
 
 def guarded(
@@ -104,7 +109,7 @@ def guarded(
     if not checks and doubt is None:
         return make
     low, high = (doubt.low, doubt.high) if doubt else (0, 0)
-    mapped = doubt.mapped if doubt else None
+    there = doubt.there if doubt else None
     last, behind = (doubt.pointer, doubt.moved) if doubt else (0, 0)
     nothing = bytes(high - low)
 
@@ -120,9 +125,9 @@ def guarded(
                     return none
                 faults.append(path)
                 return None
-        if mapped is not None and data[low:high] == nothing:
+        if there is not None and data[low:high] == nothing:
             address = _WORD(data, last)[0] + behind & _MASK
-            if mapped(THREAD(data, PID)[0], address) is False:
+            if there(data, address) is False:
                 faults.append(path)
                 return None
         return make(data, faults)
@@ -149,6 +154,39 @@ def by_length(length: Make, make: Make, empty: Callable[[], Value], path: str) -
         return None
 
     return counted
+
+
+class Presence:
+    """``there(data, address)``: whether the program of a record had memory at ``address``.
+
+    By what the kernel could read when the record was made, where that tells of this page; else by
+    ``mapped``, which asks the program now. None where neither knows.
+    """
+
+    def __init__(
+        self, witnesses: Sequence[tuple[int, int, int, int]], last: int, mapped: Mapped | None
+    ) -> None:
+        """``witnesses``: of each text, and of the one behind it, where in the record the word is
+        that says where it is; where the pointer is, and how far behind it the text begins.
+        ``last`` is the last text's word.
+        """
+        self._witnesses = witnesses
+        self._last = last
+        self._mapped = mapped
+
+    def __call__(self, data: bytes, address: int) -> bool | None:
+        """Whether there was memory, None if unknown."""
+        page = address >> _PAGE
+        for text, following, pointer, moved in self._witnesses:
+            if (_WORD(data, pointer)[0] + moved & _MASK) >> _PAGE != page:
+                continue
+            if not _HALF_WORD(data, self._last)[0] >> 16:
+                break  # there was no room for texts
+            place = _HALF_WORD(data, text)[0]
+            # Not so far that it was read: no length, or the next text begins in its place.
+            advanced: bool = place & 0xFFFF != _HALF_WORD(data, following)[0] & 0xFFFF
+            return advanced and place >> 16 != 0
+        return None if self._mapped is None else self._mapped(THREAD(data, PID)[0], address)
 
 
 class Remembered:

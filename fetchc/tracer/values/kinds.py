@@ -10,12 +10,13 @@ __all__ = [
     "Character",
     "CodeAddress",
     "CutList",
+    "CutStructure",
     "CutText",
     "Enumerator",
     "Hexadecimal",
     "Nanoseconds",
+    "NoAddress",
     "ReturnAddress",
-    "Single",
     "SymbolName",
     "Tuple",
     "Variant",
@@ -24,6 +25,12 @@ __all__ = [
 
 class Hexadecimal(int):
     """A number that people read in hexadecimal: an address."""
+
+    __slots__ = ()
+
+
+class NoAddress(Hexadecimal):
+    """The bits of a pointer that can lead nowhere: garbage, poison, an error number."""
 
     __slots__ = ()
 
@@ -42,12 +49,6 @@ class ReturnAddress(CodeAddress):
 
 class Nanoseconds(int):
     """A length of time, which people read in the unit in which it is 1 or more."""
-
-    __slots__ = ()
-
-
-class Single(float):
-    """A number of 32 bits, which people read in as few digits as tell it from its neighbours."""
 
     __slots__ = ()
 
@@ -107,11 +108,26 @@ class CutText(str):
         return made
 
 
+class CutStructure(dict[str, "Value"]):
+    """A structure without the members ``left``, which no probe fetches."""
+
+    left: tuple[str, ...]
+
+    def __init__(self, members: dict[str, Value], left: tuple[str, ...]) -> None:
+        super().__init__(members)
+        self.left = left
+
+
 class CutList(list["Value"]):
-    """The first elements of a list; ``length`` is the number of all."""
+    """The first elements of a list; ``length`` is the number of all.
+
+    ``last``: the last ones, as of a stack, whose newest element is behind all others.
+    """
 
     length: int
+    last: bool
 
-    def __init__(self, values: list[Value], length: int) -> None:
+    def __init__(self, values: list[Value], length: int, last: bool = False) -> None:
         super().__init__(values)
         self.length = length
+        self.last = last

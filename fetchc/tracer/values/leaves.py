@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.tracer.values.guards import OF_KERNEL, OF_PROGRAM, Doubt, Remembered, guarded
+from fetchc.tracer.values.addresses import address_of_kernel, address_of_program
+from fetchc.tracer.values.guards import OF_KERNEL, OF_PROGRAM, Doubt, Presence, Remembered, guarded
 from fetchc.tracer.values.lists import row as in_row
 from fetchc.tracer.values.numbers import numbers
 from fetchc.tracer.values.scalars import CODES, meaning
@@ -15,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fetchc.tracer.model import Format, Plan, Value
+    from fetchc.tracer.model import Format, Plan, Value, Witness
     from fetchc.tracer.shape import Bytes, Guard, Leaf, Row, Shape
     from fetchc.tracer.values.numbers import Numbers
     from fetchc.tracer.values.residence import Told
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     # The record, and the list that takes the path of what could not be read.
     Make = Callable[[bytes, Faults], Value]
     Mapped = Callable[[int, int], bool | None]
+    There = Callable[[bytes, int], bool | None]
     Symbol = Callable[[int, int], str | None]
     Trusted = frozenset[tuple[str, int]]  # pointers that were looked at before
 
@@ -35,15 +37,30 @@ _POINTER = 8  # bytes
 class Leaves:
     """Makers of what is made of nothing else, for the records of one format."""
 
-    def __init__(self, format: Format, mapped: Mapped | None, symbol: Symbol | None) -> None:
+    def __init__(
+        self,
+        format: Format,
+        witnesses: tuple[Witness, ...],
+        mapped: Mapped | None,
+        symbol: Symbol | None,
+        of_kernel: bool,
+    ) -> None:
         self._fields = {field.name: field for field in format.fields}
         self._texts = Texts(format)
-        self._mapped = None if mapped is None else Remembered(mapped)
+        told = [
+            (*self._texts.words(one.field), self._offset(one.pointer, one.offset), one.moved)
+            for one in witnesses
+        ]
+        asked = None if mapped is None else Remembered(mapped)
+        self._there: There | None = None
+        if told or asked is not None:
+            self._there = Presence(told, self._texts.last, asked)
         self._symbol = symbol
+        self._pointer = address_of_kernel if of_kernel else address_of_program
 
     def numbers(self, plan: Plan) -> tuple[frozenset[str], Numbers] | None:
         """What gives all plain numbers of a plan at once, and which those are."""
-        return numbers(plan.values, self._fields, self._mapped)
+        return numbers(plan.values, self._fields, self._there)
 
     def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
         """What makes the value of ``shape``; ``trusted`` are the pointers looked at."""
@@ -60,11 +77,11 @@ class Leaves:
         field = self._fields[leaf.field]
         size = leaf.size or field.size
         start = field.offset + leaf.offset
-        code, then = meaning(leaf.decode, size, leaf.shift)
+        code, then = meaning(leaf.decode, size, leaf.shift, self._pointer)
         unpack = struct.Struct("=" + code).unpack_from
         make: Make
         if leaf.decode.kind == "symbol" and self._symbol is not None:
-            named = names(unpack, start, self._symbol)
+            named = names(unpack, start, self._symbol, self._pointer)
             make = lambda data, faults: named(data)[0]  # noqa: E731
         elif then is None:
             make = lambda data, faults: unpack(data, start)[0]  # noqa: E731
@@ -81,11 +98,11 @@ class Leaves:
 
     def _row(self, row: Row) -> Make:
         start = self._offset(row.field, row.offset)
-        code, then = meaning(row.decode, row.size)
+        code, then = meaning(row.decode, row.size, 0, self._pointer)
         unpack = struct.Struct(f"={row.count}{code}").unpack_from
         values: Callable[[bytes], list[Value]]
         if row.decode.kind == "symbol" and self._symbol is not None:
-            values = names(unpack, start, self._symbol)
+            values = names(unpack, start, self._symbol, self._pointer)
         elif then is None:
             values = lambda data: list(unpack(data, start))  # noqa: E731
         else:
@@ -130,10 +147,10 @@ class Leaves:
             from fetchc.tracer.values.residence import if_there
 
             make = if_there(make, told, guards[-1].moved, zero[1] - zero[0], path)
-        elif zero is not None and guards and self._mapped is not None and not guards[-1].kernel:
+        elif zero is not None and guards and self._there is not None and not guards[-1].kernel:
             last = guards[-1]
             place = self._offset(last.field, last.offset), last.moved
-            doubt = Doubt(*zero, *place, self._mapped)
+            doubt = Doubt(*zero, *place, self._there)
         return guarded(make, checks, doubt, path, none)
 
     def _told(self, guard: Guard) -> Told | None:

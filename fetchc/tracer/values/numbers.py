@@ -11,7 +11,7 @@ import struct
 from operator import itemgetter
 
 from fetchc.tracer.shape import Leaf
-from fetchc.tracer.values.guards import HIGHEST, LOWEST, PID, THREAD
+from fetchc.tracer.values.guards import HIGHEST, LOWEST
 from fetchc.tracer.values.scalars import meaning
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fetchc.tracer.model import Field, Value, Wanted
 
-    Mapped = Callable[[int, int], bool | None]
+    There = Callable[[bytes, int], bool | None]
     Numbers = Callable[[bytes], dict[str, Value] | None]
 
 __all__ = ["numbers"]
@@ -30,7 +30,7 @@ _PAGE = 12  # bits of an address inside of the smallest page
 
 
 def numbers(
-    wanted: Sequence[Wanted], fields: Mapping[str, Field], mapped: Mapped | None
+    wanted: Sequence[Wanted], fields: Mapping[str, Field], there: There | None
 ) -> tuple[frozenset[str], Numbers] | None:
     """The labels of plain numbers among ``wanted``, and what gives them all; None for too few.
 
@@ -58,7 +58,7 @@ def numbers(
         return None
     labels = [label for label, _ in listed]
     leaves = [leaf for _, leaf in listed]
-    make = _all(labels, struct.Struct(layout), _bounds(leaves, fields), mapped, leaves, fields)
+    make = _all(labels, struct.Struct(layout), _bounds(leaves, fields), there, leaves, fields)
     return frozenset(labels), make
 
 
@@ -80,13 +80,13 @@ def _all(
     labels: list[str],
     layout: struct.Struct,
     bounds: list[tuple[int, int, int]],
-    mapped: Mapped | None,
+    there: There | None,
     leaves: list[Leaf],
     fields: Mapping[str, Field],
 ) -> Numbers:
     unpack = layout.unpack_from
     word = struct.Struct("=Q").unpack_from
-    groups = [] if mapped is None else _groups(leaves, fields)
+    groups = [] if there is None else _groups(leaves, fields)
 
     def make(data: bytes) -> dict[str, Value] | None:
         for place, low, high in bounds:
@@ -99,10 +99,9 @@ def _all(
                 behind = pick(values)
                 if pointer + first >> _PAGE == pointer + last >> _PAGE and any(behind):
                     continue  # what is not 0 was loaded, and from this very page
-                assert mapped is not None
-                thread = THREAD(data, PID)[0]
+                assert there is not None
                 for value, moved in zip(behind, moves, strict=True):
-                    if not value and mapped(thread, pointer + moved) is False:
+                    if not value and there(data, pointer + moved) is False:
                         return None
         return dict(zip(labels, values, strict=True))
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import struct
-
 from fetchc.tracer.values.kinds import (
     CutList,
+    CutStructure,
     CutText,
     Enumerator,
     Hexadecimal,
     Nanoseconds,
-    Single,
+    NoAddress,
     SymbolName,
     Tuple,
     Variant,
@@ -27,30 +26,31 @@ __all__ = ["escaped", "printed"]
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 _MORE = "…"
-_FLOAT = struct.Struct("=f")
 
 
 def printed(value: Value, faults: Container[str] | None = None, path: str = "") -> str:
     """``value`` on one line; ``path`` is what ``faults`` call it.
 
     Texts are in double quotes, with ``…`` behind what was cut; lists are ``[1, 2]``, tuples
-    ``(1, 2)``, structures ``{x=1, y=2}``, variants ``Some(3)`` and ``Circle{r=2}``, enumerators
-    their names, lengths of time ``1.5s``, addresses hexadecimal, ``(fault)`` is what could not be
-    read. What is missing for no fault is ``null``; without ``faults`` all that is missing is one.
+    ``(1, 2)``, structures ``{x=1, y=2}`` (``{x=1, …}`` without some of their members), variants
+    ``Some(3)`` and ``Circle{r=2}``, enumerators their names, lengths of time ``1.5s``. Addresses
+    are hexadecimal, ``0x5a5a5a5a5a5a5a5a (no address)`` where no memory can be; ``(fault)`` is what
+    could not be read. What is missing for no fault is ``null``; without ``faults`` all that is
+    missing is one.
     """
     match value:
         case None:
             return "(fault)" if faults is None or path in faults else "null"
         case bool():
             return "true" if value else "false"
+        case NoAddress():
+            return f"{int(value):#x} (no address)"
         case Hexadecimal():
             return f"{int(value):#x}"
         case Nanoseconds():
             return duration(value)
         case int():
             return str(value)
-        case Single():
-            return _single(value)
         case float():
             return repr(value)
         case SymbolName():
@@ -64,7 +64,9 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
         case list():
             each = enumerate(value)
             shown = [printed(one, faults, f"{path}[{index}]") for index, one in each]
-            return f"[{', '.join(shown + [_MORE] * isinstance(value, CutList))}]"
+            if isinstance(value, CutList):
+                shown = [_MORE, *shown] if value.last else [*shown, _MORE]
+            return f"[{', '.join(shown)}]"
         case Enumerator():
             name = value["name"]
             return escaped(name) if isinstance(name, str) else str(value["value"])
@@ -77,7 +79,7 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
                 f"{escaped(name)}={printed(one, faults, f'{path}.{name}')}"
                 for name, one in value.items()
             ]
-            return f"{{{', '.join(members)}}}"
+            return f"{{{', '.join(members + [_MORE] * isinstance(value, CutStructure))}}}"
 
 
 def escaped(text: str) -> str:
@@ -103,12 +105,3 @@ def _character(character: str) -> str:
     if number < 0x80:
         return f"\\x{number:02x}"
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
-def _single(number: float) -> str:
-    wanted = _FLOAT.pack(number)
-    for digits in range(6, 10):
-        shorter = float(f"{number:.{digits}g}")
-        if _FLOAT.pack(shorter) == wanted:
-            return repr(shorter)
-    raise AssertionError("nine digits tell every number of 32 bits")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from fetchc.record import Record
-from fetchc.tracer.values.guards import HIGHEST, PID, THREAD
+from fetchc.tracer.values.guards import HIGHEST
 from fetchc.tracer.values.kinds import CutList, CutText
 from fetchc.tracer.values.texts import WIDTHS, decoded
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
-    Mapped = Callable[[int, int], bool | None]
+    There = Callable[[bytes, int], bool | None]
     # Of the elements that were fetched: so many passed over, so many wanted.
     Cut = Callable[[bytes, Faults, int, int], Value]
 
@@ -66,14 +66,14 @@ class Read(Record):
     """What was read from ``moved`` bytes behind where the word at ``pointer`` leads.
 
     It stands in the record from ``begin`` on. A page that was not there is zeros in the record.
-    Zeros of the source are no other ones, and ``mapped(thread, address)`` is asked; None where
+    Zeros of the source are no other ones, and ``there(data, address)`` is asked; None where
     nobody can be. What the kernel read of a program's memory is ``told``.
     """
 
     begin: int
     pointer: int
     moved: int
-    mapped: Mapped | None
+    there: There | None
     told: Told | None = None
 
     def sure(self, data: bytes, low: int, high: int) -> int | None:
@@ -91,8 +91,7 @@ class Read(Record):
                 if not self.told.there(data, address):
                     return low if low > first else None
             elif not any(data[low:end]):
-                asked = self.mapped
-                there = None if asked is None else asked(THREAD(data, PID)[0], address)
+                there = None if self.there is None else self.there(data, address)
                 if there is False:
                     return None
                 if there is None and low > first:
@@ -101,8 +100,13 @@ class Read(Record):
         return high
 
 
-def cut_text(begin: int, size: int, kind: str, read: Read | None, path: str) -> Cut:
-    """A part of the text in ``size`` bytes from ``begin`` on; ``kind`` is that of a Bytes."""
+def cut_text(
+    begin: int, size: int, kind: str, read: Read | None, path: str, to_nul: bool = False
+) -> Cut:
+    """A part of the text in ``size`` bytes from ``begin`` on; ``kind`` is that of a Bytes.
+
+    ``to_nul``: an array of bytes, whose text ends at its first NUL.
+    """
     width = WIDTHS.get(kind, 1)
 
     def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
@@ -115,6 +119,8 @@ def cut_text(begin: int, size: int, kind: str, read: Read | None, path: str) -> 
             faults.append(path)
             return None
         text = data[low:end]
+        if to_nul and b"\0" in text:
+            return decoded(text.partition(b"\0")[0], kind)
         return decoded(text, kind) if end == wanted else CutText(decoded(text, kind, True), count)
 
     return cut

@@ -10,7 +10,6 @@ from fetchc.tracer.values.kinds import (
     Enumerator,
     Hexadecimal,
     Nanoseconds,
-    Single,
     SymbolName,
 )
 
@@ -30,10 +29,13 @@ CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The letters of :mod:`struct` for a number of so many bytes."""
 
 
-def meaning(decode: Decode, size: int, shift: int = 0) -> tuple[str, Meaning | None]:
+def meaning(
+    decode: Decode, size: int, shift: int = 0, pointer: Meaning = Hexadecimal
+) -> tuple[str, Meaning | None]:
     """How to read a number of ``size`` bytes: the letter for :mod:`struct`, and what then.
 
-    None: the number is the value. ``decode.bits`` bits count, from bit ``shift`` on.
+    None: the number is the value. ``decode.bits`` bits count, from bit ``shift`` on. ``pointer``
+    makes the value of a pointer.
     """
     bits = decode.bits or 8 * size
     whole = bits == 8 * size and shift == 0
@@ -45,7 +47,7 @@ def meaning(decode: Decode, size: int, shift: int = 0) -> tuple[str, Meaning | N
         code = code.lower() if decode.signed else code
     else:
         first = _bits(bits, shift, decode.signed)
-    then = _kind(decode)
+    then = _kind(decode, pointer)
     if first is None or then is None:
         return code, then or first
     return code, lambda raw: then(first(raw))
@@ -58,7 +60,7 @@ def _bits(bits: int, shift: int, signed: bool) -> Callable[[int], int]:
     return lambda raw: raw >> shift & mask
 
 
-def _kind(decode: Decode) -> Meaning | None:
+def _kind(decode: Decode, pointer: Meaning) -> Meaning | None:
     match decode.kind:
         case "integer":
             return None
@@ -69,8 +71,10 @@ def _kind(decode: Decode) -> Meaning | None:
         case "enum":
             return _enum(decode)
         case "reference":
-            return lambda raw: Hexadecimal(raw) if raw else None
-        case "pointer" | "address" | "symbol":
+            return lambda raw: pointer(raw) if raw else None
+        case "pointer" | "symbol":
+            return pointer
+        case "address":
             return Hexadecimal
         case "duration":
             return Nanoseconds
@@ -148,7 +152,22 @@ def float_value(number: float, short: bool) -> Value:
         return SymbolName("NaN")
     if number in (_INFINITY, -_INFINITY):
         return SymbolName("Infinity" if number > 0 else "-Infinity")
-    return Single(number) if short else number
+    return _shortest(number) if short else number
+
+
+def _shortest(number: float) -> float:
+    # The number of the fewest digits that tell it from its neighbours of 32 bits: 2.1, where all
+    # digits would be 2.0999999046325684. Numbers below the normal ones have less than six.
+    wanted = _FLOAT.pack(number)
+    for digits in range(6 if abs(number) >= _SMALLEST_NORMAL else 1, 10):
+        shorter = float(f"{number:.{digits}g}")
+        if _FLOAT.pack(shorter) == wanted:
+            return shorter
+    raise AssertionError("nine digits tell every number of 32 bits")
+
+
+_FLOAT = struct.Struct("=f")
+_SMALLEST_NORMAL = 2.0**-126
 
 
 _INFINITY = float("inf")

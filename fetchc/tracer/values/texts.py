@@ -43,11 +43,16 @@ class Texts:
     def __init__(self, format: Format) -> None:
         texts = sorted((field for field in format.fields if field.text), key=lambda f: f.offset)
         self._next = {one.name: two.offset for one, two in pairwise(texts)}
-        self._last = texts[-1].offset if texts else 0
+        self._words = {one.name: one.offset for one in texts}
+        self.last = texts[-1].offset if texts else 0
+
+    def words(self, field: str) -> tuple[int, int]:
+        """Where the words of a text and of the one behind it are in the record."""
+        return self._words[field], self._next[field]
 
     def one(self, field: Field, limit: int | None, path: str) -> Make:
         """What makes the value of a text, of which ``limit`` bytes are the object's."""
-        return _single(field.offset, self._next.get(field.name), self._last, limit, path)
+        return _single(field.offset, self._next.get(field.name), self.last, limit, path)
 
     def several(
         self, field: Field, count: int, pointers: int | None, total: int, path: str
@@ -57,7 +62,7 @@ class Texts:
         A text whose pointer is NULL is none, and no fault.
         """
         following = self._next.get(field.name)
-        return _several(field.offset, following, self._last, count, pointers, total, path)
+        return _several(field.offset, following, self.last, count, pointers, total, path)
 
 
 _word = struct.Struct("=I").unpack_from

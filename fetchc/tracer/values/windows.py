@@ -24,11 +24,13 @@ def windowed(
     start: Make,
     around: Make | None,
     path: str,
+    backwards: bool = False,
 ) -> Make:
     """The elements of an array that ``pick`` gives by their indices, which are below ``most``.
 
-    Of a list that goes on behind those only the beginning was fetched. An index outside of the
-    array is a fault.
+    Of a list that goes on behind those only the beginning was fetched. ``backwards``, as of a
+    stack, only the end: the first element is in front of the index ``start``. An index outside of
+    the array is a fault.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -38,6 +40,11 @@ def windowed(
             return None
         if count == 0:
             return []
+        if backwards:
+            listed = pick(data, faults, list(range(min(count, most) - 1, -1, -1)))
+            if isinstance(listed, list) and count > most:
+                return CutList(listed, count, True)
+            return listed
         room = first + count if not isinstance(whole, int) else whole
         if first < 0 or count > room or first >= room:
             faults.append(path)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from fetchc.diag.errors import TracerError
 from fetchc.tracer.kernel import install as module
-from fetchc.tracer.kernel.install import head, install, uninstall
+from fetchc.tracer.kernel.install import head, install, listed, uninstall
 from fetchc.tracer.kernel.tracefs import Tracefs
 
 
@@ -37,9 +38,23 @@ class Kernel(Tracefs):
             for line in text.splitlines():
                 self.of_kernel = self._take(line, self.of_kernel)
             return
+        if parts == ("dynamic_events",):
+            raise FileNotFoundError(errno.ENOENT, "No such file", parts[-1])
         assert parts == ("uprobe_events",)
         for line in text.splitlines():
             self.lines = self._take(line, self.lines)
+
+    def write_each(self, texts: Iterable[str], *parts: str) -> tuple[int, OSError | None]:
+        if parts == ("kprobe_events",) and self.of_kernel is None:
+            raise FileNotFoundError(errno.ENOENT, "No such file", parts[-1])
+        count = 0
+        for text in texts:
+            try:
+                self.write(text, *parts)
+            except OSError as refusal:
+                return count, refusal
+            count += 1
+        return count, None
 
     def _take(self, line: str, lines: list[str]) -> list[str]:
         name = head(line)
@@ -77,10 +92,55 @@ def lines(count: int, bad: int | None = None) -> list[str]:
     ]
 
 
-def test_thousands_go_in_by_few_writes(kernel: Kernel) -> None:
+class Forgetful(Kernel):
+    """Lists all lines but one, another one at each reading: others come and go meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readings = 0
+
+    def read(self, *parts: str) -> str:
+        text = super().read(*parts).splitlines()
+        self.readings += 1
+        missed = self.readings % max(len(text), 1)
+        return "".join(f"{line}\n" for at, line in enumerate(text) if at != missed)
+
+
+class Empty(Kernel):
+    """Lists nothing."""
+
+    def read(self, *parts: str) -> str:
+        return ""
+
+
+@pytest.mark.parametrize("made", [Forgetful, Empty])
+@pytest.mark.parametrize("bad", [0, 5, 9])
+def test_what_a_reading_misses_is_removed_all_the_same(
+    made: Callable[[], Kernel], bad: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE", 0)
+    kernel = made()
+    install(kernel, lines(10))
+    assert len(kernel.lines) == 11
+    uninstall(kernel, [("g", f"e{number}") for number in range(10)])
+    assert len(kernel.lines) == 1
+    with pytest.raises(TracerError) as refused:
+        install(kernel, lines(10, bad))
+    assert refused.value.text == lines(10, bad)[bad]
+    assert len(kernel.lines) == 1
+
+
+def test_a_line_that_stays_is_listed_whatever_comes_and_goes() -> None:
+    kernel = Forgetful()
+    install(kernel, lines(10))
+    for _ in range(20):
+        assert set(listed(kernel)) == set(kernel.lines)
+
+
+def test_thousands_go_in_by_a_write_each(kernel: Kernel) -> None:
     install(kernel, lines(2000))
     assert len(kernel.lines) == 2001
-    assert kernel.writes < 10
+    assert kernel.writes == 2000
 
 
 @pytest.mark.parametrize("bad", [0, 1, 255, 256, 257, 599])
@@ -158,3 +218,15 @@ def test_a_kernel_without_kprobes_is_told(kernel: Kernel) -> None:
     (told,) = refused.value.diagnostics
     assert (told.code, told.notes) == ("FC0714", ("there is no /nowhere/kprobe_events",))
     assert kernel.lines == before
+
+
+def test_what_is_taken_back_may_be_in_use_for_a_while(kernel: Kernel) -> None:
+    # As of a tool that switches on whatever comes.
+    kernel.busy = {("g", "e0"): 3}
+    with pytest.raises(TracerError) as refused:
+        install(kernel, lines(2, 1))
+    assert refused.value.text == lines(2, 1)[1]
+    assert len(kernel.lines) == 1
+    kernel.busy = {("g", "e0"): 10**6}
+    with pytest.raises(TracerError, match="FC0710"):
+        install(kernel, lines(2, 1))

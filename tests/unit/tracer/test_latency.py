@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import pytest
+
 from fetchc.tracer.latency import Calls, microseconds
 from fetchc.tracer.model import Event, Plan
 
@@ -38,8 +42,46 @@ def test_a_call_that_never_returned_does_not_stand_in_the_way() -> None:
     assert calls.leave(0x100) is again
 
 
+def test_a_call_that_a_panic_ended_leaves_the_return_to_its_caller() -> None:
+    calls = Calls()
+    outer, again = event(1.0), event(3.0)
+    calls.enter("goroutine", outer, 0x100)
+    calls.enter("goroutine", event(2.0), 0x180)  # panics; the outer one recovers
+    assert calls.leave("goroutine", 0x100) is outer
+    calls.enter("goroutine", event(2.5), 0x140)
+    calls.enter("goroutine", again, 0x120)  # above the one before, which is gone
+    assert calls.leave("goroutine", 0x140) is None
+    assert calls.leave("goroutine", 0x120) is again
+    assert calls.leave("goroutine", 0x100) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_ends_calls_a_return_has_its_own_entry(seed: int) -> None:
+    """Goroutines call, return and panic by chance; the reader sees entries and returns alone."""
+    random, calls = Random(seed), Calls()
+    stacks: dict[int, list[tuple[int, Event]]] = {number: [] for number in range(4)}
+    paired = unwound = 0
+    for step in range(3000):
+        goroutine = random.randrange(len(stacks))
+        stack = stacks[goroutine]
+        top = stack[-1][0] if stack else 0
+        if not stack or (len(stack) < 40 and random.random() < 0.5):
+            depth, entered = top + random.choice([32, 64, 96]), event(float(step))
+            stack.append((depth, entered))
+            calls.enter(goroutine, entered, depth)
+        elif random.random() < 0.2:
+            unwound += 1
+            del stack[random.randrange(len(stack)) :]
+        else:
+            depth, entered = stack.pop()
+            paired += 1
+            assert calls.leave(goroutine, depth) is entered
+    assert paired > 500
+    assert unwound > 100
+
+
 def test_memory_is_bounded() -> None:
-    calls = Calls(keys=3, depth=2)
+    calls = Calls(keys=3, most=2)
     for key in range(5):
         calls.enter(key, event(float(key)))
     assert calls.forgotten == 2

@@ -25,8 +25,36 @@ def _go(function: str = "main.(*server).handleRequest") -> fetchc.Probe:
 
 
 def _fetched(plan: Plan) -> list[str]:
+    # But for the witnesses, which come behind the values and in front of the task's name.
     (line,) = plan.definitions
-    return line.split(" ")[2:]
+    witnesses = tuple([f"{one.field}=" for one in plan.witnesses])
+    fetched = line.split(" ")[2:]
+    assert [one for one in fetched[-1 - len(witnesses) : -1] if not one.endswith(":string")] == []
+    return [one for one in fetched if not one.startswith(witnesses)]
+
+
+def _witnesses(plan: Plan) -> list[str]:
+    named = dict([one.split("=") for one in plan.definitions[0].split(" ")[2:]])
+    return [named[one.field] for one in plan.witnesses]
+
+
+def test_the_kernel_tells_whether_a_number_could_be_read() -> None:
+    probe = _probe("visit")
+    # The highest byte of a number behind each pointer; the stack is always there.
+    plan = probe.plan(["r->head->next->value", "r->head->value", "depth"], "fetchc_g")
+    assert _witnesses(plan) == ["+3(+8(+288(%di))):string", "+3(+288(%di)):string"]
+    assert _witnesses(probe.plan(["r->in", "r->head"], "fetchc_g")) == [
+        "+81(%di):string",
+        "+295(%di):string",
+    ]
+    assert _witnesses(probe.plan(["*(int *)0x4000"], "fetchc_g")) == ["@0x4003:string"]
+
+
+def test_witnesses_give_way_to_values() -> None:
+    probe = _probe("visit")
+    many = [f"w{number}=*(long *)({number} * 64)" for number in range(60)]
+    assert len(probe.plan(many[:40], "fetchc_g").witnesses) == 40
+    assert probe.plan(many, "fetchc_g").witnesses == ()
 
 
 def test_a_number_has_the_pointers_on_its_way() -> None:
@@ -236,3 +264,21 @@ def test_returns_with_a_value_in_one_place_are_laid_out_once(
     monkeypatch.setattr(planning, "_is_laid_out_alike", lambda checker: False)
     assert probe.plan(["err", "value"], "fetchc_t") == plan
     assert len(shaped) == 4 + 4 * len(probe.each())
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("(depth)", "(depth)"),
+        (" ( (depth) ) ", "( (depth) )"),
+        ("(depth):x32", "(depth):x32"),
+        ("(r)->head", "(r)->head"),
+        ("(int)(depth)", "(int)(depth)"),
+        ("n=(depth)", "n"),
+        ("(depth) @ visit", "(depth)"),
+    ],
+)
+def test_a_label_is_the_expression_with_its_brackets(text: str, label: str) -> None:
+    program = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5")))
+    probe, bare = program.point(text) if "@" in text else (_probe("visit"), text)
+    assert probe.asked(bare).label == label

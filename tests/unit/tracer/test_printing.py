@@ -14,7 +14,6 @@ from fetchc.tracer.values.kinds import (
     CutText,
     Enumerator,
     Hexadecimal,
-    Single,
     SymbolName,
 )
 from fetchc.tracer.values.printing import printed
@@ -27,9 +26,6 @@ from fetchc.tracer.values.printing import printed
         (True, "true"),
         (-5, "-5"),
         (0.1, "0.1"),
-        (Single(0.10000000149011612), "0.1"),
-        (Single(3.4028234663852886e38), "3.4028235e+38"),
-        (Single(16777216.0), "16777216.0"),
         (Hexadecimal(0), "0x0"),
         (Hexadecimal(0x401000), "0x401000"),
         (SymbolName("visit+0x4"), "visit+0x4"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,10 @@ def event(address: int, path: str = str(BINARY), pid: int = PID) -> Event:
     return Event(plan, pid, pid, "x", 0, 1.0, address + SHIFT, {}, ())
 
 
-def maps_of(path: str, inode: int = 77) -> str:
+def maps_of(path: str, inode: int | None = None) -> str:
+    if inode is None:
+        real = path.removesuffix(" (deleted)")
+        inode = os.stat(real).st_ino if os.path.exists(real) else 77
     symbols = open_symbols(str(BINARY))
     assert symbols is not None
     lines = []

@@ -14,6 +14,7 @@ from fetchc.tracer.model import Plan, Wanted
 from fetchc.tracer.shape import (
     Between,
     Bytes,
+    Grid,
     Guard,
     Items,
     Leaf,
@@ -26,6 +27,7 @@ from fetchc.tracer.shape import (
 from fetchc.tracer.values.decoders import reader
 from fetchc.tracer.values.kinds import CodeAddress, CutList, CutText, Hexadecimal, SymbolName
 from fetchc.tracer.values.printing import printed
+from fetchc.tracer.values.scalars import float_value
 from tests.support.records import COMM, NEAR, THREAD, format_of, read, record
 
 INT = Decode("integer", 32, True)
@@ -516,3 +518,55 @@ def test_null_is_no_fault_where_a_reference_may_be_null() -> None:
     assert read(shape, fields, [0, 7, b"stale"]) == (None, ())
     assert read(text, fields, [0, 7, b"stale"]) == (None, ("v",))
     assert read(shape, fields, [8, 7, b"stale"]) == (None, ("v",))
+
+
+@given(st.integers(0, (1 << 32) - 1))
+def test_a_float_of_32_bits_is_the_shortest_text_that_tells_it(raw: int) -> None:
+    number = struct.unpack("=f", struct.pack("=I", raw))[0]
+    value = float_value(number, short=True)
+    if not isinstance(value, float):
+        assert number != number or abs(number) == float("inf")
+        return
+    assert struct.pack("=f", value) == struct.pack("=f", number)
+    digits = len(repr(value).partition("e")[0].replace(".", "").strip("-0"))
+    shorter = float(f"{number:.{digits - 2}e}") if digits > 1 else None
+    assert (
+        shorter is None
+        or abs(shorter) > 3.4e38
+        or struct.pack("=f", shorter) != struct.pack("=f", number)
+    )
+
+
+@pytest.mark.parametrize(
+    ("bits", "text"),
+    [(0x40066666, "2.1"), (0x3DCCCCCD, "0.1"), (0x7F7FFFFF, "3.4028235e+38"), (1, "1e-45"),
+     (0x4B800000, "16777216.0"), (0x80000000, "-0.0")],
+)  # fmt: skip
+def test_floats_of_32_bits_as_json_has_them(bits: int, text: str) -> None:
+    value = float_value(struct.unpack("=f", struct.pack("=I", bits))[0], short=True)
+    assert json.dumps(value) == printed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "values", "shown", "first", "third"),
+    [
+        (0, [], "[]", None, None),
+        (3, [12, 11, 10], "[12, 11, 10]", 12, 10),
+        (4, [13, 12, 11, 10], "[13, 12, 11, 10]", 13, 11),
+        (6, [13, 12, 11, 10], "[…, 13, 12, 11, 10]", None, 13),
+    ],
+)
+def test_a_stack_begins_with_what_was_pushed_last(
+    count: int, values: list[int], shown: str, first: int | None, third: int | None
+) -> None:
+    # As C# enumerates it. Of one that has more elements than were fetched the end is there.
+    number = Leaf("n", INT)
+    row = Sequence(number, Row("v", INT, 4, 4), number, None, backwards=True)
+    fields, record = [("n", "i"), ("v", "16s")], [count, struct.pack("=4i", 10, 11, 12, 13)]
+    got, faults = read(row, fields, record)
+    assert (got, faults) == (values, ())
+    assert isinstance(got, list)
+    assert printed(got, faults, "v") == shown
+    for index, wanted in ((0, first), (2, third)):
+        got, faults = read(Grid((number,), row, (index,)), fields, record)
+        assert (got, faults) == (wanted, () if wanted is not None else ("v",))
