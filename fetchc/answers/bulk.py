@@ -6,7 +6,8 @@ from fetchc.answers.documents import document, refused
 from fetchc.answers.opened import Opened
 from fetchc.answers.outcome import by_probe, outcome
 from fetchc.answers.question import identity, read_question
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.ceilings import Exceeded, unwatch
+from fetchc.diag.errors import CompileError, DebugInfoError, too_costly
 from fetchc.target.kernel import running_version
 
 TYPE_CHECKING = False
@@ -65,6 +66,10 @@ def answer(opened: Opened, given: object, kernel: str = "running") -> dict[str, 
         diagnostics = refusal.diagnostics
     except DebugInfoError as unreadable:
         diagnostics = (unreadable.diagnostic,)
+    except (Exceeded, MemoryError) as beyond:
+        unwatch()
+        opened.clear()  # what was begun may be half read
+        diagnostics = (too_costly(path if isinstance(path, str) else "", beyond).diagnostic,)
     return head | refused(path if isinstance(path, str) else None, diagnostics)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc import __version__
+from fetchc.diag.model import shortened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def verdicts(checked: list[Checked], kernel: str) -> dict[str, Any]:
 
 def told(diagnostic: Diagnostic, expression: str | None) -> dict[str, Any]:
     """A diagnostic as JSON; ``span`` counts characters of the expression."""
+    diagnostic = shortened(diagnostic)
     primary = diagnostic.primary
     return {
         "code": diagnostic.code,

@@ -31,6 +31,11 @@ class Opened:
         self._programs: dict[tuple[object, ...], _Kept] = {}
         self._let_go = 0  # since the collector ran
 
+    def clear(self) -> None:
+        """Let all programs go, with what was read of them."""
+        self._programs.clear()
+        gc.collect()
+
     def get(self, question: Question, kernel: str) -> tuple[Program, Probe | None]:
         """The program, and the probe point of all expressions; None where they name their own.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.api.argument import Argument
+from fetchc.api.program import given
 from fetchc.diag.errors import reject
 from fetchc.driver.points.sites import find_site
 from fetchc.syntax.parse import parse_argument
@@ -92,6 +93,28 @@ class Probe:
         return self._found.site.architecture.entry_stack_bytes
 
     @property
+    def goroutine_stack_end(self) -> str | None:
+        """The expression of the high end of the goroutine's stack, from which a frame keeps its
+        distance when the stack moves; None but at returns of Go, empty where no register has it.
+
+        Source: Go, src/runtime/stack.go (copystack).
+        """
+        site = self._found.site
+        if not site.leaving or site.function is None or site.function.language != "go":
+            return None
+        from fetchc.check.go.goroutine import stack_end
+
+        return stack_end(site)
+
+    @property
+    def parameters_stored_later(self) -> bool:
+        """Whether it is an entry of a language that promises no convention: what the debug
+        information does not place there, it places behind the prologue (Rust).
+        """
+        site = self._found.site
+        return site.entry and not site.language.promises_convention
+
+    @property
     def source(self) -> str | None:
         """Where the function is declared (``main.go:17``), None where that is unknown."""
         function = self._found.site.function
@@ -131,6 +154,7 @@ class Probe:
         What one fetch-arg cannot hold is no problem here: a structure, a slice. Raises
         CompileError where it cannot be had.
         """
+        given(text, "an argument", None)
         from fetchc.tracer.plan.planning import asked
 
         argument = parse_argument(text)
@@ -157,12 +181,14 @@ class Probe:
 
         An argument with a point of its own (``x @ main.f``) is compiled at that.
         """
+        given(text, "an argument", None)
         tree = parse_argument(text)
         if tree.point is None:
             return Argument(self, text, tree)
         name = None if self.function is None else self.function.name
         with self._lock:
-            found = find_site(self._program, name, tree.point, self.kind.startswith("return"))
+            returns = self.kind.startswith("return")
+            found = find_site(self._program, name, tree.point, returns, kernel=self._kernel)
         return Argument(Probe(self._program, self._lock, found, self._kernel), text, tree)
 
     def definition(
@@ -238,6 +264,7 @@ class Probe:
 
     def explain(self, text: str) -> Explained:
         """An expression, or a fetch-arg that somebody wrote, hop by hop."""
+        given(text, "an argument", None)
         from fetchc.driver.explained.explaining import explain
 
         with self._lock:

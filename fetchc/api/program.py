@@ -6,6 +6,7 @@ import os
 from _thread import RLock  # threading itself is dear to import
 
 from fetchc.debuginfo.open import open_binary
+from fetchc.diag.errors import DebugInfoError, reject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from fetchc.program import protocol
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel import Kernel
+
+LONGEST_NAME = 1 << 14  # characters of a name, a glob or a point that somebody gives
+_SHOWN = 40  # of them in a message
 
 
 def open(
@@ -32,7 +36,7 @@ def open(
 
     ``references`` are folders of assemblies that an image refers to. ``debug_file`` has the debug
     information; without it one is looked for, in ``debug_dirs`` first. ``unsafe_return`` takes
-    return probes that can end the program, of .NET. ``arch`` is the machine of a BTF file, which
+    return probes that can end the program. ``arch`` is the machine of a BTF file, which
     names none. Raises DebugInfoError when the file cannot be read or is neither.
     """
     return Program(path, references, debug_file, debug_dirs, unsafe_return, arch)
@@ -54,15 +58,15 @@ class Program:
         if debug_file is not None or debug_dirs:
             from fetchc.debuginfo.finding.search import Search
 
-            own = None if debug_file is None else os.fsdecode(debug_file)
-            search = Search(own, tuple([os.fsdecode(each) for each in debug_dirs]))
+            own = None if debug_file is None else _path(debug_file)
+            search = Search(own, tuple([_path(each) for each in debug_dirs]))
         machine = None
         if arch is not None:
             from fetchc.target.load import architecture_key
 
             machine = architecture_key(arch)
-        folders = tuple([os.fsdecode(each) for each in references])
-        self._program: protocol.Program = open_binary(os.fsdecode(path), folders, search, machine)
+        folders = tuple([_path(each) for each in references])
+        self._program: protocol.Program = open_binary(_path(path), folders, search, machine)
         self._lock = RLock()
         self._unsafe_return = unsafe_return
         self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
@@ -92,6 +96,7 @@ class Program:
 
     def functions(self, glob: str = "*") -> Iterator[str]:
         """Names of functions with code and of static probes that match ``glob``, sorted."""
+        given(glob, "a glob")
         from fetchc.driver.listing import matching, probeable
 
         with self._lock:
@@ -100,6 +105,7 @@ class Program:
 
     def types(self, glob: str = "*") -> Iterator[str]:
         """Names of the types that match ``glob``, sorted."""
+        given(glob, "a glob")
         from fetchc.driver.listing import matching
 
         with self._lock:
@@ -108,6 +114,7 @@ class Program:
 
     def layouts(self, glob: str) -> list[Layout]:
         """The layouts of the types whose names match ``glob``, by name."""
+        given(glob, "a glob")
         from fetchc.driver.listing import layouts
 
         with self._lock:
@@ -118,6 +125,7 @@ class Program:
 
         Raises CompileError where there is none, or several that differ.
         """
+        given(text, "a type")
         from fetchc.driver.offsets import offsets
 
         with self._lock:
@@ -125,6 +133,7 @@ class Program:
 
     def described(self, name: str) -> list[dict[str, object]]:
         """Every function of exactly this name: name, address, signature, source line."""
+        given(name, "a name")
         from fetchc.driver.listing import described
 
         with self._lock:
@@ -132,6 +141,7 @@ class Program:
 
     def without_code(self, glob: str = "*") -> list[dict[str, object]]:
         """Functions that match and cannot be probed, as in ``described``, and ``why``."""
+        given(glob, "a glob")
         from fetchc.driver.listing import without_code
 
         with self._lock:
@@ -151,6 +161,9 @@ class Program:
         how many calls at a time a return probe of the kernel has room. Raises CompileError where
         the point cannot be found or probed.
         """
+        for text, what in ((function, "a function"), (at, "a point"), (kernel, "a kernel")):
+            if text is not None:
+                given(text, what)
         from fetchc.syntax.parse import parse_point
 
         place = None if at is None else parse_point(at)
@@ -167,10 +180,11 @@ class Program:
 
         The others are as in :meth:`probe`.
         """
-        from fetchc.syntax.parse import parse_argument
+        given(text, "an argument", None)
+        from fetchc.syntax.parse import parse_argument, written
 
         tree = parse_argument(text)
-        end = (tree.format or tree.expression).span.end
+        _, end = written(tree, text)
         return self._probe(None, tree.point, returns, kernel, active), text[:end]
 
     def argument(
@@ -185,6 +199,7 @@ class Program:
 
         The others are as in :meth:`probe`, and for the second case.
         """
+        given(text, "an argument", None)
         if probe is not None:
             return probe.compile(text)
         from fetchc.api.argument import Argument
@@ -211,9 +226,36 @@ class Program:
             check_name(function)
         rules = self._rules(kernel)
         with self._lock:
-            found = find_site(self._program, function, point, returns, self._unsafe_return)
+            found = find_site(self._program, function, point, returns, self._unsafe_return, rules)
         if active is not None:
             from fetchc.driver.points.kernel_points import with_room
 
             found = with_room(found, active)
         return Probe(self._program, self._lock, found, rules)
+
+
+def _path(given: str | os.PathLike[str]) -> str:
+    try:
+        return os.fsdecode(given)
+    except TypeError:
+        what = f"a path is a string or of pathlib, not of type {type(given).__name__}"
+        raise DebugInfoError("FC0901", repr(given)[:40], what) from None
+
+
+def given(text: object, what: str, most: int | None = LONGEST_NAME) -> None:
+    """Refuse what is no string that can be asked for: FC0101, or FC0102 where it is too long.
+
+    ``what`` is what it is given as: ``a glob``. ``most`` is None where the parser has a bound.
+    """
+    if not isinstance(text, str):
+        raise reject("FC0101", f"{what} is a string, not of type {type(text).__name__}")
+    if most is None:
+        return
+    if len(text) > most:
+        begin = f"`{text[:_SHOWN]}…` has {len(text):,}"
+        raise reject("FC0102", f"{what} has at most {most:,} characters: {begin}")
+    if not text.isascii():
+        try:
+            text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as half:
+            raise reject("FC0101", f"half a character in {what}, at {half.start}") from None

@@ -22,6 +22,8 @@ __all__ = ["main"]
 # What is loaded where something is to be done at the end: threads to be waited for, files to be
 # removed, what a profiler or a debugger has to tell.
 _AT_THE_END = frozenset(("_lsprof", "atexit", "bdb", "threading"))
+# Commands that read no files of others, or must not stop halfway: nothing bounds them.
+_UNBOUNDED = ("cache", "conformance", "list", "remove")
 _BUG = "error: this is a bug in fetchc; please report it with the lines above"
 
 
@@ -79,6 +81,14 @@ def _run(words: Sequence[str], alone: bool) -> int:
             kept.notes.clear()  # what an earlier call in this process said
         if output.terminal:
             Image.progress = _progress
+    if alone and options.command not in _UNBOUNDED:
+        from fetchc.ceilings import TooMuch, watch
+
+        try:
+            watch(options.path)
+        except TooMuch as wrong:
+            output.say(f"error: {wrong}")
+            return 2
     status = _edge(lambda: _answered(options, output), output)
     _save(output, options.verbose)
     return status
@@ -100,11 +110,12 @@ def _edge(work: Callable[[], Result], output: Output) -> Result | int:
     except Exception:  # noqa: BLE001 - anything else is a bug of ours
         import traceback
 
-        output.say(traceback.format_exc() + _BUG)
+        output.say(*traceback.format_exc().splitlines(), _BUG)
         return 70
 
 
 def _answered(options: Options, output: Output) -> int:
+    from fetchc.ceilings import Exceeded, unwatch
     from fetchc.cli.commands import COMMANDS
     from fetchc.cli.output import exit_status
     from fetchc.diag.errors import CompileError, DebugInfoError, TracerError
@@ -116,7 +127,7 @@ def _answered(options: Options, output: Output) -> int:
         load(NEEDED)
     try:
         run = __import__(f"fetchc.cli.{COMMANDS[options.command].module}", fromlist=["run"]).run
-        status: int = run(options, output)
+        status: int = _apart(run, options, output)
         output.flush()
         return status
     except CompileError as refusal:
@@ -128,6 +139,39 @@ def _answered(options: Options, output: Output) -> int:
     except TracerError as refused:
         output.diagnostics(refused.diagnostics, refused.text)
         return 4
+    except (Exceeded, MemoryError) as beyond:
+        unwatch()
+        from fetchc.diag.errors import too_costly
+
+        output.diagnostics((too_costly(options.path, beyond).diagnostic,), "")
+        return 3
+    finally:
+        unwatch()
+
+
+def _apart(run: Callable[[Options, Output], int], options: Options, output: Output) -> int:
+    # What another user's process gives to read is read without the rights of root. `trace` and
+    # `add` see to it themselves, for all files, and `perfmap merge`, which writes.
+    named = [options.binary, *options.binaries]
+    if options.command == "perfmap":
+        named += [f"/proc/{pid}/exe" for pid in options.pids]
+    foreign = os.geteuid() == 0 and any(path.startswith("/proc/") for path in named)
+    if not foreign or options.command in ("trace", "add"):
+        return run(options, output)
+    from fetchc.cli.reader import Reader, of_another_user
+
+    if not any(map(of_another_user, named)):
+        return run(options, output)
+
+    def ran() -> int:
+        status = run(options, output)
+        output.flush()
+        return status
+
+    path = next(path for path in named if of_another_user(path))
+    with Reader({"run": ran}, path, output) as reader:
+        status: int = reader.ask("run")
+        return status
 
 
 def cache_folder() -> str:

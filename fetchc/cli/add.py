@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 
+from fetchc.ceilings import unwatch
 from fetchc.cli.definitions import document
+from fetchc.cli.reader import Reader, probed_file, reader
 from fetchc.diag.errors import CompileError
+from fetchc.record import Record
 from fetchc.tracer.kernel.install import head
 from fetchc.tracer.kernel.leftovers import leftovers, told
 from fetchc.tracer.kernel.persistent import add
@@ -19,37 +22,43 @@ if TYPE_CHECKING:
     from fetchc.api.program import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
+    from fetchc.diag.model import Diagnostic
 
 __all__ = ["run"]
 
 
+class Prepared(Record):
+    """What is to be installed; None where it is refused, or of several points.
+
+    ``told`` are refusals and warnings, each with the expression that it is about.
+    """
+
+    wanted: Kept | None
+    told: tuple[tuple[str, tuple[Diagnostic, ...]], ...]
+    of_several_points: bool = False
+
+
 def run(options: Options, output: Output) -> int:
     """Install one event for the running kernel; it is off unless ``--enable`` is given."""
-    texts = [*options.operands, *options.expr]
-    program = options.opened()
-    probe = None
-    if options.function is not None or options.at is not None or not texts:
-        probe = program.probe(options.function, options.at, options.returns, active=options.active)
-    arguments = _compiled(program, probe, options, texts, output)
-    if len(arguments) < len(texts):
-        return 1
-    probe = probe or arguments[0].probe
-    if any(one.probe.key != probe.key for one in arguments):
+    with reader(options, output, {"prepared": lambda: prepared(options)}) as asked:
+        found: Prepared = asked.ask("prepared")
+    for text, diagnostics in found.told:
+        output.diagnostics(diagnostics, text)
+    if found.of_several_points:
         output.say("error: the expressions are of several points: add them one by one")
         return 2
-    output.diagnostics(probe.warnings, "")
-    lines = tuple(probe.definition(arguments, options.group, options.event).splitlines())
-    function = None if probe.function is None else probe.function.name
-    group, event = head(lines[0])
-    binary = program.path if probe.in_kernel else os.path.abspath(program.path)
-    wanted = Kept(group, event, binary, function, tuple(texts), lines)
+    if found.wanted is None:
+        return 1
+    if isinstance(asked, Reader):
+        probed_file(options.binary, found.wanted.definitions)
+    unwatch()  # what is begun from here on is brought to its end
     tracefs = find_tracefs()
     output.diagnostics(told(leftovers(tracefs)), "")
-    made = add(tracefs, State(state_file()), wanted, options.enable)
+    made = add(tracefs, State(state_file()), found.wanted, options.enable)
     if options.format == "json":
         import json
 
-        output.line(json.dumps(document([made], ()), indent=2))
+        output.document(json.dumps(document([made], ()), indent=2))
         return 0
     output.line(made.name)
     if not options.enable:
@@ -58,16 +67,42 @@ def run(options: Options, output: Output) -> int:
     return 0
 
 
+def prepared(options: Options) -> Prepared:
+    """Compile what the options ask for; raises CompileError for the probe point."""
+    texts = [*options.operands, *options.expr]
+    program = options.opened()
+    probe = None
+    if options.function is not None or options.at is not None or not texts:
+        probe = program.probe(options.function, options.at, options.returns, active=options.active)
+    said: list[tuple[str, tuple[Diagnostic, ...]]] = []
+    arguments = _compiled(program, probe, options, texts, said)
+    if len(arguments) < len(texts):
+        return Prepared(None, tuple(said))
+    probe = probe or arguments[0].probe
+    if any(one.probe.key != probe.key for one in arguments):
+        return Prepared(None, tuple(said), of_several_points=True)
+    said.append(("", tuple(probe.warnings)))
+    lines = tuple(probe.definition(arguments, options.group, options.event).splitlines())
+    function = None if probe.function is None else probe.function.name
+    group, event = head(lines[0])
+    binary = program.path if probe.in_kernel else os.path.abspath(program.path)
+    return Prepared(Kept(group, event, binary, function, tuple(texts), lines), tuple(said))
+
+
 def _compiled(
-    program: Program, probe: Probe | None, options: Options, texts: list[str], output: Output
+    program: Program,
+    probe: Probe | None,
+    options: Options,
+    texts: list[str],
+    said: list[tuple[str, tuple[Diagnostic, ...]]],
 ) -> list[Argument]:
     # Fewer than `texts` where one is refused.
     arguments = []
     for text in texts:
         try:
             argument = program.argument(text, probe, returns=options.returns, active=options.active)
-            output.diagnostics(argument.whole.warnings, text)
+            said.append((text, tuple(argument.whole.warnings)))
             arguments.append(argument)
         except CompileError as refusal:
-            output.diagnostics(refusal.diagnostics, text)
+            said.append((text, refusal.diagnostics))
     return arguments

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from contextlib import nullcontext
 
 from fetchc.answers.bulk import answer
 from fetchc.answers.documents import refused
 from fetchc.answers.opened import Opened
-from fetchc.answers.question import read_line
+from fetchc.answers.question import identity, read_line
+from fetchc.ceilings import watch, watched, within_memory
 from fetchc.cli.standard_input import NAMED, given_bytes, unreadable
 from fetchc.diag.errors import CompileError, DebugInfoError, reject
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
+    from fetchc.cli.reader import Reader
 
 __all__ = ["LONGEST", "answers"]
 
@@ -42,16 +45,56 @@ def answers(options: Options, output: Output) -> int:
     # days needs it.
     gc.freeze()
     gc.enable()
+    alone = watched()  # else the process is another one's
     opened = Opened()
     status = 0
     path = options.batch or ""
-    with _input(path) as file:
+    with _input(path) as file, _Apart(opened, output) as apart:
         for number, line in _lines(file, path):
-            answered = _answer(opened, line, options.kernel)
-            output.line(json.dumps({"line": number} | answered))
+            if alone:
+                if not within_memory():
+                    opened.clear()
+                watch(path, held=True)
+            answered = _answer(apart, line, options.kernel)
+            output.document(json.dumps({"line": number} | answered))
             output.flush()
             status = max(status, _status(answered))
     return status
+
+
+class _Apart:
+    """Answers questions: those about another user's process in a child without rights."""
+
+    def __init__(self, opened: Opened, output: Output) -> None:
+        self._opened = opened
+        self._output = output
+        self._reader: Reader | None = None
+
+    def __enter__(self) -> _Apart:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        if self._reader is not None:
+            self._reader.__exit__(*raised)
+
+    def answer(self, given: object, kernel: str) -> dict[str, Any]:
+        """What :func:`fetchc.answers.bulk.answer` says."""
+        binary = given.get("binary") if isinstance(given, dict) else None
+        if os.geteuid() != 0 or not isinstance(binary, str) or not binary.startswith("/proc/"):
+            return answer(self._opened, given, kernel)
+        from fetchc.cli.reader import Reader, of_another_user
+
+        if not of_another_user(binary):
+            return answer(self._opened, given, kernel)
+        if self._reader is None:
+            questions = {"answer": lambda given, kernel: answer(self._opened, given, kernel)}
+            self._reader = Reader(questions, binary, self._output).__enter__()
+        try:
+            found: dict[str, Any] = self._reader.ask("answer", given, kernel)
+        except DebugInfoError as ended:
+            self._reader = None  # a new one for the next question
+            return {"id": identity(given)} | refused(binary, (ended.diagnostic,))
+        return found
 
 
 def _more_than_a_batch(options: Options) -> bool:
@@ -94,14 +137,14 @@ def _read(file: BinaryIO, path: str) -> bytes:
         raise unreadable(path, refused) from None
 
 
-def _answer(opened: Opened, line: bytes | None, kernel: str) -> dict[str, Any]:
+def _answer(apart: _Apart, line: bytes | None, kernel: str) -> dict[str, Any]:
     try:
         if line is None:
             raise reject("FC0105", f"no question: longer than {LONGEST:,} bytes")
         asked = read_line(line)
     except CompileError as refusal:
         return {"id": None} | refused(None, refusal.diagnostics)
-    return answer(opened, asked, kernel)
+    return apart.answer(asked, kernel)
 
 
 def _status(answered: dict[str, Any]) -> int:

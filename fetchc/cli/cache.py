@@ -6,7 +6,8 @@ import os
 
 from fetchc.cli import cache_folder
 from fetchc.debuginfo.finding.store import downloads
-from fetchc.debuginfo.kept.files import entries, own_folder, removed
+from fetchc.debuginfo.kept.files import entries, removed
+from fetchc.debuginfo.safe_open import own_folder
 from fetchc.diag.errors import DebugInfoError
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def _print(
 
         files = [{"name": name, "bytes": size, "used": used} for used, size, name in kept]
         shown = {"folder": folder, "cleared": cleared, "bytes": total, "files": files}
-        output.line(json.dumps(shown, indent=2))
+        output.document(json.dumps(shown, indent=2))
         return
     if not cleared:
         for _, size, name in kept:

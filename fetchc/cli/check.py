@@ -22,7 +22,7 @@ def run(options: Options, output: Output) -> int:
     """One line a definition: the verdict, and the kernels that accept it; problems beside it."""
     texts = [*options.operands, *options.expr]
     if not texts:
-        output.say("error: no definition is given\n\nusage: fetchc check DEFINITION...")
+        output.say("error: no definition is given", "", "usage: fetchc check DEFINITION...")
         return 2
     rules = kernel(running_version() if options.kernel == "running" else options.kernel)
     machine = "x86_64" if options.arch is None else architecture_key(options.arch)
@@ -32,7 +32,7 @@ def run(options: Options, output: Output) -> int:
 
         from fetchc.answers.documents import verdicts
 
-        output.line(json.dumps(verdicts(checked, rules.name), indent=2))
+        output.document(json.dumps(verdicts(checked, rules.name), indent=2))
     for each in checked:
         if options.format != "json":
             output.diagnostics(each.problems + each.warnings, each.text)

@@ -82,7 +82,8 @@ COMMANDS = {
         (
             *_BINARY,
             "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
-            "latency", "since", "histogram", "sum", "by", "summary", "stack", "traced",
+            "latency", "since", "histogram", "sum", "by", "summary", "stack", "strict",
+            "traced",
             "uncached", "verbose", "color",
         ), True,
     ),
@@ -153,7 +154,7 @@ OPTIONS = {
     "at": Option("at", ("--at",), "POINT", "+OFFSET, FILE:LINE, :LINE, `body` or an address"),
     "return": Option("returns", ("--return",), None, "probe where the function returns"),
     "unsafe_return": Option(
-        "unsafe_return", ("--unsafe-return",), None, "even where that can end the program (.NET)"
+        "unsafe_return", ("--unsafe-return",), None, "even where that can end the program"
     ),
     "kernel": Option("kernel", ("--kernel",), "V", "compile for Linux V: 5.10; default: running"),
     "compiled": Option(
@@ -193,6 +194,7 @@ OPTIONS = {
     "by": Option("by", ("--by",), "EXPR", "each of them by the value of EXPR, such as $comm"),
     "summary": Option("summary", ("--summary",), None, "the hits of each function at the end"),
     "stack": Option("stack", ("--stack",), None, "the callers of each hit"),
+    "strict": Option("strict", ("--strict",), None, "no function without all of the EXPRs"),
     "traced": Option("format", ("--format",), "F", "text or jsonl", ("text", "jsonl")),
     "group": Option("group", ("--group",), "GROUP", "the group of the event; default: the file's"),
     "event": Option("event", ("--event",), "EVENT", "its name; default: the function's"),

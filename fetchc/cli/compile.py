@@ -28,7 +28,7 @@ def run(options: Options, output: Output) -> int:
         return answers(options, output)
     texts = [*options.operands, *options.expr]
     if not texts:
-        output.say("error: no expression is given\n\nusage: fetchc compile EXPR... -x BINARY")
+        output.say("error: no expression is given", "", "usage: fetchc compile EXPR... -x BINARY")
         return 2
     if options.format == "json":
         return _json(options, output, texts)
@@ -48,7 +48,7 @@ def run(options: Options, output: Output) -> int:
             output.line(one.argument.fetcharg)
     if options.format == "probe":
         for probe, arguments in groups:
-            output.line(probe.definition(arguments))
+            output.exact(probe.definition(arguments))
     elif options.format in _TOOLS and groups:
         _for_tool(output, options.format, groups)
     return exit_status([each for one in outcomes for each in one.refused])
@@ -88,7 +88,7 @@ def _for_tool(output: Output, format: str, groups: list[tuple[Probe, list[Argume
     events = [event for probe, arguments in groups for event in probe.events(arguments)]
     result = written(format, events)
     output.diagnostics(result.warnings, "")
-    output.line(result.text)
+    output.exact(result.text)
 
 
 def _json(options: Options, output: Output, texts: list[str]) -> int:
@@ -96,7 +96,8 @@ def _json(options: Options, output: Output, texts: list[str]) -> int:
     import json
 
     from fetchc.answers.documents import document, refused
-    from fetchc.diag.errors import CompileError, DebugInfoError
+    from fetchc.ceilings import Exceeded, unwatch
+    from fetchc.diag.errors import CompileError, DebugInfoError, too_costly
 
     kernel = _kernel(options)
     try:
@@ -109,5 +110,9 @@ def _json(options: Options, output: Output, texts: list[str]) -> int:
     except DebugInfoError as unreadable:
         result = refused(options.binary, (unreadable.diagnostic,))
         status = 3
-    output.line(json.dumps(result, indent=2))
+    except (Exceeded, MemoryError) as beyond:
+        unwatch()
+        result = refused(options.binary, (too_costly(options.binary, beyond).diagnostic,))
+        status = 3
+    output.document(json.dumps(result, indent=2))
     return status

@@ -25,7 +25,9 @@ __all__ = ["run"]
 def run(options: Options, output: Output) -> int:
     """A table of what was compared; status 1 and a small program where a value is wrong."""
     if not options.compilers and not options.gos:
-        output.say("error: no toolchain is given\n\nusage: fetchc conformance --cc CC | --go GO")
+        output.say(
+            "error: no toolchain is given", "", "usage: fetchc conformance --cc CC | --go GO"
+        )
         return 2
     try:
         with terminable(), tempfile.TemporaryDirectory(prefix="fetchc-") as folder:
@@ -56,14 +58,14 @@ def _run(options: Options, output: Output, folder: Path) -> int:
         for job in planned:
             one(job)
         found = document(options.seed, options.rounds, toolchains, rows, first)
-        output.line(json.dumps(found, indent=2))
+        output.document(json.dumps(found, indent=2))
     else:
         terminal.progress(planned, one)
         for each in toolchains:
             for line in each.left_out:
                 output.say(f"note: {each.name} {line}")
-        output.line(terminal.table(toolchains, rows))
+        output.document(terminal.table(toolchains, rows))
         if first is not None:
-            output.line(f"\nwrong, in the smallest program found:\n\n{first}\n")
+            output.document(f"\nwrong, in the smallest program found:\n\n{first}\n")
             output.line("`--format json` has the whole program; please report it")
     return int(any(row.wrong for row in rows.values()))

@@ -21,7 +21,7 @@ def run(options: Options, output: Output) -> int:
     texts = [*options.operands, *options.expr]
     if len(texts) != 1:
         output.say("error: one expression or code is explained at a time")
-        output.say("\nusage: fetchc explain EXPR -x BINARY -f FUNCTION, or fetchc explain CODE")
+        output.say("", "usage: fetchc explain EXPR -x BINARY -f FUNCTION, or fetchc explain CODE")
         return 2
     (text,) = texts
     if re.fullmatch(r"[Ff][Cc][0-9]+", text):
@@ -44,9 +44,9 @@ def _code(code: str, options: Options, output: Output) -> int:
     if options.format == "json":
         import json
 
-        output.line(json.dumps({"code": code, "title": TITLES[code], "text": text}, indent=2))
+        output.document(json.dumps({"code": code, "title": TITLES[code], "text": text}, indent=2))
     else:
-        output.line(text)
+        output.document(text)
     return 0
 
 
@@ -72,7 +72,7 @@ def _fetch(text: str, options: Options, output: Output) -> int:
 
         from fetchc.answers.documents import explanation
 
-        output.line(json.dumps(explanation(program, kernel, explained), indent=2))
+        output.document(json.dumps(explanation(program, kernel, explained), indent=2))
         return 0
     kind = f", of type `{explained.type}`," if explained.type else ""
     output.line(f"{explained.text}{kind} at {_where(explained)}")

@@ -28,11 +28,11 @@ def run(options: Options, output: Output) -> int:
     elif options.format == "json":
         import json
 
-        output.line(json.dumps(names, indent=2))
+        output.document(json.dumps(names, indent=2))
     elif names:
         from fetchc.driver.listing import spelled
 
-        output.line("\n".join(spelled(names)))
+        output.lines(spelled(names))
     if not found:
         output.say(f"no function with code matches `{glob}` in {program.path}")
         _suggest(program, glob, output)
@@ -59,7 +59,7 @@ def _long(options: Options, output: Output, rows: list[dict[str, object]]) -> No
     if options.format == "json":
         import json
 
-        output.line(json.dumps(rows, indent=2))
+        output.document(json.dumps(rows, indent=2))
         return
     for row in rows:
         source = f"  {row['source']}" if row["source"] else ""

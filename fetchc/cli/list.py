@@ -30,7 +30,7 @@ def run(options: Options, output: Output) -> int:
     if options.format == "json":
         import json
 
-        output.line(json.dumps(document(listed, problems), indent=2))
+        output.document(json.dumps(document(listed, problems), indent=2))
         return 0
     output.diagnostics(problems, "")
     for line in lines(listed):

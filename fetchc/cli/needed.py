@@ -21,6 +21,7 @@ NEEDED = (
     "fetchc.diag.errors",
     "fetchc.debuginfo.dwarf.entries.cursor",
     "fetchc.debuginfo.elf.sections",
+    "fetchc.debuginfo.safe_open",
     "fetchc.units",
     "fetchc.debuginfo.elf.image",
     "fetchc.answers",

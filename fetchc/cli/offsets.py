@@ -24,7 +24,7 @@ def run(options: Options, output: Output) -> int:
     if options.format == "json":
         import json
 
-        output.line(json.dumps(table_document(table), indent=2))
+        output.document(json.dumps(table_document(table), indent=2))
     else:
         _print(output, table)
     return exit_status([each for _, _, each in table.said])

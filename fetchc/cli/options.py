@@ -61,6 +61,7 @@ class Options:
         self.by: str | None = None
         self.summary = False
         self.stack = False
+        self.strict = False
         self.filters: list[str] = []
         self.program: list[str] = []
         # Of `conformance` alone.
@@ -69,6 +70,12 @@ class Options:
         self.rounds = 1
         self.seed = "1"
         self.only: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The file that the question is about; what it says itself where it names none."""
+        named = [self.binary, *self.binaries, *self.operands, self.batch or ""]
+        return next((each for each in named if each), self.command)
 
     def opened(self) -> Program:
         """The program that the command is about, with its debug files."""

@@ -57,11 +57,29 @@ class Output:
         self._color = color == "always" or (color == "auto" and painted)
 
     def line(self, text: str) -> None:
-        """One line of a result; raises Unwritable, or BrokenPipeError where nobody reads on."""
+        """One record of a result, on one line whatever is in it; raises as :meth:`document` does.
+
+        What does not print as itself is escaped, on terminals and in pipes: a name of a file or of
+        debug information forges no record, moves no cursor, changes no colours. The bytes of such
+        a name are in JSON.
+        """
+        self.document(_harmless(text))
+
+    def lines(self, records: Sequence[str]) -> None:
+        """Several of them."""
+        text = "\n".join(records)
+        # A long list is looked through at once.
+        if not text.replace("\n", " ").isprintable() or text.count("\n") >= len(records):
+            text = "\n".join([_harmless(each) for each in records])
+        self.document(text)
+
+    def document(self, text: str) -> None:
+        """Lines of fetchc's own making, as they are: JSON, a help, records that are printable.
+
+        Raises Unwritable, or BrokenPipeError where nobody reads on.
+        """
         if sys.stdout is None:
             raise Unwritable("it is closed")
-        if self._shown:
-            text = _harmless(text)
         try:
             self._write(text)
         except BrokenPipeError:
@@ -69,11 +87,32 @@ class Output:
         except OSError as error:
             raise Unwritable(error.strerror) from error
 
+    def exact(self, text: str) -> None:
+        """Lines that the kernel or another tool is to read: as they are, or not at all.
+
+        Bytes of a path that are no text go as they are into a pipe. Raises CompileError FC0510 for
+        other characters that a reader would not see, and as :meth:`document` does.
+        """
+        if not text.isprintable():
+            from fetchc.diag.errors import reject
+
+            for character in text:
+                hidden = not character.isprintable() and character != "\n"
+                if hidden and not "\udc80" <= character <= "\udcff":
+                    raise reject(
+                        "FC0510",
+                        f"a path or name holds {character!r}, which a text cannot show",
+                        help="make a link with a plain name and give that, or take --format json",
+                    )
+            if self._shown:
+                text = "\n".join(map(_harmless, text.split("\n")))
+        self.document(text)
+
     def _write(self, text: str) -> None:
         try:
             sys.stdout.write(text + "\n")
         except UnicodeEncodeError:
-            # A name of the file that is no text here: its bytes, as the file has them.
+            # Bytes of a path that are no text here: as the file system has them.
             sys.stdout.flush()
             sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape") + b"\n")
 
@@ -88,9 +127,9 @@ class Output:
         except OSError as error:
             raise Unwritable(error.strerror) from error
 
-    def say(self, text: str) -> None:
-        """Lines beside the results."""
-        self._beside(_harmless(text))
+    def say(self, *lines: str) -> None:
+        """Lines beside the results, each on one line whatever is in it."""
+        self._beside("\n".join(map(_harmless, lines)))
 
     def diagnostics(self, diagnostics: Sequence[Diagnostic], text: str) -> None:
         """Diagnostics about the argument ``text`` (empty: about none)."""
@@ -111,9 +150,8 @@ class Output:
 
 
 def _harmless(text: str) -> str:
-    # A name of a file or of debug information must not move the cursor or change colours.
     if text.isprintable():
         return text
     from fetchc.diag.render import printable
 
-    return "\n".join([printable(line) for line in text.split("\n")])
+    return printable(text)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from fetchc.cli.reader import Reader, SameProcess, of_another_user
 from fetchc.cli.standard_input import given_lines
 from fetchc.debuginfo.dotnet.mapped import MappedMethods
 from fetchc.debuginfo.dotnet.program import DotnetProgram
@@ -9,7 +12,7 @@ from fetchc.debuginfo.open import open_binary
 from fetchc.debuginfo.perfmap import written_line
 from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.tracer.process.mapped import Process, in_image
-from fetchc.tracer.process.perfmap import SETTING, merge
+from fetchc.tracer.process.perfmap import SETTING, collected, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.tracer.process.mapped import MappedPlace
+    from fetchc.tracer.process.perfmap import Collected
 
 __all__ = ["run"]
 
@@ -31,17 +35,28 @@ def run(options: Options, output: Output) -> int:
     if action == "find" and asked and one_of:
         return _find(options, output, asked)
     output.say(
-        "usage: fetchc perfmap find LINE|NUMBER|NAME... -x IMAGE|-p PID\n"
-        "       fetchc perfmap merge PID"
+        "usage: fetchc perfmap find LINE|NUMBER|NAME... -x IMAGE|-p PID",
+        "       fetchc perfmap merge PID",
     )
     return 2
 
 
 def _merge(options: Options, output: Output, pid: int) -> int:
-    process = Process(pid)
-    merged = merge(process)
-    for path, why in process.skipped:
-        output.say(f"left out: {path}: {why}")
+    def found() -> tuple[Collected, list[tuple[str, str]]]:
+        process = Process(pid)
+        return collected(process), list(process.skipped)
+
+    # What another user's process has mapped is read without the rights of root.
+    path = f"/proc/{pid}/exe"
+    apart = os.geteuid() == 0 and of_another_user(path)
+    questions = {"collected": found}
+    with Reader(questions, path, output) if apart else SameProcess(questions) as asked:
+        what, skipped = asked.ask("collected")
+    merged = write(what)
+    for each, why in skipped:
+        output.say(f"left out: {each}: {why}")
+    for each in merged.left_out:
+        output.say(f"left out: {each}: a mapping of that name has no symbols of its own")
     if merged.compiled is None:
         output.say(f"process {pid} writes no perf map: {SETTING}")
     command = f"perf script --symfs {merged.symbols} --kallsyms /proc/kallsyms"
@@ -52,7 +67,7 @@ def _merge(options: Options, output: Output, pid: int) -> int:
             "map": merged.path, "compiled": merged.compiled, "precompiled": merged.precompiled,
             "symbols": merged.symbols, "command": command,
         }  # fmt: skip
-        output.line(json.dumps(shown, indent=2))
+        output.document(json.dumps(shown, indent=2))
         return 0
     output.line(
         f"{merged.path}: {merged.compiled or 0} lines of the process, {merged.precompiled} of "
@@ -76,7 +91,7 @@ def _find(options: Options, output: Output, asked: list[str]) -> int:
     if options.format == "json":
         import json
 
-        output.line(json.dumps([_document(one) for one in found], indent=2))
+        output.document(json.dumps([_document(one) for one in found], indent=2))
         return status
     for one in found:
         far = f"+{one.inside:#x}" if one.inside else ""

@@ -19,7 +19,7 @@ def run(options: Options, output: Output) -> int:
     """Remove by name, or all, or what is stale; prints the names of what is gone."""
     chosen = [bool(options.operands), options.all, options.stale]
     if chosen.count(True) != 1:
-        output.say("error: give names, or --all, or --stale\n\nusage: fetchc remove NAME...")
+        output.say("error: give names, or --all, or --stale", "", "usage: fetchc remove NAME...")
         return 2
     tracefs = find_tracefs()
     if options.stale:
@@ -32,7 +32,7 @@ def run(options: Options, output: Output) -> int:
 
         from fetchc import __version__
 
-        output.line(json.dumps({"fetchc": __version__, "removed": gone}, indent=2))
+        output.document(json.dumps({"fetchc": __version__, "removed": gone}, indent=2))
         return 0
     for name in gone:
         output.line(name)

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import gc
 
+from fetchc.ceilings import unwatch
 from fetchc.cli.output import exit_status
+from fetchc.cli.reader import Reader, probed_file, reader
 from fetchc.cli.tracing.request import Refused, Usage, request
 from fetchc.cli.tracing.show import Show
 from fetchc.cli.tracing.targets import collect
 from fetchc.cli.tracing.traceable import traceable
 from fetchc.cli.tracing.watch import Ending, watch
+from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.codes import TITLES
 from fetchc.diag.errors import DebugInfoError
 from fetchc.target.kernel import kernel, running_version
 from fetchc.tracer.kernel.tracefs import find_tracefs
 from fetchc.tracer.kernelfilter import kernel_filter
 from fetchc.tracer.process.command import WAITING, Command
+from fetchc.tracer.process.stacks import Stacks
+from fetchc.tracer.process.symbols import SymbolFiles, remote_symbols
 from fetchc.tracer.session import Session
 from fetchc.tracer.signals import terminable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
+    from fetchc.cli.reader import SameProcess
     from fetchc.cli.tracing.targets import LeftOut, Targets
 
 __all__ = ["run"]
@@ -36,31 +45,54 @@ def run(options: Options, output: Output) -> int:
     try:
         wanted = request(options)
     except Usage as wrong:
-        output.say(f"error: {wrong}\n\nusage: fetchc trace [EXPR...] -x BINARY -f FUNCTION")
+        output.say(f"error: {wrong}", "", "usage: fetchc trace [EXPR...] -x BINARY -f FUNCTION")
         return 2
     except Refused as refused:
         output.diagnostics(refused.diagnostics, refused.text)
         return 1
+    command = Command(options.program) if options.program else None
+    session = Session()
+    files = SymbolFiles()
+    questions: dict[str, Callable[..., Any]] = {
+        "targets": lambda: collect(options.opened(), options, wanted, session.group),
+        "symbols": files.opened,
+        "function": files.function_at,
+    }
+    with reader(options, output, questions) as asked:
+        return _run(options, output, asked, session, command, wanted.lines)
+
+
+def _run(
+    options: Options,
+    output: Output,
+    asked: Reader | SameProcess,
+    session: Session,
+    command: Command | None,
+    by_event: bool,
+) -> int:
     try:
-        program = options.opened()
+        targets: Targets = asked.ask("targets")
     except DebugInfoError as refused:
         refused.help = refused.help or _of_process(options)
         raise
-    command = Command(options.program) if options.program else None
-    session = Session()
-    targets = collect(program, options, wanted, session.group)
+    if isinstance(asked, Reader):
+        lines = [line for each in targets.chosen for line in each.plan.definitions]
+        probed_file(options.binary, lines)
     if targets.by_glob:
         targets = traceable(targets, find_tracefs())
     _told(targets, output)
     if not targets.chosen:
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
+    unwatch()  # what is installed is taken away in peace, and COMMAND has its own limits
     with terminable(), session:
         output.diagnostics(session.warnings(), "")  # what others left behind
         session.add(*[target.plan for target in targets.chosen])
         _kernel_filters(session, targets)
         if options.stack:
             session.stacks()
-        show = Show(targets.chosen, options, wanted.lines, output, WAITING if command else None)
+        stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
+        waiting = WAITING if command else None
+        show = Show(targets.chosen, options, by_event, output, waiting, stacks)
         session.symbol = show.symbol
         if command is None:
             status = _traced(session, targets, options, show, output)
@@ -75,8 +107,8 @@ def run(options: Options, output: Output) -> int:
         output.say(f"warning: {entries} hits were missed: the kernel was handling another probe")
     if returns:
         output.say(
-            f"warning: {returns} returns were missed, of all processes: too many calls at a time\n"
-            f"  = help: make room for more: `--maxactive {_room(options.active)}`"
+            f"warning: {returns} returns were missed, of all processes: too many calls at a time",
+            f"  = help: make room for more: `--maxactive {_room(options.active)}`",
         )
     return status
 
@@ -152,7 +184,7 @@ def _of_process(options: Options) -> str | None:
         return None
     for pid in options.pids:
         inside = f"/proc/{pid}/root{os.path.abspath(options.binary)}"
-        if os.path.isfile(inside):
+        if is_regular(inside):
             return f"process {pid} has one by that path: `-x {inside}`"
         own = f"/proc/{pid}/exe"
         if os.path.realpath(own) == os.path.abspath(options.binary) + DELETED:
@@ -182,13 +214,24 @@ def _told(targets: Targets, output: Output) -> None:
         (only,) = targets.left_out
         output.diagnostics(only.diagnostics, only.text)
         return
-    groups: dict[tuple[str, str], list[LeftOut]] = {}
-    for each in targets.left_out:
-        groups.setdefault((each.diagnostics[0].code, each.text), []).append(each)
-    for number, ((code, text), group) in enumerate(groups.items()):
+    for number, ((code, text), group) in enumerate(_grouped(targets.left_out)):
         if not targets.chosen and number == 0:
             output.diagnostics(group[0].diagnostics, text)
-        names = ", ".join(f"`{each.function}`" for each in group[:_NAMED])
-        more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
         why = f"`{text}`: {TITLES[code]}" if text else TITLES[code]
-        output.say(f"left out {names}{more}: {why} ({code})")
+        output.say(f"left out {_functions(group)}: {why} ({code})")
+    for (code, text), group in _grouped(targets.without):
+        output.diagnostics(group[0].diagnostics, text)
+        output.say(f"left out `{text}` of {_functions(group)}: {TITLES[code]} ({code})")
+
+
+def _grouped(listed: tuple[LeftOut, ...]) -> Iterable[tuple[tuple[str, str], list[LeftOut]]]:
+    # By the code of the refusal and the expression.
+    groups: dict[tuple[str, str], list[LeftOut]] = {}
+    for each in listed:
+        groups.setdefault((each.diagnostics[0].code, each.text), []).append(each)
+    return groups.items()
+
+
+def _functions(group: list[LeftOut]) -> str:
+    names = ", ".join(f"`{each.function}`" for each in group[:_NAMED])
+    return names + (f" and {len(group) - _NAMED} more" if len(group) > _NAMED else "")

@@ -23,7 +23,7 @@ def run(options: Options, output: Output) -> int:
         if options.format == "json":
             import json
 
-            output.line(json.dumps(names, indent=2))
+            output.document(json.dumps(names, indent=2))
         else:
             for name in names:
                 output.line(name)
@@ -33,14 +33,14 @@ def run(options: Options, output: Output) -> int:
     layouts = program.layouts(glob)
     if not layouts:
         if options.format == "json":
-            output.line("[]")
+            output.document("[]")
         output.say(f"no type matches `{glob}` in {program.path}")
         _suggest(program, glob, output)
         return 1
     if options.format == "json":
         import json
 
-        output.line(json.dumps([_object(each) for each in layouts], indent=2))
+        output.document(json.dumps([_object(each) for each in layouts], indent=2))
         return 0
     for number, each in enumerate(layouts):
         if number:

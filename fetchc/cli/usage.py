@@ -38,11 +38,10 @@ def explained(name: str, words: Sequence[str], wrong: str) -> int:
     if name not in COMMANDS:
         status = _no_command(words, output)
     elif wrong:
-        told = [f"error: {wrong}", *_hints(name, words, wrong), _usage(name)]
-        output.say("\n".join(told))
+        output.say(f"error: {wrong}", *_hints(name, words, wrong), _usage(name))
         status = 2
     else:
-        output.line(_usage(name, details=True))
+        output.document(_usage(name, details=True))
         status = 0
     output.flush()
     return status
@@ -116,8 +115,8 @@ def _no_command(words: Sequence[str], output: Output) -> int:
     lines += [f"  {name:<10} {known.help}" for name, known in COMMANDS.items()]
     lines += ["", "`fetchc COMMAND --help` shows what a command takes"]
     if "-h" in words or "--help" in words:
-        output.line("\n".join(lines))
+        output.document("\n".join(lines))
         return 0
     what = f"there is no command `{words[0]}`" if words else "no command is given"
-    output.say("\n".join([f"error: {what}", *lines]))
+    output.say(f"error: {what}", *lines)
     return 2

@@ -27,7 +27,7 @@ def run(options: Options, output: Output) -> int:
     if options.format == "json":
         import json
 
-        output.line(json.dumps([_object(each) for each in shown], indent=2))
+        output.document(json.dumps([_object(each) for each in shown], indent=2))
         return 0
     if not shown:
         output.say("no name is visible here")

@@ -11,7 +11,7 @@ from fetchc.tracer.latency import Calls, microseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from fetchc.cli.tracing.targets import Target
     from fetchc.tracer.filters import Filter
@@ -44,8 +44,8 @@ class Hits:
     def __init__(self, targets: Iterable[Target]) -> None:
         listed = tuple(targets)
         frames = all(each.key == FRAME for each in listed if each.key)
-        self._calls = Calls() if frames else Calls(depth=_GOROUTINES)
-        self._starts = Calls(depth=1)  # by process; the last one counts
+        self._calls = Calls() if frames else Calls(most=_GOROUTINES)
+        self._starts = Calls(most=1)  # by process; the last one counts
         self._since = any(each.role == "start" for each in listed)
         self._parts = {each.plan.event: self._part(each) for each in listed}
 
@@ -81,15 +81,13 @@ class Hits:
         return filtered
 
     def _enter(self, target: Target, event: Event) -> None:
-        key = event.args.get(target.key)
-        if isinstance(key, int):
-            self._calls.enter((event.pid, event.plan.function, key), event)
+        call = _call(target, event)
+        if call is not None:
+            self._calls.enter(call[0], event, call[1])
 
     def _leave(self, target: Target, event: Event) -> Hit:
-        key = event.args.get(target.key)
-        entry = None
-        if isinstance(key, int):
-            entry = self._calls.leave((event.pid, event.plan.function, key - target.pushed))
+        call = _call(target, event)
+        entry = None if call is None else self._calls.leave(*call)
         if entry is None:
             return Hit(target, event, None)
         event.args = entry.args | event.args
@@ -102,6 +100,21 @@ class Hits:
     def _reach(self, target: Target, event: Event) -> Hit:
         start = self._starts.leave(event.pid)
         return Hit(target, event, None if start is None else microseconds(start, event))
+
+
+def _call(target: Target, event: Event) -> tuple[Hashable, int | None] | None:
+    # What tells the call from others, as `Calls` takes it; None where that could not be read.
+    key = event.args.get(target.key)
+    if not isinstance(key, int):
+        return None
+    if not target.stack_end:
+        return (event.pid, event.plan.function, key - target.pushed), None
+    end, frame = event.args.get(target.stack_end), event.args.get(FRAME)
+    if not isinstance(end, int) or not isinstance(frame, int):
+        return None
+    # Every thread has a system stack, and they all have the number 0.
+    stack = key or -event.thread
+    return (event.pid, event.plan.function, stack), end - frame + target.pushed
 
 
 def _passes(filter: Filter) -> Callable[[Hit], bool]:

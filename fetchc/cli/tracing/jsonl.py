@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from json.encoder import encode_basestring_ascii as quoted
 
-from fetchc.tracer.values.kinds import CutList, CutText
+from fetchc.tracer.values.kinds import CutList, CutStructure, CutText, Hexadecimal, NoAddress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,14 +21,17 @@ __all__ = ["JsonLines"]
 _encode = json.JSONEncoder(check_circular=False, allow_nan=False).encode
 _COMMS = 4096
 _NUMBERS = {int}
-_PLAIN = {int, str, bool, float, type(None)}  # all else may have been cut
+# All else may have been cut, or is a pointer to where no memory can be.
+_PLAIN = {int, str, bool, float, type(None), Hexadecimal}
 
 
 class JsonLines:
     """One object a hit. ``timed``: with ``latency_us``, null where the beginning is not known.
 
     ASCII only; bytes that are no UTF-8 are lone surrogates (``\\udc80`` for 0x80). What was only
-    read in part is in ``cut``, with its whole length where that is known.
+    read in part is in ``cut``, with its whole length where that is known; the members of a
+    structure that are not fetched are in ``left_out``, pointers to where no memory can be in
+    ``no_address``.
     """
 
     def __init__(self, targets: Iterable[Target], timed: bool) -> None:
@@ -65,8 +68,13 @@ class JsonLines:
         if self._timed:
             line += f', "latency_us": {"null" if hit.latency is None else hit.latency}'
         if not kinds <= _PLAIN:
-            cut = {path: length for label in labels for path, length in _cut(label, args[label])}
+            parts = [part for label in labels for part in _parts(label, args[label])]
+            cut = {path: one.length for path, one in parts if isinstance(one, CutText | CutList)}
             line += f', "cut": {_encode(cut)}' if cut else ""
+            left = {path: one.left for path, one in parts if isinstance(one, CutStructure)}
+            line += f', "left_out": {_encode(left)}' if left else ""
+            nowhere = [path for path, one in parts if isinstance(one, NoAddress)]
+            line += f', "no_address": {_encode(nowhere)}' if nowhere else ""
         listed = [_frame(frame) for frame in frames]
         return f'{line}, "stack": {_encode(listed)}}}' if listed else line + "}"
 
@@ -107,13 +115,12 @@ def _frame(frame: Frame) -> dict[str, object]:
     }
 
 
-def _cut(path: str, value: Value) -> Iterator[tuple[str, int | None]]:
-    """What in a value is only the beginning, by the way to it, with the whole length."""
-    if isinstance(value, CutText | CutList):
-        yield path, value.length
+def _parts(path: str, value: Value) -> Iterator[tuple[str, Value]]:
+    """The value and all that is in it, each by the way to it."""
+    yield path, value
     if isinstance(value, list):
         for number, one in enumerate(value):
-            yield from _cut(f"{path}[{number}]", one)
+            yield from _parts(f"{path}[{number}]", one)
     elif isinstance(value, dict):
         for member, one in value.items():
-            yield from _cut(f"{path}.{member}", one)
+            yield from _parts(f"{path}.{member}", one)

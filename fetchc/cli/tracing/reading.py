@@ -11,6 +11,7 @@ from fetchc.tracer.shape import (
     Called,
     Choice,
     Difference,
+    Dispatched,
     Either,
     Leaf,
     Reckoned,
@@ -74,7 +75,7 @@ def _is_number(shape: Shape) -> bool:
     match shape:
         case Leaf(decode=decode) | Sum(decode=decode):
             return decode.kind in _NUMBERS and decode.count is None
-        case Called(cases=cases) | Choice(cases=cases):
+        case Called(cases=cases) | Choice(cases=cases) | Dispatched(cases=cases):
             return any(_is_number(one) for _, one in cases)
         case Either(at_none=first, other=second):
             return _is_number(first) and _is_number(second)

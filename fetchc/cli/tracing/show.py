@@ -7,7 +7,6 @@ from fetchc.cli.tracing.targets import CALLER
 from fetchc.ir.decode import Decode
 from fetchc.record import Record
 from fetchc.tracer import shape as shapes
-from fetchc.tracer.process.stacks import Stacks
 from fetchc.tracer.values.kinds import CodeAddress, ReturnAddress, SymbolName
 
 TYPE_CHECKING = False
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from fetchc.cli.tracing.targets import Target
     from fetchc.cli.tracing.text import TextLines
     from fetchc.tracer.model import Event, Value
-    from fetchc.tracer.process.stacks import Frame
+    from fetchc.tracer.process.stacks import Frame, Stacks
 
 __all__ = ["Show", "has_function"]
 
@@ -41,6 +40,7 @@ class Show:
         lines: bool,
         output: Output,
         waiting: str | None,
+        stacks: Stacks,
     ) -> None:
         self._hits = Hits(targets)
         self._output = output
@@ -51,7 +51,7 @@ class Show:
         self._json = options.format == "jsonl"
         timed = options.latency or options.since is not None
         self._lines = _lines(targets, timed, self._json) if lines else None
-        self._stacks = Stacks()
+        self._stacks = stacks
         self._with_stack = options.stack
         self._pointers = {
             each.plan.event: [one.label for one in each.plan.values if has_function(one.shape)]
@@ -95,7 +95,7 @@ class Show:
         finally:
             # At once: somebody looks on.
             if lines:
-                self._output.line("\n".join(lines))
+                self._output.document("\n".join(lines))  # printable already
                 self._output.flush()
         return False
 
@@ -130,7 +130,7 @@ class Show:
         event = hit.event
         addresses = event.stack or (event.address,)
         caller = event.args.get(CALLER) if hit.target.caller else None
-        if isinstance(caller, int) and caller not in addresses[:2]:
+        if isinstance(caller, int):  # of a recursion it is the next frame's address, too
             addresses = (addresses[0], caller, *addresses[1:])
         return self._stacks.frames(event, addresses)
 

@@ -13,6 +13,9 @@ from fetchc.tracer.plan.planning import distinct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from fetchc.api.probe import Probe
     from fetchc.api.program import Program
     from fetchc.cli.options import Options
@@ -22,12 +25,14 @@ if TYPE_CHECKING:
     from fetchc.tracer.model import Plan
     from fetchc.tracer.plan.planning import Asked
 
+    _Answer = TypeVar("_Answer")
+
 __all__ = ["CALLER", "FRAME", "GOROUTINE", "LeftOut", "Target", "Targets", "collect"]
 
 FRAME = "%sp"
 """The argument that tells one call of a function from others, by where its frame is."""
 GOROUTINE = "$goid"
-"""The same for Go, whose stacks move."""
+"""Whose stack it is in Go, where stacks move: the frame is told by its distance from their end."""
 CALLER = "*(unsigned long *)%sp"
 """Where a function returns to: at its entry the walk of frame pointers leaves that out."""
 
@@ -37,7 +42,9 @@ class Target(Record):
     both's values, ``start`` begins the time of ``--since``.
 
     ``labels`` are the values to show, of an ``enter`` and its ``leave`` together. ``key`` is the
-    label of the argument that pairs them, ``pushed`` the bytes by which it is more at the return.
+    label of the argument that pairs them, ``pushed`` the bytes by which the stack pointer is more
+    at the return. ``stack_end`` is, where the key is a goroutine, the label of the high end of its
+    stack.
     """
 
     role: str
@@ -49,6 +56,7 @@ class Target(Record):
     by: str = ""
     key: str = ""
     pushed: int = 0
+    stack_end: str = ""
     caller: bool = False
 
 
@@ -63,6 +71,7 @@ class LeftOut(Record):
 class Targets(Record):
     """``told`` are warnings about what is probed, each with its expression.
 
+    ``without`` are expressions that functions among the ``chosen`` are traced without.
     ``by_glob`` are the events of functions that a pattern matched and nobody named.
     """
 
@@ -70,12 +79,14 @@ class Targets(Record):
     left_out: tuple[LeftOut, ...]
     told: tuple[tuple[str, Diagnostic], ...]
     by_glob: frozenset[str] = frozenset()
+    without: tuple[LeftOut, ...] = ()
 
 
 def collect(program: Program, options: Options, request: Request, group: str) -> Targets:
     """Compile what is asked for at every function that is named.
 
-    A function that cannot be probed, or where an expression does not compile, is left out.
+    A function that cannot be probed, or where no expression compiles, is left out; with --strict
+    also one where some do not.
     Raises CompileError for globs (FC0755) and for the function of ``--since``.
     """
     collecting = _Collecting(program, options, request, group)
@@ -93,17 +104,22 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
     if len(collecting.chosen) > 2:
         told = _of_many(told)
     chosen, left_out = tuple(collecting.chosen), tuple(collecting.left_out)
-    return Targets(chosen, left_out, told, frozenset(by_glob))
+    return Targets(chosen, left_out, told, frozenset(by_glob), tuple(collecting.without))
 
 
 def _of_many(told: tuple[tuple[str, Diagnostic], ...]) -> tuple[tuple[str, Diagnostic], ...]:
-    # Of many functions only that the program can end by it, once.
-    ending = [one for _, one in told if one.code == "FC0621"]
-    if len(ending) < 2:
-        return tuple([("", one) for one in ending])
-    first = ending[0]
-    notes = (*first.notes, "so it is of others of the probed functions")
-    return (("", Diagnostic(first.code, first.message, notes=notes, help=first.help)),)
+    # Of many functions only that the program can end by it, and that calls are not seen; once each.
+    found: list[Diagnostic] = []
+    for code in ("FC0621", "FC0609"):
+        its = [one for _, one in told if one.code == code]
+        if len(its) < 2:
+            found += its
+            continue
+        first = its[0]
+        more = f"so it is of {len(its) - 1} more of the probed functions"
+        notes = (*first.notes, more)
+        found.append(Diagnostic(first.code, first.message, notes=notes, help=first.help))
+    return tuple([("", one) for one in found])
 
 
 class _Collecting:
@@ -116,6 +132,7 @@ class _Collecting:
         self._taken: set[tuple[str, str, int]] = set()
         self.chosen: list[Target] = []
         self.left_out: list[LeftOut] = []
+        self.without: list[LeftOut] = []
         self.told: list[tuple[str, Diagnostic]] = []
 
     def function(self, name: Name) -> None:
@@ -171,16 +188,36 @@ class _Collecting:
         self._taken.add(probe.key)
         if latency:
             self._calls(probe, self._program.probe(name, at, True, active=active))
+        elif at is None and probe.parameters_stored_later:
+            self._hits(self._where_stored(probe, name), self._request.shown)
         else:
             self._hits(probe, self._request.shown)
 
+    def _where_stored(self, entry: Probe, name: str | None) -> Probe:
+        # Behind the prologue, if only there all that is asked for can be had.
+        texts = (*self._request.shown, *self._request.further)
+        try:
+            for text in texts:
+                entry.asked(text)
+        except CompileError as refused:
+            try:
+                body = self._program.probe(name, "body")
+                for text in texts:
+                    body.asked(text)
+            except CompileError:
+                return entry  # which is refused in its own words
+            self.told.append(("", _moved(body, refused)))
+            return body
+        return entry
+
     def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
         try:
-            shown = _once([_asked(probe, text) for text in texts])
+            asked, without = self._each(probe, texts, lambda text: _asked(probe, text))
+            shown = _once(asked)
             wanted = [*shown, *self._further(probe, shown)]
             caller = self._caller(probe)
             plan = self._plan(probe, [*wanted, *caller])
-            asked = reading(self._options, self._request, wanted, (plan,))
+            counted = reading(self._options, self._request, wanted, (plan,))
         except Refused as refused:
             parts = probe.each()
             if len(parts) > 1 and _unlike(refused):
@@ -191,23 +228,48 @@ class _Collecting:
             return
         labels = tuple([each.label for each in shown])
         self._tell(probe, shown)
-        self.chosen.append(Target("hit", plan, labels, *asked, caller=bool(caller)))
+        self.without += without
+        self.chosen.append(Target("hit", plan, labels, *counted, caller=bool(caller)))
+
+    def _each(
+        self, probe: Probe, texts: tuple[str, ...], ask: Callable[[str], _Answer]
+    ) -> tuple[list[_Answer], list[LeftOut]]:
+        # What can be asked for, and what is refused; raises Refused where that is all, or a filter
+        # needs it, or with --strict.
+        found: list[_Answer] = []
+        refusals: list[Refused] = []
+        for text in texts:
+            try:
+                found.append(ask(text))
+            except Refused as refused:
+                if self._options.strict or text in self._request.further:
+                    raise
+                refusals.append(refused)
+        if refusals and not found:
+            raise refusals[0]
+        name = probe.named_after
+        return found, [LeftOut(name, one.text, one.diagnostics) for one in refusals]
 
     def _calls(self, entry: Probe, leave: Probe) -> None:
         # What the entry has is taken there, and at the return with --return.
         first, second = (leave, entry) if self._options.returns else (entry, leave)
         try:
-            placed = [_placed(first, second, text) for text in self._request.shown]
+            placed, without = self._each(
+                entry, self._request.shown, lambda text: _placed(first, second, text)
+            )
             shown = _once([one for _, one in placed])
             known = [one.label for one in shown]
             for text in self._request.further:
                 if text not in known:
                     placed.append(_placed(first, second, text))
-            key = _key(leave)
-            both = [(probe, _pairing(probe, key)) for probe in (entry, leave)]
+            stack_end = leave.goroutine_stack_end
+            key = FRAME if stack_end is None else GOROUTINE
+            pairing = [one for one in dict.fromkeys((key, FRAME, stack_end)) if one]
+            both = [(probe, _pairing(probe, one)) for probe in (entry, leave) for one in pairing]
+            caller = self._caller(leave)  # whose stack is shown
             plans = [
-                self._plan(probe, [one for at, one in [*placed, *both] if at is probe])
-                for probe in (entry, leave)
+                self._plan(probe, [one for at, one in [*placed, *both] if at is probe] + behind)
+                for probe, behind in ((entry, []), (leave, caller))
             ]
             wanted = [one for _, one in placed]
             asked = reading(self._options, self._request, wanted, tuple(plans))
@@ -216,9 +278,15 @@ class _Collecting:
             return
         labels = tuple(known)
         self._tell(leave, shown)
-        pushed = leave.pushed_by_call if key == FRAME else 0
-        self.chosen.append(Target("enter", plans[0], labels, key=key))
-        self.chosen.append(Target("leave", plans[1], labels, *asked, key=key, pushed=pushed))
+        self.without += without
+        pushed = 0 if leave.kind == "return-site" else leave.pushed_by_call
+        end = stack_end or ""
+        self.chosen.append(Target("enter", plans[0], labels, key=key, stack_end=end))
+        last = Target(
+            "leave", plans[1], labels, *asked, key=key, pushed=pushed, caller=bool(caller),
+            stack_end=end,
+        )  # fmt: skip
+        self.chosen.append(last)
 
     def _further(self, probe: Probe, shown: list[Asked]) -> list[Asked]:
         known = {one.label for one in shown}
@@ -227,7 +295,9 @@ class _Collecting:
     def _caller(self, probe: Probe) -> list[Asked]:
         if probe.in_kernel:
             return []  # the program's stack begins where it called the kernel
-        if not self._options.stack or probe.kind != "entry" or not probe.pushed_by_call:
+        # Where its frame is not built yet, or taken down: the walk begins with the caller's.
+        bare = probe.kind in ("entry", "return-site")
+        if not self._options.stack or not bare or not probe.pushed_by_call:
             return []
         return [_asked(probe, CALLER)]
 
@@ -249,6 +319,15 @@ class _Collecting:
     def _tell(self, probe: Probe, shown: list[Asked]) -> None:
         self.told += [("", each) for each in probe.warnings]
         self.told += [(one.text, each) for one in shown for each in one.warnings]
+
+
+def _moved(body: Probe, refused: CompileError) -> Diagnostic:
+    return Diagnostic(
+        "FC0633",
+        f"the probe of `{body.named_after}` is set behind the prologue",
+        notes=(f"at the entry {refused.diagnostics[0].message}",),
+        help="`--at body` says so, `--at +0` stays at the entry",
+    )
 
 
 def _asked(probe: Probe, text: str) -> Asked:
@@ -296,7 +375,3 @@ def _pairing(probe: Probe, key: str) -> Asked:
         help = "leave `fprobe:` out: `-f " + probe.named_after + "`"
         told = Diagnostic(refused.diagnostics[0].code, what, notes=(note,), help=help)
         raise Refused("", (told,)) from None
-
-
-def _key(leave: Probe) -> str:
-    return GOROUTINE if leave.kind == "return-site" else FRAME

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.diag.render import printable
-from fetchc.tracer.values.printing import printed
+from fetchc.tracer.values.printing import escaped, printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class TextLines:
 
     def _process(self, comm: str, pid: int, thread: int) -> str:
         # Threads other than the first are told by their number.
-        shown = f"{printable(comm)}/{pid}" + (f":{thread}" if thread != pid else "")
+        shown = f"{_comm(comm)}/{pid}" + (f":{thread}" if thread != pid else "")
         if len(self._processes) >= _COMMS:
             self._processes.clear()
         self._processes[comm, pid, thread] = shown = f"{shown:<{_PROCESS}}"
@@ -111,6 +111,12 @@ class _Cells:
         if grown:
             self._settle()
         return grown
+
+
+def _comm(comm: str) -> str:
+    # In quotes where it would not end at the slash, or not be told from what is escaped.
+    plain = comm.isprintable() and not any(each.isspace() or each in '\\"' for each in comm)
+    return comm if plain and comm else f'"{escaped(comm)}"'
 
 
 def _name(target: Target) -> str:

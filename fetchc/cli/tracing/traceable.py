@@ -50,4 +50,6 @@ def traceable(
         ]
     )
     left_out = tuple([LeftOut(name, "", (why,)) for name, why in refused.items()])
-    return Targets(chosen, targets.left_out + left_out, targets.told, targets.by_glob)
+    return Targets(
+        chosen, targets.left_out + left_out, targets.told, targets.by_glob, targets.without
+    )

@@ -128,6 +128,13 @@ class Questions:
         if isinstance(made, Number) and made.wide:
             self.refusals.add("FC0312")
             return self.expression(node, "refused")
+        if isinstance(made, Enum) and len(node.text) % 7 == 0:
+            # One of its enumerators, whatever the value is: a scoped one within its enumeration.
+            space, _, tag = made.tag.rpartition("::")
+            scope = made.tag if made.fixed else space
+            last = f"{tag}_{len(made.values) - 1}"
+            text = f"{scope}::{last}" if scope else last
+            return Expression(self.root, text, "enum", (f"NUMBER({text})",))
         kind = made.kind if isinstance(made, Number) else "enum"
         if kind == "float":
             return self.expression(node, kind, f"BYTES({node.c})")

@@ -152,11 +152,13 @@ def _functions(probe: Probe) -> list[str]:
     kept = [f'"m"({prefix}{name})' for name in names for prefix in ("", "l_")]
     spied = spy("spy_inner").replace("%", "%%")
     lines = [] if result is None else [f"{declare(Pointer(result), f'from_{tag}')};"]
+    # An instruction that names each of them: what the code does not touch need not be passed.
+    used = "lea %0, %%rax"
     lines += [
         f"PLAIN __attribute__((noinline, noipa)) {_function(probe, 'probe')} {{",
         *locals_,
         f' __asm__ volatile(".globl mark_{tag}\\nmark_{tag}:\\n{spied}" ::: "memory", "cc");',
-        *[f' __asm__ volatile("" :: {each} : "memory");' for each in kept],
+        *[f' __asm__ volatile("{used}" :: {each} : "rax", "memory");' for each in kept],
         "}" if result is None else f" return *from_{tag}; }}",
         f'__asm__(".text\\nenter_{tag}:\\n{spy("spy_entry")} jmp probe_{tag}\\n");',
         f"PLAIN char mark_{tag}[]; PLAIN {_function(probe, 'enter')};",

@@ -12,6 +12,7 @@ import pytest
 
 from fetchc.cli import main
 from fetchc.cli.output import Output
+from fetchc.diag.errors import CompileError
 from fetchc.diag.model import Diagnostic
 from tests.support.programs import fixture
 
@@ -134,8 +135,24 @@ def test_names_cannot_change_the_terminal_that_shows_them(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = "f\x1b[2J\u202eg"
-    Output("never").line(name)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    Output("never").line(f"{name}\n second line")
-    shown = capfd.readouterr().out
-    assert shown == f"{name}\nf\\x1b[2J\\u202eg\n second line\n"
+    plain = "f\\x1b[2J\\u202eg"
+    for terminal in (False, True):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda there=terminal: there)
+        output = Output("never")
+        output.line(f"{name}\n forged")
+        output.lines([name, "a\nb", "plain"])
+        output.lines([])
+        output.say(f"{name}\nerror: forged", "another line")
+        shown, said = capfd.readouterr()
+        assert shown == f"{plain}\\n forged\n{plain}\na\\nb\nplain\n\n"
+        assert said == f"{plain}\\nerror: forged\nanother line\n"
+
+
+def test_a_definition_is_exact_or_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    output = Output("never")
+    output.exact("p:g/e /bin/\u00e9:0x10\np:g/f /bin/x:0x20")
+    for hidden in ("\x1b", "\u202e", "\r", "\x7f", "\u2028"):
+        with pytest.raises(CompileError, match="FC0510: a path or name holds"):
+            output.exact(f"p:g/e /bin/{hidden}x:0x10")
+    sys.stdout.flush()
+    assert capfd.readouterr().out == "p:g/e /bin/\u00e9:0x10\np:g/f /bin/x:0x20\n"

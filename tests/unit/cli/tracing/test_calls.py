@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fetchc.cli.tracing.calls import Hits, value_of
 from fetchc.cli.tracing.targets import FRAME, GOROUTINE, Target
 from fetchc.ir.decode import Decode
@@ -10,13 +12,20 @@ from fetchc.tracer.filters import Condition, parse_filter
 from fetchc.tracer.shape import Leaf
 from tests.unit.cli.tracing.events import event, plan, target
 
+if TYPE_CHECKING:
+    from fetchc.tracer.model import Value
+
 ENTRY, RETURN = plan("f_in"), plan("f", kind="return")
 
 
-def calls(key: str = FRAME, pushed: int = 8, filter: str = "") -> list[Target]:
+END = "(*runtime.g)(%r14).stack.hi"
+
+
+def calls(key: str = FRAME, pushed: int = 8, filter: str = "", stack_end: str = "") -> list[Target]:
+    both = {"key": key, "stack_end": stack_end}
     return [
-        target("enter", ENTRY, "n", "$retval", key=key),
-        target("leave", RETURN, "n", "$retval", filter=filter, key=key, pushed=pushed),
+        target("enter", ENTRY, "n", "$retval", **both),
+        target("leave", RETURN, "n", "$retval", filter=filter, pushed=pushed, **both),
     ]
 
 
@@ -55,12 +64,33 @@ def test_processes_and_functions_do_not_mix() -> None:
 
 
 def test_goroutines_are_told_by_their_number() -> None:
-    hits = Hits(calls(GOROUTINE, 0))
-    hits.hit(event(ENTRY, {"n": 1, GOROUTINE: 5}, 1.0, thread=70))
-    hits.hit(event(ENTRY, {"n": 2, GOROUTINE: 6}, 1.5, thread=70))
-    hit = hits.hit(event(RETURN, {"$retval": 1, GOROUTINE: 5}, 2.0, thread=71))
+    hits = Hits(calls(GOROUTINE, 0, stack_end=END))
+    frame: dict[str, Value] = {FRAME: 0x1F00, END: 0x2000}
+    hits.hit(event(ENTRY, {"n": 1, GOROUTINE: 5} | frame, 1.0, thread=70))
+    hits.hit(event(ENTRY, {"n": 2, GOROUTINE: 6} | frame, 1.5, thread=70))
+    moved: dict[str, Value] = {FRAME: 0x9F00, END: 0xA000}
+    hit = hits.hit(event(RETURN, {"$retval": 1, GOROUTINE: 5} | moved, 2.0, thread=71))
     assert hit is not None
     assert (hit.event.args["n"], hit.latency) == (1, 1e6)
+
+
+def test_a_call_that_panics_does_not_take_its_callers_return() -> None:
+    hits = Hits(calls(GOROUTINE, 0, stack_end=END))
+    for n, frame in enumerate((0x1F00, 0x1E80, 0x1E00), start=1):
+        hits.hit(event(ENTRY, {"n": n, GOROUTINE: 5, FRAME: frame, END: 0x2000}, float(n)))
+    hit = hits.hit(event(RETURN, {"$retval": 1, GOROUTINE: 5, FRAME: 0x1F00, END: 0x2000}, 4.0))
+    assert hit is not None
+    assert (hit.event.args["n"], hit.latency) == (1, 3e6)
+
+
+def test_every_thread_has_a_system_stack_of_its_own() -> None:
+    hits = Hits(calls(GOROUTINE, 0, stack_end=END))
+    frame: dict[str, Value] = {GOROUTINE: 0, FRAME: 0x1F00, END: 0x2000}
+    hits.hit(event(ENTRY, {"n": 1} | frame, 1.0, thread=70))
+    hits.hit(event(ENTRY, {"n": 2} | frame, 1.5, thread=71))
+    hit = hits.hit(event(RETURN, {"$retval": 1} | frame, 2.0, thread=70))
+    assert hit is not None
+    assert hit.event.args["n"] == 1
 
 
 def test_one_of_several_comparisons_is_enough() -> None:

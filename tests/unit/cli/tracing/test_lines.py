@@ -13,7 +13,14 @@ from fetchc.cli.tracing.calls import Hit
 from fetchc.cli.tracing.jsonl import JsonLines
 from fetchc.cli.tracing.text import TextLines
 from fetchc.tracer.process.stacks import Frame
-from fetchc.tracer.values.kinds import CutList, CutText, Enumerator, Hexadecimal, SymbolName
+from fetchc.tracer.values.kinds import (
+    CutList,
+    CutText,
+    Enumerator,
+    Hexadecimal,
+    NoAddress,
+    SymbolName,
+)
 from tests.unit.cli.tracing.events import event, plan, target
 
 if TYPE_CHECKING:
@@ -76,6 +83,37 @@ def test_no_memory_breaks_a_line_or_reaches_the_terminal(value: str, comm: str, 
     assert parsed["args"]["s"] == value
     assert (parsed["comm"], parsed["function"]) == (comm, name)
     assert JsonLines([shown.target], False).line(shown).isascii()
+
+
+@given(st.text(), st.text(), st.text())
+def test_no_label_and_no_frame_makes_a_line(label: str, function: str, file: str) -> None:
+    made = plan("e", "f")
+    shown = Hit(target("hit", made, label), event(made, {label: 1}), None)
+    stack = (Frame(1, function, 2, file), Frame(1, None, 0, file))
+    lines = TextLines([shown.target], True).line(shown, stack).split("\n")
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("comm", "shown"),
+    [
+        ("server", "server/7"),
+        ("kworker/0:1", "kworker/0:1/7"),
+        ("my server", '"my server"/7'),
+        ("a\\nb", '"a\\\\nb"/7'),
+        ("a\nb", '"a\\nb"/7'),
+        ("x/7  f  n=1", '"x/7  f  n=1"/7'),
+        ("\x1b[2J", '"\\x1b[2J"/7'),
+        ('say "', '"say \\""/7'),
+        ("\udcff", '"\\xff"/7'),
+        ("", '""/7'),
+        ("gr\u00fc\u00df", "gr\u00fc\u00df/7"),
+    ],
+)
+def test_a_comm_says_where_it_ends(comm: str, shown: str) -> None:
+    (line,) = text(hit({"n": 1, "s": ""}, comm=comm))
+    assert line.startswith(f"    0.000000  {shown:<18}  main.f")
 
 
 def test_json_has_every_key() -> None:
@@ -141,6 +179,14 @@ def test_what_was_cut_is_named_with_its_length() -> None:
     assert one_value(value)["cut"] == {"v.s": 300, "v.l[0]": 9}
     assert one_value(CutText("abc", None))["cut"] == {"v": None}
     assert "cut" not in one_value(["abc"])
+
+
+def test_pointers_to_where_no_memory_can_be_are_named() -> None:
+    value: Value = {"r": [Hexadecimal(16), NoAddress(1 << 63)], "e": Enumerator(name="A", value=1)}
+    assert one_value(value)["no_address"] == ["v.r[1]"]
+    assert one_value(NoAddress(1 << 63))["args"] == {"v": 1 << 63}
+    assert one_value(NoAddress(1 << 63))["no_address"] == ["v"]
+    assert "no_address" not in one_value(Hexadecimal(16))
 
 
 def test_faults_of_hidden_values_are_not_shown() -> None:

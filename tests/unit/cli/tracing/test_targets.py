@@ -18,13 +18,15 @@ from tests.support.btfwriter import BtfWriter
 from tests.support.programs import fixture
 
 C = str(fixture("c/layouts/gcc-O2-dwarf5"))
+RUST = str(fixture("rust/requests/rustc-O0"))
 GO = str(fixture("go/dnsforward/go1.27"))
 
 
 def targets(binary: str, *words: str) -> Targets:
     options = parse(("trace", "-x", binary, *words))
     assert isinstance(options, Options)
-    return collect(Program(binary), options, request(options), "fetchc_t")
+    program = Program(binary, unsafe_return=options.unsafe_return)
+    return collect(program, options, request(options), "fetchc_t")
 
 
 def codes(found: Targets) -> list[tuple[str, str, str]]:
@@ -246,8 +248,23 @@ def test_calls_that_nothing_tells_apart(tmp_path: Path) -> None:
 
 
 def test_of_many_functions_what_may_end_the_program_is_told_once() -> None:
-    found = targets(str(fixture("cpp/addressbook/g++-O0")), "--return", "-f", "AddressBook::*")
+    words = ("--return", "--unsafe-return", "-f", "AddressBook::*")
+    found = targets(str(fixture("cpp/addressbook/g++-O0")), *words)
     assert len(found.chosen) > 2
     ((_, told),) = found.told
     assert told.code == "FC0621"
-    assert told.notes[-1] == "so it is of others of the probed functions"
+    assert told.notes[-1].startswith("so it is of ")
+
+
+def test_what_is_stored_later_is_probed_there() -> None:
+    entry = targets(RUST, "-f", "requests::handle", "--at", "+0", "r.id")
+    assert codes(entry) == [("requests::handle", "r.id", "FC0401")]
+    body = targets(RUST, "-f", "requests::handle", "--at", "body", "r.id")
+    moved = targets(RUST, "-f", "requests::handle", "r.id")
+    assert moved.chosen[0].plan.address == body.chosen[0].plan.address
+    assert [warning.code for _, warning in moved.told] == ["FC0633"]
+    # What is not there either is refused at the entry, and what is had there stays.
+    assert codes(targets(RUST, "-f", "requests::handle", "r.id", "nothing")) != []
+    stays = targets(RUST, "-f", "requests::handle", "%di")
+    assert stays.chosen[0].plan.address < body.chosen[0].plan.address
+    assert stays.told == ()
