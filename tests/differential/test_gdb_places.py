@@ -1,5 +1,8 @@
 """Where names are, against gdb: functions of real programs, drawn, at their entry and within.
 
+``FETCHC_LONG=1`` builds Debian source packages, too, with gcc and with clang:
+``FETCHC_PACKAGES=hello,gzip`` names them, ``FETCHC_SEEDS`` draws other functions.
+
 Every name that either of the two knows at an address is compared, place by place. What differs is
 in ``gdb_places.toml``: the kinds of difference with the reason, and for the builds that are named
 there each single one. ``--bless`` writes these anew; a difference of no kind stays a failure.
@@ -7,6 +10,7 @@ there each single one. ``--bless`` writes these anew; a difference of no kind st
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tomllib
@@ -21,15 +25,22 @@ from fetchc.driver.points import sites
 from fetchc.program import places
 from fetchc.program.places import Absent, Constant, Pieces, Place
 from fetchc.units import ByteOffset, DwarfRegister
+from tests.support.debian_sources import built
 from tests.support.gdb_scope import Frames, ask, drawn, length_of, place_of
+from tests.support.seeds import seeds
+from tests.support.toolchains import require
 
 DATA = Path(__file__).with_name("gdb_places.toml")
 SEED = 20
 FUNCTIONS = 205
+PER_PROGRAM = 120  # functions of a package's program
 SUBJECTS = {
     "libc": (Path("/lib/x86_64-linux-gnu/libc.so.6"), 2),
     "python": (Path("/usr/bin/python3.11"), 1),
 }
+
+PACKAGES = os.environ.get("FETCHC_PACKAGES", "hello,gzip,sed").split(",")
+COMPILERS = {"gcc": "-g -O2", "clang": "-g -O2 -fstandalone-debug"}
 
 UNLISTED = Absent("", "unlisted")
 
@@ -46,7 +57,7 @@ def _anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told(program: fetchc.Program, address: int) -> list[Shown]:
     """What `fetchc variables` says."""
-    shown = program.probe(None, hex(address)).variables()
+    shown = program.probe(None, hex(address), kernel="6.1").variables()  # any NOP, too
     return [(each.name, each.kind, each.place) for each in shown]
 
 
@@ -175,6 +186,27 @@ def test_every_difference_is_explained(
     elif build in data["build"]:
         assert listed == data["build"][build]["differences"]
     assert sum(map(len, listed.values())) < names / 4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_difference_of_a_debian_program_is_explained(
+    package: str, compiler: str, seed: int, tmp_path: Path
+) -> None:
+    if shutil.which("gdb") is None:
+        pytest.skip("no gdb: .ci/setup installs it")
+    require(compiler)
+    binary = built(package, compiler, COMPILERS[compiler], tmp_path)
+    questions = drawn(binary, seed, PER_PROGRAM, 2)
+    found, functions, names = differences(binary, questions, tmp_path, told)
+    kinds = tomllib.loads(DATA.read_text())["kind"]
+    print(f"{package} {compiler} seed {seed}: {names} names at {functions} functions")
+    left = [(what, features) for what, features in found if explained(features, kinds) is None]
+    print(f"{len(found)} differences, of no known kind {len(left)}", *left, sep="\n  ")
+    assert names > 0
+    assert left == []
 
 
 def bless(build: str, name: str, listed: dict[str, list[str]]) -> None:

@@ -20,14 +20,17 @@ FOLDER = CORPUS / "cpp/library"
 COMPILERS = {
     "g++": ["g++"],
     "g++ with the old std::string": ["g++", "-D_GLIBCXX_USE_CXX11_ABI=0"],
+    "g++ with _GLIBCXX_DEBUG": ["g++", "-D_GLIBCXX_DEBUG"],
     "clang++": ["clang++", "-fstandalone-debug"],
     "clang++ with simple names": ["clang++", "-fstandalone-debug", "-gsimple-template-names"],
     "clang++ with libc++": ["clang++", "-fstandalone-debug", "-stdlib=libc++"],
+    "clang++ without the library's types": ["clang++"],
     "zig": [str(ZIG), "c++", "-fno-sanitize=undefined", "-fstandalone-debug"],
 }
 # zig builds its whole libc++ for each level; what else there is shares one.
-UNOPTIMISED = ("g++", "clang++", "clang++ with libc++")
-BUILDS = [f"{name}, -O0" for name in UNOPTIMISED] + [f"{name}, -O2" for name in COMPILERS]
+UNOPTIMISED = ("g++", "clang++", "clang++ without the library's types", "clang++ with libc++")
+OPTIMISED = [name for name in COMPILERS if name not in UNOPTIMISED[2:3]]
+BUILDS = [f"{name}, -O0" for name in UNOPTIMISED] + [f"{name}, -O2" for name in OPTIMISED]
 PARAMETERS = [
     pytest.param(build, marks=pytest.mark.long) if build.startswith("zig") else build
     for build in BUILDS

@@ -79,7 +79,9 @@ __attribute__((noinline)) struct small use(
   long total = measured(&p->at, "because") + n * 3;
   for (int i = 0; i < 3; i++) total += p->row[i];
   seen(total + local[n]); /* inside */
-  seen(total + pair.y + small.b + s->n + (long)given + narrow + text[0]);
+  /* All parts: clang's callers may not pass what a function does not use. */
+  seen(total + pair.x + pair.y + small.a + small.b + small.c + s->n + (long)given
+    + (long)(given >> 64) + narrow + text[0]);
   return (struct small){ total, -n, n * 1000 };
 }
 struct small (*volatile call)(struct all *, int, const char *, struct pair, struct small,

@@ -20,6 +20,7 @@ from tests.support.tracefs import require_uprobes
 pytestmark = pytest.mark.live
 
 SOURCE = ROOT / "corpus/dotnet/calls/values.cs"
+LATE = ROOT / "corpus/dotnet/calls/late.cs"
 # The name that the program prints, and the function.
 METHODS = {
     "Decimal.Round": "Decimal.Round(decimal, int)",
@@ -40,6 +41,11 @@ ENVIRONMENT = {
     "COMPlus_TieredCompilation": "0",  # all of the code stays what it is; up to .NET 5
     "DOTNET_TieredCompilation": "0",
     "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+}
+FREED = {
+    "Array.Reverse": "Array.Reverse(Array)",
+    "Decimal.Equals": "Decimal.Equals(object)",
+    "Guid.Equals": "Guid.Equals(object)",
 }
 Seen = list[dict[str, Any]]
 
@@ -83,7 +89,7 @@ def traced(
         encoding="utf-8",
     )
     expressions = list(told(method, done.stdout.splitlines())[0])
-    function = {**METHODS, **NEWER}[method]
+    function = {**METHODS, **NEWER, **FREED}[method]
     where = ["-x", framework(runtime), "-f", function, "--format", "jsonl"]
     settings = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
     # Where a type has the assembly's own name: that of the program is beside it.
@@ -110,6 +116,16 @@ def test_values_of_newer_types(
     method: str, program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     seen, printed = traced(NET9, program, method, capfd)
+    assert len(printed) == 3
+    assert seen == printed
+
+
+@pytest.mark.parametrize("method", FREED)
+def test_zeros_of_memory_that_the_collector_has_given_back(
+    method: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    require_uprobes()
+    seen, printed = traced(NET9, compiled(LATE, tmp_path / "late.dll"), method, capfd)
     assert len(printed) == 3
     assert seen == printed
 

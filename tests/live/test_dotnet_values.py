@@ -20,7 +20,7 @@ from tests.support.tracefs import require_uprobes
 pytestmark = pytest.mark.live
 
 SOURCE = ROOT / "corpus/dotnet/aot/values.cs"
-METHODS = ["Fields", "Collections", "Arguments", "More", "Seen"]
+METHODS = ["Fields", "Collections", "Stacks", "Arguments", "More", "Seen"]
 
 
 @pytest.fixture(scope="module")

@@ -108,8 +108,8 @@ WANTED = {
     ],
     # 2 is the number that Linux has for a file that does not exist.
     "err.(*PATH).Err.(syscall.Errno)": [
-        {"type": "*errors.errorString"}, 2, {"type": "nil"}, {"type": "*errors.errorString"},
-        2, {"type": "nil"},
+        {"type": "*errors.errorString"}, {"name": "ENOENT", "value": 2}, {"type": "nil"},
+        {"type": "*errors.errorString"}, {"name": "ENOENT", "value": 2}, {"type": "nil"},
     ],
     "b.inside.(weight)": [
         {"type": "*main.circle"}, 200, {"type": "nil"}, {"type": "main.square"}, None,

@@ -123,3 +123,68 @@ def test_rows_of_parameters_once_their_length_is_reckoned(
     for row in ("rows[0]", "*more"):
         refused = trace(capfd, row, *options, "--at", "body", "--", binary)
         assert (refused.status, "FC0311" in refused.errors) == (1, True)
+
+
+TEXTS = r"""
+#include <stdio.h>
+#include <string.h>
+volatile int sink;
+__attribute__((noinline)) void use(int n, int m)
+{
+  char v[n];
+  char w[m];
+  __asm__ volatile("" : : "r"(v), "r"(w) : "memory");
+  memset(v, 'A', n); memset(w, 'B', m);
+  char *behind = v + n;
+  behind[0] = 'x'; behind[1] = 0; /* what stands behind it, in the array's own rounded room */
+  sink += v[0] + w[0]; /* full */
+  v[1] = 0;
+  sink += v[0] + w[m - 1]; /* ended */
+}
+int main(int c, char **v) { use(5 * c, 9 * c); return 0; }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_text_is_as_long_as_the_program_made_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], compiler: str
+) -> None:
+    require(compiler)
+    (tmp_path / "texts.c").write_text(TEXTS)
+    # Without a canary, and so that nothing else ends the text.
+    flags = [compiler, "-g", "-O0", "-w", "-fno-stack-protector", "texts.c", "-o", "texts"]
+    subprocess.run(flags, cwd=tmp_path, check=True, timeout=60)
+    require_uprobes()
+    for mark, wanted in (("full", "AAAAA"), ("ended", "A")):
+        line = 1 + TEXTS[: TEXTS.index(f"/* {mark} */")].count("\n")
+        point = ["--at", f"texts.c:{line}", "--format", "jsonl", "-x", str(tmp_path / "texts")]
+        traced = trace(capfd, "v", "w", *point, "--", tmp_path / "texts")
+        assert (traced.status, traced.errors) == (0, "")
+        assert traced.args == [{"v": wanted, "w": "B" * 9}]
+
+
+LEFT_OUT = """
+volatile long sink;
+struct V { int v = 5; };
+struct S : virtual V { long double ld = 1.5L; int own = 2; };
+struct P { long double ld; int own; };
+struct Q { int n; P inner; };
+__attribute__((noinline)) void use(S *s, Q *q) { sink += s->own + s->v + q->inner.own; }
+int main() { S s; Q q = {3, {1.5L, 7}}; use(&s, &q); }
+"""
+
+
+def test_what_a_whole_structure_lacks_is_told_beside_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    require("g++")
+    (tmp_path / "left.cc").write_text(LEFT_OUT)
+    subprocess.run(["g++", "-g", "-O0", "left.cc", "-o", "left"], cwd=tmp_path, check=True)
+    require_uprobes()
+    words = ["*s", "*q", "-x", str(tmp_path / "left"), "-f", "use", "--at", "body"]
+    traced = trace(capfd, *words, "--format", "jsonl", "--", tmp_path / "left")
+    (event,) = traced.objects
+    assert event["left_out"] == {"*s": ["V", "ld"], "*q.inner": ["ld"]}
+    assert (event["args"]["*s"]["own"], event["args"]["*q"]) == (2, {"n": 3, "inner": {"own": 7}})
+    shown = trace(capfd, *words, "--", tmp_path / "left")
+    assert "*q={n=3, inner={own=7, …}}" in shown.lines[0]

@@ -13,7 +13,10 @@ from fetchc.cli import trace as command
 from fetchc.tracer.session import Session
 from tests.live.test_trace_command import SHADES
 from tests.live.traced import Traced, build, trace
+from tests.support.go_programs import go_program
 from tests.support.programs import fixture
+from tests.support.seeds import seeds
+from tests.support.toolchains import GO_VERSIONS, go_number
 
 pytestmark = pytest.mark.live
 
@@ -74,6 +77,97 @@ def test_go_calls_by_goroutine(capfd: pytest.CaptureFixture[str], tmp_path: Path
     assert within(begin, traced.objects)
     assert [each["args"] for each in traced.objects] == [{"depth": n} for n in (-3, -4, -5)]
     assert {each["kind"] for each in traced.objects} == {"return-site"}
+
+
+PANICS = """
+package main
+
+import (
+	"math/rand"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+var calls int64
+
+//go:noinline
+func deep(n int) int {
+	var frame [512]byte
+	frame[n%512] = byte(n)
+	if n == 0 {
+		return 0
+	}
+	return deep(n-1) + int(frame[n%512])
+}
+
+// It returns its number, also where a call that it made ended by a panic.
+//
+//go:noinline
+func visit(random *rand.Rand, id, level int64) (result int64) {
+	if random.Intn(3) == 0 {
+		defer func() {
+			if recover() != nil {
+				result = id
+			}
+		}()
+	}
+	if random.Intn(50) == 0 {
+		deep(40) // the stack moves
+	}
+	for level < 8 && random.Intn(5) > 1 {
+		calls++
+		visit(random, calls, level+1)
+	}
+	switch random.Intn(40) {
+	case 0, 1, 2, 3, 4, 5:
+		panic("left")
+	case 6:
+		runtime.Goexit()
+	case 7:
+		runtime.Gosched()
+	}
+	return id
+}
+
+func main() {
+	seed, _ := strconv.ParseInt(os.Args[1], 10, 64)
+	random := rand.New(rand.NewSource(seed))
+	for n := 0; n < 30; n++ {
+		done := make(chan int)
+		go func() {
+			defer close(done)
+			defer func() { recover() }()
+			for n := 0; n < 3; n++ {
+				calls++
+				visit(random, calls, 0)
+			}
+		}()
+		<-done
+	}
+	println(calls)
+	time.Sleep(time.Millisecond)
+}
+"""
+
+
+@pytest.mark.parametrize("version", [it for it in GO_VERSIONS if go_number(it) >= (1, 18)])
+def test_go_calls_that_panics_end(
+    version: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    binary = go_program(version, tmp_path, PANICS, name="panics")
+    for seed in seeds():
+        begin = time.monotonic()
+        traced = trace(
+            capfd, "id", "$ret0", "-x", binary, "-f", "main.visit", "--latency",
+            "--format", "jsonl", "--", "sh", "-c", f"exec {binary} {seed} 2>{tmp_path}/printed",
+        )  # fmt: skip
+        assert within(begin, traced.objects)
+        args = [each["args"] for each in traced.objects]
+        assert [each for each in args if each["id"] != each["$ret0"]] == []
+        print(f"seed {seed}, Go {version}: {len(traced.objects)} returns")
+        assert len(traced.objects) > 20
 
 
 def test_from_one_function_to_another(program: Path, capfd: pytest.CaptureFixture[str]) -> None:

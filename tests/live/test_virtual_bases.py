@@ -1,8 +1,8 @@
-"""Members of virtual bases: by what the refusal says, an object's distance and then the member."""
+"""Members of virtual bases: a trace takes the distance from the object's table."""
 
 from __future__ import annotations
 
-import re
+import json
 import subprocess
 from pathlib import Path
 
@@ -17,47 +17,115 @@ pytestmark = pytest.mark.live
 
 SOURCE = r"""
 #include <cstdio>
-struct Base { int id; long extra; virtual ~Base() {} };
-struct Left : virtual Base { int left; };
+struct Inner { int number; };
+struct Base { int id; long extra; Inner inner; Inner *link; int row[3]; virtual ~Base() {} };
+struct Left : virtual Base { int left; __attribute__((noinline)) int own(int n); };
 struct Right : virtual Base { int right; };
 struct Both : Left, Right { int both; };
-__attribute__((noinline)) int ask(Left *l)
+struct Wide : Both { long more[9]; };
+__attribute__((noinline)) int ask(Left *l, Left &r)
 {
-  std::printf("EVENT %d %ld %d\n", l->id, l->extra, l->left);
-  return l->id;
+  __asm__ volatile("" ::"r"(l), "r"(&r) : "memory");
+  return l->id + r.id;
+}
+__attribute__((noinline)) int see(Right *r)
+{
+  __asm__ volatile("" ::"r"(r) : "memory");
+  return r->id;
+}
+int Left::own(int n)
+{
+  __asm__ volatile("" ::"r"(this) : "memory");
+  return n + id;
+}
+template <class T> void fill(T &t, int n)
+{
+  static Inner inner;
+  inner.number = 10 * n;
+  t.id = n; t.extra = n + 1; t.inner.number = n + 2; t.link = &inner;
+  t.row[0] = 1; t.row[1] = n + 3; t.row[2] = 3;
+}
+int show(Left *l)
+{
+  std::printf("EVENT ask {\"l->id\": %d, \"l->Base::extra\": %ld, \"l->inner.number\": %d, "
+              "\"l->link->number\": %d, \"l->row[1]\": %d, \"l->left\": %d, \"r.id\": %d}\n",
+              l->id, l->extra, l->inner.number, l->link->number, l->row[1], l->left, l->id);
+  int got = ask(l, *l);
+  std::printf("EVENT Left::own {\"id\": %d, \"Base::extra\": %ld, \"left\": %d, \"n\": 5}\n",
+              l->id, l->extra, l->left);
+  return got + l->own(5);
 }
 int main()
 {
-  Left left; left.id = 1; left.extra = 2; left.left = 3;
-  Both both; both.id = 4; both.extra = 5; both.left = 6; both.right = 7; both.both = 8;
-  return ask(&left) + ask(&both) == 0;
+  Left left; fill(left, 1); left.left = 3;
+  Both both; fill(both, 4); both.left = 6; both.right = 7; both.both = 8;
+  Wide wide; fill(wide, 14); wide.left = 16;
+  int got = show(&left) + show(&both) + show(&wide);
+  std::printf("EVENT see {\"r->id\": %d}\n", both.id);
+  return got + see(&both) == 0;
 }
 """
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_the_refusal_says_how_it_is_had(
+@pytest.mark.parametrize("compiler", ["g++ -O1", "g++ -O0 -no-pie", "clang++ -O1"])
+def test_values_are_what_the_program_printed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], compiler: str
 ) -> None:
-    require(compiler)
+    command, *options = compiler.split()
+    require_uprobes()
+    require(command)
     (tmp_path / "bases.cpp").write_text(SOURCE)
     binary = tmp_path / "bases"
-    command = [compiler, "-g", "-O1", "-w", "bases.cpp", "-o", str(binary)]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
-    with pytest.raises(fetchc.CompileError) as caught:
-        fetchc.open(str(binary)).probe("ask").compile("l->id")
-    help = caught.value.diagnostics[0].help
-    assert help is not None
-    first, filter, second = re.findall("`((?:--filter '.*?')|\\(.*?)`", help)
+    built = [command, "-g", "-w", *options, "bases.cpp", "-o", str(binary)]
+    subprocess.run(built, cwd=tmp_path, check=True, timeout=60)
+    run = subprocess.run([binary], capture_output=True, check=True, timeout=60, text=True)
+    told: dict[str, list[dict[str, int]]] = {}
+    for line in run.stdout.splitlines():
+        name, _, values = line.removeprefix("EVENT ").partition(" {")
+        told.setdefault(name, []).append(json.loads("{" + values))
+    assert {name: len(calls) for name, calls in told.items()} == {
+        "ask": 3,
+        "Left::own": 3,
+        "see": 1,
+    }
+    for name, calls in told.items():
+        where: list[str | Path] = ["-x", binary, "-f", name, "--format", "jsonl", "--", binary]
+        done = trace(capfd, *calls[0], *where)
+        assert done.args == calls, done.errors
+    where = ["-x", binary, "-f", "ask", "--format", "jsonl", "--", binary]
+    assert len(trace(capfd, "l->left", "--filter", "l->id == 4", *where).args) == 1
+
+
+def test_a_distance_that_no_table_has_is_a_fault(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     require_uprobes()
-    point = ["-x", str(binary), "-f", "ask", "--format", "jsonl"]
-    distance = first.replace("p)", "l)")
-    far = trace(capfd, distance, *point, "--", binary)
-    distances = [one[distance] for one in far.args]
-    assert len(set(distances)) == 2
-    for number, line in zip(distances, far.program, strict=True):
-        only = filter.removeprefix("--filter '").removesuffix("'").replace("p)", "l)")
-        member = second.replace("char *)p", "char *)l").replace("N", str(number))
-        narrow = only.replace("N", str(number))
-        traced = trace(capfd, member, "--filter", narrow, *point, "--", binary)
-        assert [one[member] for one in traced.args] == [int(line.split()[1])]
+    require("g++")
+    library = '#include "bases.h"\nstruct Far : Left { long more[9]; };\n'
+    library += "Left *far() { static Far f; f.id = 7; return &f; }\n"
+    header = "struct Base { int id; virtual ~Base() {} };\n"
+    header += "struct Left : virtual Base { int left; };\nLeft *far();\n"
+    main = '#include "bases.h"\n__attribute__((noinline)) int ask(Left *l) { return l->id; }\n'
+    main += "int main() { Left own; own.id = 3; return ask(&own) + ask(far()) == 0; }\n"
+    for name, text in (("bases.h", header), ("far.cpp", library), ("main.cpp", main)):
+        (tmp_path / name).write_text(text)
+    shared = ["g++", "-g", "-shared", "-fPIC", "far.cpp", "-o", "libfar.so"]
+    subprocess.run(shared, cwd=tmp_path, check=True, timeout=60)
+    program = ["g++", "-g", "-O1", "main.cpp", "-o", "main", "-L.", "-lfar", "-Wl,-rpath,$ORIGIN"]
+    subprocess.run(program, cwd=tmp_path, check=True, timeout=60)
+    binary = tmp_path / "main"
+    where: list[str | Path] = ["-x", binary, "-f", "ask", "--format", "jsonl", "--", binary]
+    assert [one["l->id"] for one in trace(capfd, "l->id", *where).args] == [3, None]
+
+
+def test_a_lone_fetch_arg_is_refused_with_each_of_the_places(tmp_path: Path) -> None:
+    require("g++")
+    (tmp_path / "bases.cpp").write_text(SOURCE)
+    built = ["g++", "-g", "-w", "-O1", "bases.cpp", "-o", "bases"]
+    subprocess.run(built, cwd=tmp_path, check=True, timeout=60)
+    probe = fetchc.open(str(tmp_path / "bases")).probe("ask")
+    with pytest.raises(fetchc.CompileError) as caught:
+        probe.compile("l->id")
+    (told,) = caught.value.diagnostics
+    assert told.code == "FC0312"
+    assert "where `-24(+0(%di)):s64` is 16, it is `+24(%di):s32`" in told.notes

@@ -5,12 +5,17 @@ asks all its questions in a child process, and tells of answers that are not pro
 an error without a place, too much time or memory. What is found goes to ``--keep FOLDER`` as cases
 for ``corpus/hostile``. ``--changed`` tells of answers that differ without a word, too: for people
 to judge.
+
+``churn``, ``process`` and ``container`` are readers, too, of what lives while fetchc looks at it.
+They need root; the first takes the turn of live tests for as long as it lasts.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import os
 import select
 import subprocess
 import sys
@@ -19,10 +24,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.fuzzing import churn, strangers
 from tests.support.fuzzing.bases import BASES
 from tests.support.fuzzing.rounds import child
 
+LIVE = {
+    "churn": churn.rounds, "process": strangers.processes, "container": strangers.containers,
+}  # fmt: skip
 READERS = tuple(dict.fromkeys(name.partition("/")[0] for name in BASES))
+TURN = Path("/sys/kernel")  # as tests/conftest.py has it: one probes at a time
 SILENCE = 120.0  # seconds without a word from a child: it hangs where no signal reaches it
 ROOT = Path(__file__).parents[2]
 
@@ -58,16 +68,33 @@ def finds(
                 return
 
 
+def _live(reader: str, seed: int, first: int, count: int) -> None:
+    if reader == "churn":
+        turn = os.open(TURN, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(turn, fcntl.LOCK_EX)
+    rounds = LIVE[reader](seed, first, count)
+    try:
+        for told in rounds:
+            sys.stdout.write(json.dumps(told) + "\n")
+            sys.stdout.flush()
+    except BrokenPipeError:  # who asked has had enough
+        rounds.close()
+        os._exit(0)
+
+
 def main() -> int:
     """Rounds until the time is over; 1 where something was found."""
     if sys.argv[1:2] == ["--child"]:
         reader, *numbers = sys.argv[2:]
         seed, first, count, changed = map(int, numbers)
-        child(reader, seed, first, count, bool(changed))
+        if reader in LIVE:
+            _live(reader, seed, first, count)
+        else:
+            child(reader, seed, first, count, bool(changed))
         return 0
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--minutes", type=float, default=1.0)
-    options.add_argument("--reader", action="append", choices=READERS)
+    options.add_argument("--reader", action="append", choices=(*READERS, *LIVE))
     options.add_argument("--seed", type=int, default=int(time.time()))
     options.add_argument("--changed", action="store_true")
     options.add_argument("--keep", type=Path)

@@ -27,6 +27,7 @@ ROUNDS = {
     "dwarf": 12, "go": 9, "dotnet": 30, "small": 80, "btf": 60, "usdt": 40, "names": 60,
     "beside": 40, "definitions": 12, "batch": 60, "records": 400, "perfmap": 60, "made": 0,
     "server": 20, "kept": 4, "split": 60,
+    "kernel": 40,
 }  # fmt: skip
 PROGRAM = "dwarf/c-gcc-O2-dwarf5-zlib"
 

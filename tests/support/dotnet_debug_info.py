@@ -19,16 +19,17 @@ REGISTERS = (
     "ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
     "r15", *(f"xmm{number}" for number in range(16)),
 )  # fmt: skip
+AMBIENT = 17  # as the base of a place on the stack: the stack pointer, REGNUM_AMBIENT_SP
 # Kinds of places, by number: dotnet/runtime, src/coreclr/inc/cordebuginfo.h, VarLocType.
 REGISTER, BY_REFERENCE, FLOAT, STACK, STACK_BY_REFERENCE, TWO = range(6)
 
 
 @dataclass(frozen=True)
 class Told:
-    """A variable at a method's first instruction: number, and its registers (none: the stack)."""
+    """A variable at a method's first instruction: its number, and its registers or ``sp+8``."""
 
     number: int
-    registers: tuple[str, ...]
+    places: tuple[str, ...]
 
 
 class _Nibbles:
@@ -61,11 +62,13 @@ class DebugInfo:
         header = assembly.image.at(found[1] - assembly.image.start, "header")
         header.skip(8)
         sections = {header.u32(): (header.u32(), header.u32()) for _ in range(header.u32())}
-        self._section = sections[DEBUG_INFO]
+        self._section = sections.get(DEBUG_INFO, (0, 0))  # none of an image without code
 
     def at_entry(self, function: int) -> list[Told]:
         """The variables that have a place at the first instruction of a piece of code."""
         address, size = self._section
+        if not size:
+            return []
         cursor = array_element(self._image.cursor(address, "DEBUG_INFO", size), function)
         if cursor is None:
             return []
@@ -83,18 +86,19 @@ class DebugInfo:
             begin = body.number()
             body.number()
             number, kind = body.number() - 4, body.number()
-            registers: tuple[str, ...] = ()
+            places: tuple[str, ...] = ()
             if kind in (REGISTER, BY_REFERENCE):
-                registers = (REGISTERS[body.number()],)
+                places = (REGISTERS[body.number()],)
             elif kind == FLOAT:
-                registers = (f"xmm{body.number() % 16}",)
+                places = (f"xmm{body.number() % 16}",)
             elif kind in (STACK, STACK_BY_REFERENCE):
-                body.number()
-                body.number()
+                base, offset = body.number(), body.number()
+                register = "sp" if base == AMBIENT else REGISTERS[base]
+                places = (f"{register}{-(offset >> 1) if offset & 1 else offset >> 1:+}",)
             elif kind == TWO:
-                registers = (REGISTERS[body.number()], REGISTERS[body.number()])
+                places = (REGISTERS[body.number()], REGISTERS[body.number()])
             else:
                 raise AssertionError(f"a place of kind {kind}")
             if begin == 0:
-                found.append(Told(number, registers))
+                found.append(Told(number, places))
         return found

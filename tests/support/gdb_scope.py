@@ -62,7 +62,7 @@ def drawn(symbols: Path, seed: int, count: int, points: int) -> list[dict[str, o
     parts: dict[str, list[tuple[int, int]]] = {}
     for address, (name, size) in functions.items():
         parts.setdefault(name, []).append((address, address + size))
-    chosen = random.Random(seed).sample(sorted(functions), count)
+    chosen = random.Random(seed).sample(sorted(functions), min(count, len(functions)))
     return [
         {
             "symbol": functions[address][0],

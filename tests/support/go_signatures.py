@@ -62,9 +62,17 @@ func show(tag, where string, p unsafe.Pointer, size uintptr) {
 
 
 class GoSignatures:
-    """One random program of ``count`` functions."""
+    """One random program of ``count`` functions.
 
-    def __init__(self, seed: int, count: int, generics: bool) -> None:
+    ``unnamed``: how often a parameter has no name. Functions of such programs use some of those
+    that have one, and assign some to others. ``converted``: how often one is assigned another one
+    of another type, so that both are in one register or slot.
+    """
+
+    def __init__(
+        self, seed: int, count: int, generics: bool, unnamed: float = 0, converted: float = 0
+    ) -> None:
+        self._unnamed, self._converted = unnamed, converted
         self._random = random.Random(seed)
         self._declared: list[str] = []
         self._number = 0
@@ -98,10 +106,14 @@ class GoSignatures:
     def _function(self, i: int, form: str, types: list[str], results: list[str]) -> str:
         generic = form.startswith("generic")
         taken = ["T", *types[1:]] if generic else types
-        parameters = ", ".join(f"p{j} {name}" for j, name in enumerate(taken))
+        named = [j for j in range(len(taken)) if self._random.random() >= self._unnamed]
+        parameters = ", ".join(
+            f"{f'p{j}' if j in named else '_'} {name}" for j, name in enumerate(taken)
+        )
         returned = ", ".join(f"q{j} {name}" for j, name in enumerate(results))
         values = ", ".join(f"r_{i}_{j}" for j in range(len(results)))
-        tail = f"({parameters}) ({returned}) {{ sink++; return {values} }}"
+        used = "; ".join(["sink++", *(self._uses(taken, named) if self._unnamed else [])])
+        tail = f"({parameters}) ({returned}) {{ {used}; return {values} }}"
         if form.endswith("function"):
             self.names.append(f"main.spy{i}")
             return f"//go:noinline\nfunc spy{i}{'[T any]' if generic else ''}{tail}"
@@ -112,6 +124,20 @@ class GoSignatures:
         used = f"R{i}{f'[{types[0]}]' if generic else ''}"
         receiver = f"var v{i} = {used}{{{i} + 7, text(`receiver {i}`)}}\n"
         return f"{declared}{receiver}//go:noinline\nfunc (p {star}R{i}{of}) spy{tail}"
+
+    def _uses(self, taken: list[str], named: list[int]) -> list[str]:
+        numbers = [j for j in named if taken[j] in NUMBERS]
+        uses = []
+        for j in numbers:
+            same = [other for other in numbers if taken[other] == taken[j] and other != j]
+            if same and self._random.random() < 0.2:
+                uses.append(f"p{j} = p{self._random.choice(same)}")
+            others = [other for other in numbers if other != j]
+            if self._converted and others and self._random.random() < self._converted:
+                uses.append(f"p{j} = {taken[j]}(p{self._random.choice(others)})")
+            if self._random.random() < 0.5:
+                uses.append(f"sink += int(p{j})")
+        return uses
 
     def _call(self, i: int, form: str, count: int, results: int) -> str:
         arguments = ", ".join(f"a_{i}_{j}" for j in range(count))

@@ -27,7 +27,9 @@ PYTHON = str(Path(sys.executable).resolve())
 _CHECKOUT = Path(__file__).parents[2]
 _LEFT_OUT = {"test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo"}
 _LEFT_OUT |= {"site-packages", "__pycache__", "unittest", "pydoc_data", "distutils"}
-_EXTENSIONS = re.compile(r"_?(ctypes|struct|json|math|select|fcntl|mmap|array|posixsubprocess)\.")
+_EXTENSIONS = re.compile(
+    r"_?(array|ctypes|fcntl|json|math|mmap|pickle|posixsubprocess|resource|select|struct)\."
+)
 _FURTHER = re.compile(r"(zlib|_random|_heapq|_bisect|_datetime|_socket|binascii|_sha\w+|_opcode)\.")
 _UNCHECKED = 1  # flag of a compiled module that is not held against its source (PEP 552)
 _SECONDS = 60

@@ -29,6 +29,8 @@ WORDS: dict[str, list[str]] = {
     "EMPTY": ["interface{}", "struct { }"],
     "RANK": ["[]", "[ , ]"],
     "AS": [" as "],
+    "QUOTED": ["'main.c'::count", "'f(int)'::ns::n"],
+    "NAMED_CAST": ["static_cast", "reinterpret_cast"],
     "CAST_WORD": ["(char)", "( const int )"],
     "MAP": ["map"],
     "CHAN": ["chan "],

@@ -120,10 +120,13 @@ class Signatures:
     """One random program of ``count`` functions.
 
     ``attributes`` adds packed and aligned types; ``wide_complex`` results of 32 bytes, which
-    clang does not name.
+    clang does not name. ``crowded`` puts a __int128 in front of the others that finds one register,
+    or two.
     """
 
-    def __init__(self, seed: int, count: int, attributes: bool, wide_complex: bool) -> None:
+    def __init__(
+        self, seed: int, count: int, attributes: bool, wide_complex: bool, crowded: bool = False
+    ) -> None:
         self._random = random.Random(seed)
         self._attributes = attributes
         self._declared: list[str] = []
@@ -132,6 +135,9 @@ class Signatures:
             [self._type() for _ in range(self._random.choice([1, 2, 3, 4, 5, 6, 7, 8, 9, 12]))]
             for _ in range(count)
         ]
+        if crowded:
+            front = [CType("long")] * 5 + [CType("__int128")]
+            self.parameters = [front[i % 2 :] + types for i, types in enumerate(self.parameters)]
         self.results = [
             None if self._random.random() < 0.15 else self._type() for _ in range(count)
         ]
@@ -139,6 +145,15 @@ class Signatures:
             self.results = [
                 None if r and r.name == "long double _Complex" else r for r in self.results
             ]
+
+    @classmethod
+    def of(cls, declared: dict[str, str]) -> Signatures:
+        """A function for each of the types, which takes one; they are declared by their names."""
+        made = cls(1, 0, attributes=False, wide_complex=False)
+        made._declared = list(declared.values())
+        made.parameters = [[CType(name)] for name in declared]
+        made.results = [None] * len(declared)
+        return made
 
     def c_source(self) -> str:
         """The program."""

@@ -53,6 +53,7 @@ public class Everything {
     public HashSet<int> Set;
     public Queue<int> Queue;
     public Stack<string> Stack;
+    public Stack<int> Numbers;
     public ArraySegment<byte> Segment;
     public object Boxed, Text, Array, Thing;
     public Outer.Inner Inner;
@@ -74,6 +75,8 @@ public class Values {
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static int Fields(Everything all) { return all.Sum(); }
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Stacks(Everything all) { return all.Sum(); }
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static int Collections(Everything all) { return all.Sum(); }
 
@@ -170,7 +173,7 @@ public class Program {
                 Cube = new string[2, 2, 2], Jagged = new[] { new[] { 1 }, null, new[] { i, i + 1 } },
                 Map = new Dictionary<string, int> { { "a", 1 }, { "b", 2 }, { "c", 3 } },
                 Set = new HashSet<int> { 1, 2, 3, 4 }, Queue = new Queue<int>(new[] { 5, 6 }),
-                Stack = new Stack<string>(new[] { "x" }),
+                Stack = new Stack<string>(new[] { "x", "y", "z" + i }), Numbers = new Stack<int>(Enumerable.Range(0, 3 + 9 * i)),
                 Segment = new ArraySegment<byte>(new byte[] { 1, 2, 3, 4 }, i, 2),
                 Boxed = 1000 * i - 1, Text = "text" + i, Array = new[] { 7, 8, i },
                 Thing = new Square { Label = "sq", Side = 1.5, Sides = 4 },
@@ -211,12 +214,15 @@ public class Program {
                 "all.Jagged[2][1]", all.Jagged[2][1].ToString(), "all.Jagged.Length", "3",
                 "all.Map.Count", all.Map.Count.ToString(), "all.Set.Count", all.Set.Count.ToString(),
                 "all.Queue.Count", all.Queue.Count.ToString(), "all.Stack.Count", all.Stack.Count.ToString(),
-                "all.Stack", L(all.Stack.Reverse().Select(T)), "all.Segment.Count", all.Segment.Count.ToString(),
+                "all.Segment.Count", all.Segment.Count.ToString(),
                 "all.Segment.Offset", all.Segment.Offset.ToString(),
                 "(int)all.Boxed", all.Boxed.ToString(), "(string)all.Text", T((string)all.Text),
                 "((int[])all.Array)[2]", ((int[])all.Array)[2].ToString(), "(all.Array as int[]).Length", "3",
                 "((Square)all.Thing).Label", T(((Square)all.Thing).Label));
             Values.Collections(all);
+            Told("Stacks", "all.Stack", L(all.Stack.Select(T)), "all.Numbers[0]", all.Numbers.Peek().ToString(),
+                "all.Numbers", L(all.Numbers.Select(one => one.ToString())));
+            Values.Stacks(all);
             Told("Arguments", "price", D(all.Price), "when", When(all.Local), "took", Span(all.Took),
                 "letter", C("abc"[i]), "rights", E(all.Rights));
             Values.Arguments(all.Price, all.Local, all.Took, "abc"[i], all.Rights);

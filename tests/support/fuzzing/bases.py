@@ -17,6 +17,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_LANG_Rust,
 )
 from tests.support.fuzzing import others, texts
+from tests.support.fuzzing.bombs import kernel_image
 from tests.support.fuzzing.drawing import Target
 from tests.support.fuzzing.edits import headers
 from tests.support.fuzzing.hostile import HOSTILE
@@ -147,6 +148,17 @@ def _btf() -> Base:
     return Base({"program": others.btf()}, (Target("program"),), KERNEL)
 
 
+def _kernel_image(how: str) -> Callable[[], Base]:
+    # The set-up code's header and the packed payload are damaged, and what is inflated of it.
+    def made() -> Base:
+        raw = kernel_image(others.btf(), how)
+        head = Target("program", "", 0x1F0, 0x260)
+        return Base({"program": raw}, (head, Target("program", "", 1024), Target("program")),
+                    KERNEL)  # fmt: skip
+
+    return made
+
+
 def _two(make: Callable[[], tuple[bytes, bytes]], other: str) -> Callable[[], Base]:
     def made() -> Base:
         program, beside = make()
@@ -219,6 +231,7 @@ BASES |= {
     "split/file": _two(others.split, "unit.dwo"),
     "split/package": _two(others.package, "program.dwp"),
     "btf/all-kinds": _btf,
+    **{f"kernel/{how}": _kernel_image(how) for how in ("plain", "gzip", "xz", "zstd", "lz4")},
     "usdt/three": lambda: elf_base(others.static_probes(), STATIC, (".note.stapsdt",) * 4),
     "names/standard": lambda: elf_base(others.name_table(), PLACES, (".debug_names",) * 6),
     "names/gdb": lambda: elf_base(others.gdb_index(), PLACES, (".gdb_index",) * 6),

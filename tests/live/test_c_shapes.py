@@ -1,0 +1,179 @@
+"""Random programs in which compilers pass less than the source says: values as the program prints.
+
+``FETCHC_SEEDS=1000-1040`` draws others, ``FETCHC_LONG=1`` more builds of each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fetchc
+from tests.live.traced import trace
+from tests.support.c_shapes import Function, drawn
+from tests.support.seeds import seeds
+from tests.support.toolchains import ROOT, ZIG, require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+FUNCTIONS = 40 if os.environ.get("FETCHC_LONG") else 14  # a program
+CEILING = 0.03  # of the integers and pointers that exported functions use, those refused
+MERGED = {"FC0624", "FC0628"}
+COPIED = {"FC0603"}  # calls that the probe does not see
+ENVIRONMENT = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(ROOT / ".toolchains/cache-zig")}
+ZIG_C = (str(ZIG), "cc", "-fno-sanitize=undefined", "-fno-stack-protector")
+BUILDS = [
+    ("gcc", "-O2"),
+    ("gcc", "-O2", "-fsanitize=address"),
+    ("gcc", "-O2", "-flto"),
+    ("g++", "-O2"),
+    ("clang", "-O2"),
+    ("clang++", "-O1"),
+    (*ZIG_C, "-O2"),
+]
+MORE = [
+    ("gcc", "-O1"),
+    ("gcc", "-O3"),
+    ("gcc", "-Os"),
+    ("gcc", "-O2", "-fwhole-program"),
+    ("gcc", "-O2", "-fsanitize=undefined"),
+    ("g++", "-O2", "-flto"),
+    ("g++", "-O0"),
+    ("clang", "-O0"),
+    ("clang", "-O1", "-gdwarf-4"),
+    ("clang", "-O3"),
+    ("clang", "-Os"),
+    ("clang++", "-O2"),
+    (*ZIG_C, "-Os"),
+]
+
+
+def named(build: tuple[str, ...]) -> str:
+    return "".join([Path(build[0]).name, *[word for word in build[1:] if word[:2] != "-fno"]])
+
+
+def built(folder: Path, build: tuple[str, ...], seed: int) -> tuple[Path, list[Function]]:
+    require(build[0])
+    plus = "++" in " ".join(build[:2])
+    source, functions = drawn(f"{seed} {named(build)}", FUNCTIONS, plus)
+    name = f"shapes.{'cc' if plus else 'c'}"
+    (folder / name).write_text(source)
+    words = [*build, "-g", "-w", *(["-std=c++17"] if plus else []), "-o", "shapes", name]
+    subprocess.run(words, check=True, cwd=folder, timeout=120, env=ENVIRONMENT)
+    return folder / "shapes", functions
+
+
+def accepted(
+    program: fetchc.Program, one: Function, refused: Counter[str]
+) -> tuple[list[str], set[str]]:
+    """What of the function can be fetched, and the warnings about it."""
+    found, warned = [], set()
+    for text in one.asked:
+        try:
+            probe = program.probe(one.name, returns=text == "$retval")
+            probe.compile(text).fetcharg  # noqa: B018
+        except fetchc.CompileError as error:
+            refused[error.diagnostics[0].code] += 1
+            continue
+        warned |= {warning.code for warning in probe.warnings}
+        found.append(text)
+    return found, warned
+
+
+def is_exported(program: fetchc.Program, one: Function) -> bool:
+    """Whether others may call it, so that what it uses is passed as the convention says.
+
+    Of a copy that the compiler made for the calls of the file, the debug information tells at most.
+    """
+    try:
+        function = program.probe(one.name).function
+    except fetchc.CompileError:
+        return False
+    return function is not None and function.external
+
+
+def told(lines: list[str]) -> dict[str, list[dict[str, int]]]:
+    """What the program passed, by function."""
+    found = defaultdict(list)
+    for line in lines:
+        _, name, values = line.split(" ", 2)
+        found[name].append(json.loads(values))
+    return found
+
+
+def unlike(
+    one: Function, events: list[dict[str, Any]], wanted: list[dict[str, int]], warned: set[str]
+) -> list[str]:
+    """What the trace of a function shows that its calls did not pass."""
+    if len(events) > len(wanted):
+        return [] if warned & MERGED else [f"{one.name}: calls of another function"]
+    if len(events) < len(wanted):
+        return [] if warned & (COPIED | MERGED) else [f"{one.name}: calls that are not seen"]
+    return [
+        f"{one.name}: {text} is {value!r}, not {right[text]}"
+        for shown, right in zip(events, wanted, strict=True)
+        for text, value in shown.items()
+        if not isinstance(value, int) or (value - right[text]) % (1 << 64)
+    ]
+
+
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize(
+    "build", BUILDS + [pytest.param(one, marks=pytest.mark.long) for one in MORE], ids=named
+)
+def test_what_is_shown_was_passed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], build: tuple[str, ...], seed: int
+) -> None:
+    require_uprobes()
+    binary, functions = built(tmp_path, build, seed)
+    program = fetchc.open(str(binary))
+    wrong: list[str] = []
+    refused: Counter[str] = Counter()
+    missing: list[str] = []
+    compared = needed = 0
+    words: list[str] = []
+    known: dict[str, set[str]] = {}
+    for one in functions:
+        found, known[one.name] = accepted(program, one, refused)
+        words += [f"{text} @ {one.name}{'%return' if text == '$retval' else ''}" for text in found]
+        if is_exported(program, one):
+            needed += len(one.needed)
+            missing += [f"{one.name} {text}" for text in sorted(one.needed - set(found))]
+    done = trace(capfd, *words, "-x", binary, "--unsafe-return", "--format", "jsonl", "--", binary)
+    passed = told(done.program)
+    for one in functions:
+        for ends in (False, True):
+            events = [
+                each["args"]
+                for each in done.objects
+                if str(each.get("function")).partition("<")[0] == one.name
+                and (each["kind"] == "return") == ends
+            ]
+            if any(word.endswith(f"@ {one.name}{'%return' * ends}") for word in words):
+                wrong += unlike(one, events, passed[one.name], known[one.name])
+                compared += sum(len(event) for event in events)
+    print(f"{named(build)} seed {seed}: {compared} values, refused {dict(refused)}")
+    print("wrong:", *wrong, sep="\n  ")
+    print(f"of {needed} that are used {len(missing)}: {missing}")
+    assert wrong == []
+    assert compared > FUNCTIONS
+    assert len(missing) <= max(1, CEILING * needed)
+
+
+def test_a_wrong_value_is_noticed() -> None:
+    one = Function("f", "", "", [], ["v0"])
+    assert unlike(one, [{"v0": 3}], [{"v0": 3}], set()) == []
+    assert unlike(one, [{"v0": -1}], [{"v0": (1 << 64) - 1}], set()) == []
+    assert unlike(one, [{"v0": 3}], [{"v0": 4}], set()) == ["f: v0 is 3, not 4"]
+    assert unlike(one, [{"v0": None}], [{"v0": 4}], set()) == ["f: v0 is None, not 4"]
+    assert unlike(one, [{}, {}], [{}], set()) == ["f: calls of another function"]
+    assert unlike(one, [{}, {}], [{}], {"FC0628"}) == []
+    assert unlike(one, [], [{}], {"FC0624"}) == []
+    assert unlike(one, [], [{}], set()) == ["f: calls that are not seen"]

@@ -1,0 +1,82 @@
+"""Names of C++, looked up as C++ does: every value is what the program printed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.live.traced import trace
+from tests.support.programs import CORPUS
+from tests.support.toolchains import require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+FOLDER = CORPUS / "cpp/names"
+BUILDS = {
+    "g++ -O2": ["g++", "-O2"],
+    "clang++ -O0": ["clang++", "-O0"],
+    "g++ -O0, DWARF 4": ["g++", "-O0", "-gdwarf-4"],
+    "g++ -O2, type units": ["g++", "-O2", "-fdebug-types-section"],
+}
+REFUSED = {
+    "outer::common": "FC0208",  # of two namespaces that a directive names
+    "alias::common": "FC0201",
+    "outer::nothing": "FC0201",
+    "alias::outer::both": "FC0201",
+    "On": "FC0201",  # a scoped enumeration
+    "Up": "FC0201",
+    "'third.cc'::hidden": "FC0201",
+    "hidden::counter": "FC0201",
+    "dynamic_cast<Base *>(d)": "FC0308",
+}
+
+
+@pytest.fixture(scope="module", params=BUILDS)
+def program(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    require_uprobes()
+    command = BUILDS[request.param]
+    require(command[0])
+    made = tmp_path_factory.mktemp("names") / "names"
+    sources = [str(FOLDER / name) for name in ("names.cc", "other.cc")]
+    options = ["-std=c++20", "-g", "-w", *command[1:]]
+    subprocess.run([command[0], *options, *sources, "-o", made], check=True, timeout=120)
+    return made
+
+
+def _told(program: Path) -> dict[str, list[dict[str, object]]]:
+    run = subprocess.run([program], capture_output=True, check=True, timeout=60, encoding="utf-8")
+    calls: dict[str, list[dict[str, object]]] = {}
+    for line in run.stdout.splitlines():
+        name, values = line.removeprefix("EVENT ").split(" ", 1)
+        calls.setdefault(name, []).append(json.loads(values))
+    return calls
+
+
+def test_values_are_what_the_program_printed(
+    capfd: pytest.CaptureFixture[str], program: Path
+) -> None:
+    told = _told(program)
+    assert len(told) == 7
+    for function, calls in told.items():
+        assert len(calls) == 3
+        where: list[str | Path] = ["-x", program, "-f", function, "--format", "jsonl"]
+        done = trace(capfd, *calls[0], *where, "--", program)
+        assert done.args == calls, (function, done.errors)
+
+
+def test_a_filter_compares_enumerators(capfd: pytest.CaptureFixture[str], program: Path) -> None:
+    asked: list[str | Path] = ["-x", program, "-f", "classes", "--format", "jsonl", "--", program]
+    one = trace(capfd, "static_cast<int>(m)", "--filter", "m == On", *asked)
+    assert [each["static_cast<int>(m)"] for each in one.args] == [7, 7, 7]
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_what_is_ambiguous_or_not_there_is_refused(program: Path, expression: str) -> None:
+    with pytest.raises(fetchc.CompileError) as refused:
+        print(fetchc.open(str(program)).probe("classes").compile(expression).fetcharg)
+    assert refused.value.diagnostics[0].code == REFUSED[expression]
