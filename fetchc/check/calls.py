@@ -6,6 +6,7 @@ from fetchc.check import builtins
 from fetchc.check.check import check
 from fetchc.check.conversions import cast
 from fetchc.check.members import member
+from fetchc.check.typed import Either
 from fetchc.check.typenames import type_named
 from fetchc.diag.errors import CompileError, reject
 from fetchc.program.types import ComplexType
@@ -123,12 +124,26 @@ def _method(checker: Checker, node: tree.MethodCall) -> Typed:
         count = _COUNTS[checker.site.language.counting[node.name]]
         return count(checker, check(checker, node.base), node.span)
     if not node.arguments:
-        from fetchc.check.cpp.library_methods import method
+        base = check(checker, node.base)
+        if isinstance(base, Either):
+            from fetchc.check.cpp.virtual_bases import each_of
 
-        found = method(checker, check(checker, node.base), node.name, node.name_span)
-        if found is not None:
-            return found
-    raise reject(
+            return each_of(checker, base, lambda one: _of_library(checker, one, node))
+        return _of_library(checker, base, node)
+    raise _code(node)
+
+
+def _of_library(checker: Checker, base: Typed, node: tree.MethodCall) -> Typed:
+    from fetchc.check.cpp.library_methods import method
+
+    found = method(checker, base, node.name, node.name_span)
+    if found is None:
+        raise _code(node)
+    return found
+
+
+def _code(node: tree.MethodCall) -> CompileError:
+    return reject(
         "FC0308",
         f"`.{node.name}()` is code of the program, which no fetch-arg can run",
         node.name_span,

@@ -31,7 +31,7 @@ def check(checker: Checker, node: tree.Expression) -> Typed:
     made = checker.resolved(typed.type)
     if isinstance(made, PointerType) and made.reference:
         target = made.target
-        return _of_each(typed, lambda one: Follow(one, target, typed.span))
+        return _of_each(checker, typed, lambda one: Follow(one, target, typed.span))
     return typed
 
 
@@ -54,7 +54,9 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
 
             return special(checker, name, span)
         case tree.Dereference(operand=operand, span=span):
-            return _of_each(check(checker, operand), lambda one: _dereference(checker, one, span))
+            return _of_each(
+                checker, check(checker, operand), lambda one: _dereference(checker, one, span)
+            )
         case tree.AddressOf(operand=operand, span=span):
             inner = check(checker, operand)
             return Address(inner, checker.pointer_to(inner.type), span)
@@ -125,16 +127,18 @@ def _member(checker: Checker, node: tree.Member) -> Typed:
     qualified = _qualified(checker, node)
     if qualified is not None:
         return qualified
-    return _of_each(check(checker, node.base), lambda base: _member_of(checker, base, node))
+    return _of_each(
+        checker, check(checker, node.base), lambda base: _member_of(checker, base, node)
+    )
 
 
-def _of_each(base: Typed, make: Callable[[Typed], Typed]) -> Typed:
-    # Of one of several objects that is in a virtual base: of each of them.
+def _of_each(checker: Checker, base: Typed, make: Callable[[Typed], Typed]) -> Typed:
+    # Of one of several objects (in a virtual base, in a deque): of each of them.
     if not isinstance(base, Either):
         return make(base)
     from fetchc.check.cpp.virtual_bases import each_of
 
-    return each_of(base, make)
+    return each_of(checker, base, make)
 
 
 def _member_of(checker: Checker, base: Typed, node: tree.Member) -> Typed:
@@ -177,7 +181,7 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
         cut = of_slice(checker, node)
         if cut is not None:
             return cut
-    return _of_each(check(checker, node.base), lambda base: _index_of(checker, base, node))
+    return _of_each(checker, check(checker, node.base), lambda base: _index_of(checker, base, node))
 
 
 def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> Typed:
@@ -190,7 +194,9 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
 
             if node.further or grid(checker, base) is not None:
                 return cell(checker, base, node)
-        found = indices.element(checker, base, node.index, node.span, node.index_span)
+        found = indices.of_blocks(checker, base, node.index, node.span, node.index_span)
+        if found is None:
+            found = indices.element(checker, base, node.index, node.span, node.index_span)
         indices.take_for_granted(checker, base, node.index + 1, node.span)
         return found
     low, high = node.low, node.high
@@ -267,7 +273,8 @@ def _cast(checker: Checker, node: tree.Cast) -> Typed:
     from fetchc.check.typenames import type_named
 
     wanted, operand = type_named(checker, node.type), check(checker, node.operand)
-    return cast(checker, wanted, operand, node.span, along_classes=not node.reinterprets)
+    along = not node.reinterprets
+    return _of_each(checker, operand, lambda one: cast(checker, wanted, one, node.span, along))
 
 
 def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, span: Span) -> Typed:

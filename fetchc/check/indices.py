@@ -35,6 +35,7 @@ __all__ = [
     "first",
     "has_open_end",
     "in_bytes",
+    "of_blocks",
     "of_library",
     "take_for_granted",
 ]
@@ -137,6 +138,18 @@ def of_library(checker: Checker, base: Typed, span: Span) -> Typed:
     from fetchc.check.cpp.library import indexed
 
     return indexed(checker, base, span) or base
+
+
+def of_blocks(
+    checker: Checker, base: Typed, index: int, span: Span, index_span: Span
+) -> Typed | None:
+    """The element ``index`` of a deque of C++, which is in no array; None of all else."""
+    made = checker.resolved(base.type)
+    if not isinstance(made, StructType) or not made.is_library:
+        return None
+    from fetchc.check.cpp.library import blocked
+
+    return blocked(checker, base, index, span, index_span)
 
 
 def in_bytes(checker: Checker, base: Typed) -> Typed:

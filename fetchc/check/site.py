@@ -18,7 +18,7 @@ from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Asserted, Counted, Described, Present
+    from fetchc.check.typed import Granted
     from fetchc.diag.model import Diagnostic
     from fetchc.lang.base import Language
     from fetchc.program.model import Function, Instance, StaticProbe
@@ -128,7 +128,7 @@ class Checker:
         self.site = site
         self.program = site.program
         self.warnings: list[Diagnostic] = []
-        self.assertions: list[Asserted | Described | Present | Counted] = []  # as they are met
+        self.assertions: list[Granted] = []  # as they are met
 
     def spell(self, type_id: TypeId) -> str:
         """The type as the site's language writes it."""

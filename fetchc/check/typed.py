@@ -26,6 +26,7 @@ __all__ = [
     "Dispatched",
     "Either",
     "Follow",
+    "Granted",
     "Held",
     "Part",
     "Present",
@@ -201,13 +202,22 @@ class Reckoned(Record):
 
 
 class Either(Record):
-    """One of two objects: ``at_none`` where the number is 0, else ``other``."""
+    """One of two objects: ``at_none`` where the number is 0, else ``other``.
+
+    ``side_by_side``: of the objects that there are, those behind one pointer are elements of one
+    array, and can be read all at once. ``given``: what each of the two takes for granted.
+    """
 
     number: Reckoned
     at_none: Typed
     other: Typed
     type: TypeId
     span: Span
+    side_by_side: bool = False
+    given: tuple[tuple[Granted, ...], tuple[Granted, ...]] = ((), ())
+
+
+Granted = Asserted | Present | Described | Counted
 
 
 class Dispatched(Record):

@@ -108,21 +108,20 @@ def _picked(checker: Checker, node: Either) -> CompileError:
     notes = []
     last: Typed = node
     while isinstance(last, Either):
-        first, constant = last.number.terms[0], last.number.constant
-        if constant and first.less is None and all(not one.times for one in last.number.terms[1:]):
-            # One number, which is compared.
-            what = f"`{body(_one(checker, first.number).fetch)}` is {-constant}"
-        else:
-            what = f"{_words(checker, last.number)} is 0"
+        number = last.number
+        terms = Reckoned(number.terms, max(0, number.constant), False, number.type, number.span)
+        what = f"{_words(checker, terms)} is {max(0, -number.constant)}"
         notes.append(f"where {what}, it is {_shown(checker, last.at_none)}")
-        last = last.at_none if last.other == last.at_none else last.other
-    if last != node.at_none:
+        if last.other == last.at_none:
+            break
+        last = last.other
+    else:
         notes.append(f"else it is {_shown(checker, last)}")
     return reject(
         "FC0312",
         "which bytes are the value is only known when the program runs",
         node.span,
-        "one of two places",
+        f"one of {len(notes)} places" if len(notes) > 1 else "in this place, or in none",
         notes=tuple(notes),
         help="`fetchc trace` shows the one that is there",
     )

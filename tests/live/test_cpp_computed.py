@@ -12,7 +12,7 @@ from tests.live.traced import trace
 
 pytestmark = pytest.mark.live
 
-FUNCTIONS = ("deques", "packed", "adapted", "wide", "boosted")
+FUNCTIONS = ("deques", "elements", "packed", "adapted", "wide", "boosted")
 # What one fetch-arg cannot be, of both libraries.
 COMPUTED = ("of.vector.empty()", "of.vector.size()", "of.priorities.size()")
 
@@ -36,8 +36,10 @@ def test_values_are_what_the_program_printed(
             for one in calls:
                 del one[text]
     wanted: list[str | Path] = ["-x", program, "-f", function, "--format", "jsonl", "--", program]
-    done = trace(capfd, *calls[0], *wanted)
-    assert done.args == calls, done.errors
+    names = list(calls[0])
+    for some in (names[:12], names[12:]) if function == "elements" else (names,):
+        done = trace(capfd, *some, *wanted)
+        assert done.args == [{name: one[name] for name in some} for one in calls], done.errors
 
 
 def test_a_mutex_is_the_thread_that_has_it(
@@ -72,11 +74,34 @@ def test_one_fetch_arg_is_refused_with_what_it_is_made_of(program: Path, express
     assert "(%di)" in told_so.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("expression", "libstdcxx", "libcxx"),
+    [
+        ("of.turned[3]", "one of 4 places", "a division of `__start_`"),
+        ("of.turned[16]", "in one of 17 places", "a division of `__start_`"),
+        ("of.turned[-1]", "before the first element", "a division of `__start_`"),
+        ("of.middles[9].id", "one of 4 places", "a division of `__start_`"),
+        ("of.large[1].id", "in this place, or in none", "a division of `__start_`"),
+        ("of.turned[1:3]", "cannot be indexed", "cannot be indexed"),
+    ],
+)
+def test_an_element_of_a_deque_is_in_one_of_several_places(
+    program: Path, expression: str, libstdcxx: str, libcxx: str
+) -> None:
+    with pytest.raises(fetchc.CompileError) as refused:
+        fetchc.open(str(program)).probe("elements").compile(expression)
+    (told_so,) = refused.value.diagnostics
+    types = " ".join(fetchc.open(str(program)).types())
+    assert told_so.primary is not None
+    said = f"{told_so.message}, {told_so.primary.text}"
+    assert (libcxx if "std::__1" in types else libstdcxx) in said
+
+
 def test_blocks_of_another_size_are_a_fault(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     # libstdc++'s deque has 512 bytes in a block unless the program says otherwise.
     made = built("computed.cc", BUILDS[0], tmp_path, "-D_GLIBCXX_DEQUE_BUF_SIZE=1024")
     asked: list[str | Path] = ["-x", made, "-f", "deques", "--format", "jsonl", "--", made]
-    done = trace(capfd, "of.ints", "of.ints.back()", "of.ints.empty()", *asked)
-    assert [list(one.values()) for one in done.args] == [[None] * 3] * 6
+    done = trace(capfd, "of.ints", "of.ints.back()", "of.ints.empty()", "of.ints[1]", *asked)
+    assert [list(one.values()) for one in done.args] == [[None] * 4] * 6

@@ -20,6 +20,8 @@
 
 #define KEPT __attribute__((noinline))
 #define USE(e) asm volatile("" : : "r"(&(e)) : "memory")
+#define NTH(of, i, more) ((of).size() > (i) ? AS(#of "[" #i "]" #more, (of)[i]more) : AS_NULL(#of "[" #i "]" #more))
+#define AS_NULL(e) (FIELD("\"%s\": ", e), std::printf("null"))
 #define JSON(e, ...) (FIELD("\"%s\": ", #e), std::printf(__VA_ARGS__))
 
 // The members that boost/smart_ptr of Boost 1.74 has, without what it does.
@@ -58,11 +60,21 @@ struct Record {
     std::string name;
 };
 struct Large {
+    int id;
     char bytes[600];
 };
 
+struct Middle {
+    long id;
+    char rest[120];
+};
+
 struct Deques {
-    std::deque<int> ints;
+    std::deque<int> ints, turned;
+    std::deque<Record> both;
+    std::deque<Middle> middles;
+    std::deque<std::vector<int>> vectors;
+    std::deque<Record *> pointers;
     std::deque<Record> records;
     std::deque<Large> large;
     std::deque<int> empty;
@@ -115,6 +127,11 @@ struct Boosted {
 KEPT int deques(Deques &of) {
     USE(of);
     return static_cast<int>(of.ints.size());
+}
+
+KEPT int elements(Deques &of) {
+    USE(of);
+    return static_cast<int>(of.turned.size());
 }
 
 KEPT int packed(Packed &of) {
@@ -177,6 +194,45 @@ static void call_deques(int round) {
 #endif
     END();
     deques(of);
+}
+
+static void call_elements(int round) {
+    Deques of;
+    // At the front of a block: 2 * round of its last ones, at round 0 the first ones of the next.
+    for (int i = 0; i <= 2 * round; i++) {
+        of.turned.push_front(-i), of.both.push_front({-i, "front"}), of.middles.push_front({-i});
+        of.vectors.push_front({-i, i}), of.pointers.push_front(&of.both.front());
+    }
+    for (int i = 1; i <= 10 + round; i++) {
+        of.turned.push_back(i), of.both.push_back({i, "back"}), of.middles.push_back({i});
+        of.vectors.push_back({i, -i}), of.pointers.push_back(&of.both.back());
+        of.large.push_back({10 * i, ""});
+    }
+    of.turned.pop_front(), of.both.pop_front(), of.middles.pop_front(), of.vectors.pop_front();
+    of.pointers.pop_front(), of.turned.pop_back(), of.vectors.pop_back(), of.pointers.pop_back();
+    BEGIN("elements");
+    NUM(of.turned.size());
+#ifndef _LIBCPP_VERSION
+    NTH(of.turned, 0, );
+    NTH(of.turned, 1, );
+    NTH(of.turned, 4, );
+    NTH(of.turned, 9, );
+    NTH(of.turned, 12, );
+    NTH(of.turned, 15, );
+    NTH(of.both, 1, .id);
+    NTH(of.both, 8, .id);
+    NTH(of.both, 13, .id);
+    NTH(of.both, 25, .id);
+    TEXT(of.both[6].name);
+    NTH(of.middles, 3, .id);
+    NTH(of.middles, 17, .id);
+    NTH(of.vectors, 3, [1]);
+    NTH(of.vectors, 5, .size());
+    NTH(of.pointers, 7, ->id);
+    NTH(of.large, 2, .id);
+#endif
+    END();
+    elements(of);
 }
 
 static void call_packed(int round) {
@@ -315,6 +371,7 @@ static void call_boosted(int round) {
 int main() {
     for (int round = 0; round < 6; round++) {
         call_deques(round);
+        call_elements(round);
         call_packed(round);
         call_adapted(round);
         call_wide(round);

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
+    "blocked",
     "chosen",
     "ends",
     "flagged",
@@ -245,6 +246,21 @@ def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
         return None
     path = found.index or (found.counted[0] if found.counted else "")
     return known_at(checker, node, path, span) if path else None
+
+
+def blocked(
+    checker: Checker, node: Typed, index: int, span: Span, index_span: Span
+) -> Typed | None:
+    """The element ``node[index]`` of a class that has its elements in blocks; None of others."""
+    made = checker.resolved(node.type)
+    if not isinstance(made, StructType) or not made.is_library:
+        return None
+    found = library_class(checker, node.type, span)
+    if found is None or not (found.blocks or "[]" in found.refused):
+        return None
+    from fetchc.check.cpp.library_made import element_of_block
+
+    return element_of_block(checker, node, found, index, span, index_span)
 
 
 def flagged(

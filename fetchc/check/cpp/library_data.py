@@ -66,6 +66,7 @@ class LibraryClass(Record):
     nones: Mapping[str, list[Any]] = _NONE
     either: Mapping[str, Mapping[str, Any]] = _NONE
     maybe: Mapping[str, str] = _NONE
+    blocks: Mapping[str, Any] = _NONE
 
     @property
     def known(self) -> list[str]:
@@ -135,6 +136,8 @@ def _paths(found: LibraryClass) -> list[str]:
     paths += [*found.has, *found.units, found.fixed, found.flags]
     paths += [path.rpartition(".")[0] for path in found.through.values()]
     sums = [*found.sums.values(), *found.nones.values()]
+    if found.blocks:
+        sums.append(found.blocks["left"])
     for terms in [*sums, *[one["number"] for one in found.either.values()]]:
         paths += [path for number, less, _ in terms for path in (number, less)]
     return [path for path in paths if path]

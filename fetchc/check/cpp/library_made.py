@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["computed", "fixed_array", "flag", "wide_text"]
+__all__ = ["computed", "element_of_block", "fixed_array", "flag", "wide_text"]
+
+_MOST_PLACES = 16  # that an element of a deque can be in; each is a value to fetch
 
 
 def computed(
@@ -189,6 +191,52 @@ def fixed_array(checker: Checker, node: Typed, found: LibraryClass) -> Typed | N
         return None
     wanted = checker.array_of(made.target, count, each)
     return Follow(Convert(data, checker.pointer_to(wanted), node.span), wanted, node.span)
+
+
+def element_of_block(
+    checker: Checker, node: Typed, found: LibraryClass, index: int, span: Span, index_span: Span
+) -> Typed:
+    """The element ``node[index]`` of a deque, in each of the places that it can be in.
+
+    Raises CompileError FC0303 for a negative index, FC0304 where the places are too many.
+    """
+    if "[]" in found.refused:
+        raise reject(
+            "FC0304",
+            f"an element of a `{found.name}` cannot be fetched: {found.refused['[]']}",
+            index_span,
+            "computed by the program",
+            help="`.size()` is the number of its elements",
+        )
+    if index < 0:
+        raise reject(
+            "FC0303", f"the index {index} is before the first element", index_span, "below zero"
+        )
+    each = elements_of_block(checker, node, found, span)
+    if min(index + 1, each) > _MOST_PLACES:
+        raise reject(
+            "FC0304",
+            f"element {index} of the `{found.name}` is in one of {min(index + 1, each)} places",
+            index_span,
+            f"up to {_MOST_PLACES} can be fetched",
+            notes=("which place it is depends on how much of the first block is used",),
+            help=f"the elements 0 to {_MOST_PLACES - 1}, `.front()` and `.back()` can be had",
+        )
+    # With more left in the first block than `index` it is there, else further on by as many.
+    here, ahead = found.blocks["here"], found.blocks["ahead"]
+    last = _there(checker, node, found, here.replace("{at}", str(index)), span)
+    places: list[Typed] = []
+    for left in range(1, min(index, each) + 1):
+        block, place = divmod(index - left, each)
+        path = ahead.replace("{block}", str(block + 1)).replace("{at}", str(place))
+        places.append(_there(checker, node, found, path, span))
+    if index >= each:
+        last = places[-1]
+    for left in range(len(places), 0, -1):
+        terms = [*found.blocks["left"], ["", "", -left]]
+        number = _sum(checker, node, found, terms, span)
+        last = Either(number, places[left - 1], last, last.type, span, True)
+    return last
 
 
 def flag(

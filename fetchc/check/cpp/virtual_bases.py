@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.program.protocol import Program
     from fetchc.source import Span
+    from fetchc.units import TypeId
 
-__all__ = ["each_of", "of_virtual_base"]
+__all__ = ["each_of", "of_virtual_base", "pointer_to_virtual_base"]
 
 _TABLES = ("_ZTV", "_ZTC")  # vtables, and those of objects under construction
 _MOST_TABLES = 2000
@@ -59,11 +60,66 @@ def of_virtual_base(
     return None
 
 
-def each_of(node: Either, make: Callable[[Typed], Typed]) -> Either:
-    """``node`` with what ``make`` makes of each of the objects that it can be."""
-    first, other = make(node.at_none), node.other
-    rest = each_of(other, make) if isinstance(other, Either) else make(other)
-    return Either(node.number, first, rest, first.type, first.span)
+def pointer_to_virtual_base(
+    checker: Checker,
+    wanted: TypeId,
+    pointer: Typed,
+    source: TypeId,
+    place: tuple[str, int],
+    span: Span,
+    deepest: int = _DEEPEST,
+) -> Either | None:
+    """``pointer``, which leads to a ``source``, as ``wanted``: moved to ``place`` in its object.
+
+    That is the name of a virtual base and bytes from its start. None where the debug information
+    does not say which word of the object's table has the distance.
+    """
+    holder = Follow(pointer, source, span)
+    known = [
+        (inner, base, base.slot, base.target)
+        for inner, base in _virtual_bases(checker, holder)
+        if base.slot is not None and base.target is not None
+    ]
+    for inner, base, slot, _ in known:
+        if base.name == place[0]:
+            address = _address(checker, inner)
+            distance = _distance(checker, address, slot, span)
+            found: list[tuple[int, Typed]] = [
+                (one, Shift(address, ByteOffset(one + place[1]), wanted, span))
+                for one in _distances(checker, inner, base)
+            ]
+            return _picked(checker, distance, found, span)
+    for _, base, _, target in known if deepest else ():
+        # A virtual base of a virtual base.
+        between = checker.pointer_to(target)
+        step = pointer_to_virtual_base(checker, between, pointer, source, (base.name, 0), span, 0)
+        if step is None:
+            continue
+
+        def move(one: Typed, target: TypeId = target) -> Typed:
+            moved = pointer_to_virtual_base(checker, wanted, one, target, place, span, deepest - 1)
+            return one if moved is None else moved
+
+        made = each_of(checker, step, move)
+        if made.type == wanted:
+            return made
+    return None
+
+
+def each_of(checker: Checker, node: Either, make: Callable[[Typed], Typed]) -> Either:
+    """``node`` with what ``make`` makes of each of the objects that it can be.
+
+    What ``make`` takes for granted of one of them has to hold where it is that one alone.
+    """
+    made, given = [], []
+    for one, before in zip((node.at_none, node.other), node.given, strict=True):
+        mark = len(checker.assertions)
+        made.append(each_of(checker, one, make) if isinstance(one, Either) else make(one))
+        given.append((*before, *checker.assertions[mark:]))
+        del checker.assertions[mark:]
+    (first, other), span = made, made[0].span
+    together = (given[0], given[1])
+    return Either(node.number, first, other, first.type, span, node.side_by_side, together)
 
 
 def _virtual_bases(checker: Checker, holder: Typed) -> Iterator[tuple[Typed, UnknownType]]:

@@ -25,7 +25,9 @@ from fetchc.tracer.shape import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Typed
+    from collections.abc import Iterable
+
+    from fetchc.check.typed import Granted, Typed
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.shape import Shape
 
@@ -35,9 +37,9 @@ __all__ = ["Dynamic"]
 class Dynamic(Leaves):
     """Shapes that compare or name a dynamic type."""
 
-    def within(self, shape: Shape, limits: Limits) -> Shape:
-        """``shape`` behind all that the argument's assertions and indices take for granted."""
-        for one in reversed(self._checker.assertions):
+    def within(self, shape: Shape, limits: Limits, given: Iterable[Granted]) -> Shape:
+        """``shape`` behind all that assertions and indices take for granted, the last first."""
+        for one in given:
             if isinstance(one, Counted):
                 count = capacity if one.most else length
                 number = count(self._checker, one.holder, one.span)

@@ -3,24 +3,58 @@
 from __future__ import annotations
 
 from fetchc.check import typed
-from fetchc.tracer.plan.leaves import Leaves
+from fetchc.diag.errors import CompileError
+from fetchc.ir.nodes import Deref
+from fetchc.lower.model import Memory
+from fetchc.lower.where import load_word, where
+from fetchc.tracer.plan.dynamic import Dynamic
 from fetchc.tracer.shape import Either, Reckoned, Term
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.ir.nodes import Value
     from fetchc.tracer.plan.extents import Limits
 
 __all__ = ["Sums"]
 
 
-class Sums(Leaves):
+_MOST_TOGETHER = 256  # bytes
+
+
+class Sums(Dynamic):
     """Shapes of what is in no place."""
 
     def _made(self, node: typed.Reckoned | typed.Either, limits: Limits) -> Reckoned | Either:
         if isinstance(node, typed.Either):
-            both = [self.shape(one, None, limits) for one in (node.at_none, node.other)]
+            if node.side_by_side:
+                self._fetch_together(node)
+            both = [
+                self.within(self.shape(one, None, limits), limits, reversed(given))
+                for one, given in zip((node.at_none, node.other), node.given, strict=True)
+            ]
             return Either(self._reckoned(node.number), both[0], both[1])
         return self._reckoned(node)
+
+    def _fetch_together(self, node: typed.Either) -> None:
+        # What lies side by side comes in as few pieces as can be.
+        spans: dict[Value, tuple[Memory, int, int]] = {}
+        for one in _objects(node):
+            try:
+                found = where(self._checker.site, one)
+            except CompileError:
+                return
+            if isinstance(found, Memory):
+                low, high = found.offset, found.offset + (self._checker.size(one.type) or 0)
+                _, least, most = spans.get(found.base, (found, low, high))
+                spans[found.base] = found, min(low, least), max(high, most)
+        for found, low, high in spans.values():
+            if 8 < high - low <= _MOST_TOGETHER:
+                place = Memory(found.base, low, found.user)
+                start = load_word(self._checker.site, place, node.span)
+                assert isinstance(start, Deref)
+                self._fields.block(start, high - low)
 
     def _reckoned(self, node: typed.Reckoned) -> Reckoned:
         terms = []
@@ -28,3 +62,11 @@ class Sums(Leaves):
             less = None if one.less is None else self._leaf(self._word(one.less))
             terms.append(Term(self._leaf(self._word(one.number)), less, one.each, one.times))
         return Reckoned(tuple(terms), node.constant, node.is_none)
+
+
+def _objects(node: typed.Typed) -> Iterator[typed.Typed]:
+    if isinstance(node, typed.Either):
+        yield from _objects(node.at_none)
+        yield from _objects(node.other)
+    else:
+        yield node

@@ -87,7 +87,9 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         if held is not None:
             with self._fields.assuming():
                 return self._by_caller(node, held, format, limits)
-        return self.within(self.shape(node, format, limits), limits)
+        return self.within(
+            self.shape(node, format, limits), limits, reversed(self._checker.assertions)
+        )
 
     def shape(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
         """The shape of ``node``; raises CompileError where it cannot be fetched."""
