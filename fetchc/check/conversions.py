@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Address, Constant, Convert, Shift, Special
+from fetchc.check.typed import Address, Constant, Convert, Special
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Label
 from fetchc.program.types import (
@@ -16,7 +16,6 @@ from fetchc.program.types import (
     MapType,
     PointerType,
 )
-from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,10 +119,9 @@ def _along_inheritance(
         return None
     if target.target == source.target:
         return None
-    from fetchc.check.cpp.casts import moved_by
+    from fetchc.check.cpp.casts import along
 
-    offset = moved_by(checker, source.target, target.target, span)
-    return Shift(base, ByteOffset(offset), wanted, span) if offset else None
+    return along(checker, wanted, base, source.target, target.target, span)
 
 
 def _to_number(

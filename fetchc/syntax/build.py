@@ -152,18 +152,25 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
         words = [w for w in parts[0].text[1:-1].split() if w not in ("const", "volatile")]
         return Head(NamedType(None, words[0], (), "", span), False, span)
 
-    def cast(self, parts: list[Any], span: Span) -> Cast:
+    def cast(self, parts: list[Any], span: Span) -> Expression:
         """``(T)-e``, ``(T)(U)e``."""
-        return Cast(self._head(parts[0]).type, parts[1], span)
+        return self._cast(self._head(parts[0]), parts[1], span)
 
     def cast_chain(self, parts: list[Any], span: Span) -> Expression:
         """``(T)e.f``: C casts the member, Go takes the member of what it converted."""
         head, chain = self._head(parts[0]), parts[1]
         if head.tight and isinstance(chain.head, Parens):
-            inner = Cast(head.type, chain.head.inner, head.span.to(chain.head.span))
+            inner = self._cast(head, chain.head.inner, head.span.to(chain.head.span))
             chain.start = span.start
             return chain.follow(inner)  # type: ignore[no-any-return]
-        return Cast(head.type, chain.fold(), span)
+        return self._cast(head, chain.fold(), span)
+
+    def _cast(self, head: Head, operand: Expression, span: Span) -> Expression:
+        # With `T &` the object that is cast.
+        written = self.text[head.span.start : head.span.end].removesuffix(")").rstrip()
+        if isinstance(head.type, PointerTo) and written.endswith("&"):
+            return Dereference(Cast(head.type, AddressOf(operand, operand.span), span), span)
+        return Cast(head.type, operand, span)
 
     def named_cast(self, parts: list[Any], span: Span) -> Expression:
         """``static_cast<T *>(e)`` and its kin; with ``T &`` the object that is cast."""

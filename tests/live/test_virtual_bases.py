@@ -18,11 +18,18 @@ pytestmark = pytest.mark.live
 SOURCE = r"""
 #include <cstdio>
 struct Inner { int number; };
-struct Base { int id; long extra; Inner inner; Inner *link; int row[3]; virtual ~Base() {} };
+struct Root { short root[2]; };
+struct Base : Root { int id; long extra; Inner inner; Inner *link; int row[3]; virtual ~Base() {} };
 struct Left : virtual Base { int left; __attribute__((noinline)) int own(int n); };
 struct Right : virtual Base { int right; };
 struct Both : Left, Right { int both; };
 struct Wide : Both { long more[9]; };
+struct Far : virtual Both { int far; };
+__attribute__((noinline)) int go(Left *l, Far *f)
+{
+  __asm__ volatile("" ::"r"(l), "r"(f) : "memory");
+  return l->id + f->id;
+}
 __attribute__((noinline)) int ask(Left *l, Left &r)
 {
   __asm__ volatile("" ::"r"(l), "r"(&r) : "memory");
@@ -43,7 +50,20 @@ template <class T> void fill(T &t, int n)
   static Inner inner;
   inner.number = 10 * n;
   t.id = n; t.extra = n + 1; t.inner.number = n + 2; t.link = &inner;
+  t.root[0] = n + 4; t.root[1] = n + 5;
   t.row[0] = 1; t.row[1] = n + 3; t.row[2] = 3;
+}
+int tell(Left *l, Far *f)
+{
+  std::printf("EVENT go {\"((Base *)l)->id\": %d, \"((Root *)l)->root[1]\": %d, "
+              "\"(*(Base *)l).row[1]\": %d, "
+              "\"static_cast<Base *>(l)->link->number\": %d, \"((Base &)*l).inner.number\": %d, "
+              "\"((Base *)f)->id\": %d, \"((Left *)f)->left\": %d, "
+              "\"static_cast<Root &>(*f).root[0]\": %d, "
+              "\"((Root *)(Base *)l)->root[0]\": %d}\n",
+              l->id, l->root[1], l->row[1], l->link->number, l->inner.number,
+              f->id, f->left, f->root[0], l->root[0]);
+  return go(l, f);
 }
 int show(Left *l)
 {
@@ -61,6 +81,8 @@ int main()
   Both both; fill(both, 4); both.left = 6; both.right = 7; both.both = 8;
   Wide wide; fill(wide, 14); wide.left = 16;
   int got = show(&left) + show(&both) + show(&wide);
+  Far far; fill(far, 24); far.left = 26; far.far = 27;
+  got += tell(&left, &far) + tell(&both, &far) + tell(&far, &far);
   std::printf("EVENT see {\"r->id\": %d}\n", both.id);
   return got + see(&both) == 0;
 }
@@ -86,6 +108,7 @@ def test_values_are_what_the_program_printed(
     assert {name: len(calls) for name, calls in told.items()} == {
         "ask": 3,
         "Left::own": 3,
+        "go": 3,
         "see": 1,
     }
     for name, calls in told.items():
@@ -128,4 +151,4 @@ def test_a_lone_fetch_arg_is_refused_with_each_of_the_places(tmp_path: Path) -> 
         probe.compile("l->id")
     (told,) = caught.value.diagnostics
     assert told.code == "FC0312"
-    assert "where `-24(+0(%di)):s64` is 16, it is `+24(%di):s32`" in told.notes
+    assert "where `-24(+0(%di)):s64` is 16, it is `+28(%di):s32`" in told.notes

@@ -87,7 +87,7 @@ CANONICAL = {
     "(const char *)p": "(char *)p",
     "(T const * const)p": "(T *)p",
     "(ns::T *)p": "(ns::T *)p",
-    "(T &)p": "(T *)p",
+    "(T &)p": "*(T *)(&p)",
     "(std::map<int, char *> *)p->x": "(std::map<int, char *> *)p->x",
     "(name)x.y": "(name)x.y",
     "(name)(x).f": "(name)x.f",
