@@ -174,6 +174,10 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
 
 
 def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
+    if _named(node):
+        from fetchc.check.ranges import folded
+
+        node = folded(checker, node)
     cuts = isinstance(node, tree.Range) or isinstance(node.base, tree.Range)
     if cuts and checker.site.language.slices:
         from fetchc.check.slices import of_slice
@@ -184,11 +188,19 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
     return _of_each(checker, check(checker, node.base), lambda base: _index_of(checker, base, node))
 
 
+def _named(node: tree.Index | tree.Range) -> bool:
+    # Whether something between the brackets is no number yet.
+    if isinstance(node, tree.Index):
+        return not (isinstance(node.index, int) and all(isinstance(n, int) for n in node.further))
+    return any(isinstance(one, tree.Expression) for one in (node.low, node.high, node.room))
+
+
 def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> Typed:
     from fetchc.check import indices
 
     rules = checker.site.language
     if isinstance(node, tree.Index):
+        assert isinstance(node.index, int)
         if node.further or rules.references or rules.dereferences:
             from fetchc.check.grids import cell, grid
 
@@ -199,6 +211,10 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
             found = indices.element(checker, base, node.index, node.span, node.index_span)
         indices.take_for_granted(checker, base, node.index + 1, node.span)
         return found
+    if node.room is not None:
+        at = node.range_span
+        help = "write `a[0:4]` for the elements from 0 up to 3"
+        raise reject("FC0101", "a range has two numbers", at, "too many", help=help)
     low, high = node.low, node.high
     if isinstance(low, int) and isinstance(high, int):
         found = indices.elements(checker, base, low, high, node.span, node.range_span)
@@ -272,8 +288,12 @@ def _cast(checker: Checker, node: tree.Cast) -> Typed:
     from fetchc.check.conversions import cast
     from fetchc.check.typenames import type_named
 
-    wanted, operand = type_named(checker, node.type), check(checker, node.operand)
-    along = not node.reinterprets
+    operand = check(checker, node.operand)
+    if isinstance(node.type, tree.SliceOf) and checker.site.language.slices:
+        from fetchc.check.go.underlying import never_runes
+
+        never_runes(checker, node.type, operand, node.span)
+    wanted, along = type_named(checker, node.type), not node.reinterprets
     return _of_each(checker, operand, lambda one: cast(checker, wanted, one, node.span, along))
 
 

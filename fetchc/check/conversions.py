@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["cast", "decayed"]
+__all__ = ["cast", "decayed", "wrapped"]
 
 
 def decayed(checker: Checker, base: Typed) -> Typed:
@@ -57,7 +57,7 @@ def cast(
         if made is not None:
             return made
     if isinstance(base, Constant) and _is_number(target):
-        return Constant(_wrapped(base.value, target), wanted, span)
+        return Constant(wrapped(base.value, target), wanted, span)
     if isinstance(target, PointerType | MapType | ChannelType):
         return _to_pointer(checker, wanted, base, source, span, along_classes)
     if _is_number(target) and (_is_number(source) or _is_address(source)):
@@ -65,12 +65,12 @@ def cast(
     if checker.bare(wanted) == checker.bare(base.type):
         return Convert(base, wanted, span)
     if is_go:
-        from fetchc.check.go.underlying import convertible
+        from fetchc.check.go.underlying import convertible, of_text
         from fetchc.check.go.words import from_word
 
         if convertible(checker, wanted, base.type):
             return Convert(base, wanted, span)
-        whole = from_word(checker, wanted, base, span)
+        whole = from_word(checker, wanted, base, span) or of_text(checker, wanted, base, span)
         if whole is not None:
             return whole
     raise _refused(checker, wanted, base, span)
@@ -144,7 +144,8 @@ def _to_number(
     return Convert(base, wanted, span)
 
 
-def _wrapped(value: int, target: Type) -> int:
+def wrapped(value: int, target: Type) -> int:
+    """``value`` as a number of the type ``target``, which keeps its low bits."""
     if isinstance(target, BoolType):
         return int(value != 0)
     assert isinstance(target, IntType | CharType | EnumType)

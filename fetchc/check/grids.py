@@ -39,7 +39,7 @@ def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
 
 def cell(checker: Checker, base: Typed, node: tree.Index) -> Typed:
     """``base[1, 2]``; raises CompileError FC0304 where ``base`` has not as many dimensions."""
-    wanted = (node.index, *node.further)
+    wanted = tuple(index for index in (node.index, *node.further) if isinstance(index, int))
     found = grid(checker, base)
     rank = 1 if found is None else len(found[1].dimensions) or 1
     if found is None or rank != len(wanted):

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.characters import encoding
-from fetchc.check.typed import Constant, Dispatched, Either, Part, Ranged
+from fetchc.check.check import check
+from fetchc.check.conversions import wrapped
+from fetchc.check.typed import Constant, Dispatched, Either, Held, Part, Ranged
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Label
+from fetchc.program.places import Constant as KnownPlace
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -25,6 +28,9 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
+from fetchc.syntax import tree
+from fetchc.syntax.build_trailers import not_a_number
+from fetchc.syntax.numbers import apply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,9 +39,77 @@ if TYPE_CHECKING:
     from fetchc.program.types import Type
     from fetchc.source import Span
 
-__all__ = ["all_of", "ranged"]
+__all__ = ["all_of", "folded", "folded_range", "ranged"]
 
 _SIZES = (1, 2, 4, 8)
+
+
+def folded(checker: Checker, node: tree.Index | tree.Range) -> tree.Index | tree.Range:
+    """``node`` with numbers for the constants between its brackets: ``a[LIMIT]``, ``a[0:LIMIT]``.
+
+    Raises CompileError FC0101 for an index that is none.
+    """
+    if isinstance(node, tree.Range):
+        return folded_range(checker, node, node.room is not None)
+    found = [_folded(checker, one, True) for one in (node.index, *node.further)]
+    numbers = [one for one in found if isinstance(one, int)]
+    if len(numbers) == len(found):
+        return tree.Index(node.base, numbers[0], node.index_span, node.span, tuple(numbers[1:]))
+    check(checker, node.base)  # what is wrong with it comes first
+    for one in found:
+        if isinstance(one, tree.Name | tree.Member):
+            check(checker, one)  # a name that nothing has
+    raise not_a_number(node.index_span)
+
+
+def folded_range(checker: Checker, node: tree.Range, variables: bool) -> tree.Range:
+    """:func:`folded`, of a range: a bound that is no constant stays as it is.
+
+    ``variables``: so does one that is a variable of a constant value, if not set. By that a range
+    of characters is a text, and not their numbers.
+    """
+    low = _folded(checker, node.low, variables)
+    high, room = (
+        None if bound is None else _folded(checker, bound, variables)
+        for bound in (node.high, node.room)
+    )
+    return tree.Range(node.base, low, high, node.range_span, node.span, room)
+
+
+def _folded(
+    checker: Checker, bound: tree.Expression | int, variables: bool
+) -> tree.Expression | int:
+    if isinstance(bound, int):
+        return bound
+    warned, taken = len(checker.warnings), len(checker.assertions)
+    try:
+        value = _value(checker, bound, variables)
+    except CompileError:
+        value = None  # it is refused where it is used
+    if value is None:
+        del checker.warnings[warned:], checker.assertions[taken:]
+    return bound if value is None else value
+
+
+def _value(checker: Checker, bound: tree.Expression, variables: bool) -> int | None:
+    if variables and isinstance(bound, tree.Negate):
+        inner = _value(checker, bound.operand, variables)
+        return None if inner is None else -inner
+    if variables and isinstance(bound, tree.Binary):
+        left = _value(checker, bound.left, variables)
+        right = _value(checker, bound.right, variables)
+        if left is None or right is None:
+            return None
+        return apply(bound.operator, left, right)
+    found = check(checker, bound)
+    made = checker.resolved(found.type)
+    if not isinstance(made, IntType | CharType | EnumType | BoolType):
+        return None
+    if isinstance(found, Constant):
+        return found.value
+    if variables and isinstance(found, Held) and isinstance(found.place, KnownPlace):
+        return wrapped(found.place.value, made)
+    return None
 
 
 def ranged(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fetchc.check import builtins, indices
 from fetchc.check.check import check
-from fetchc.check.ranges import all_of, ranged
+from fetchc.check.ranges import all_of, folded_range, ranged
 from fetchc.check.typed import Constant, Reckoned, Term
 from fetchc.diag.errors import reject
 from fetchc.program.types import SliceType, StringType
@@ -28,11 +28,15 @@ __all__ = ["counted", "of_slice"]
 
 
 class _Cut(Record):
-    """The elements ``low`` up to, not including, ``high`` of ``base``; None: up to its length."""
+    """The elements ``low`` up to, not including, ``high`` of ``base``; None: up to its length.
+
+    ``room`` is where the capacity ends; None: where that of ``base`` does.
+    """
 
     base: Typed
     low: int
     high: int | None
+    room: int | None = None
 
 
 def of_slice(checker: Checker, node: tree.Index | tree.Range) -> Typed | None:
@@ -41,12 +45,14 @@ def of_slice(checker: Checker, node: tree.Index | tree.Range) -> Typed | None:
         assert isinstance(node.base, tree.Range)
         cut = _cut(checker, node.base)
         return None if cut is None else _element(checker, cut, node)
-    cut = _cut(checker, node)
+    cut = _cut(checker, node, node.room is not None)
     if cut is not None:
         return _elements(checker, cut, node)
     inner = _cut(checker, node.base) if isinstance(node.base, tree.Range) else None
     if inner is None:
         return None
+    if inner.room is not None:
+        raise _not_full(node)
     low = _bound(checker, node.low, inner.low)
     high = inner.high if node.high is None else _bound(checker, node.high, inner.low)
     if high is None:
@@ -61,14 +67,22 @@ def counted(checker: Checker, node: tree.Range, what: str, span: Span) -> Typed 
         return None
     if what == "len" and cut.high is not None:
         return Constant(cut.high - cut.low, checker.word(signed=True), span)
+    if what == "cap" and cut.room is not None:
+        return Constant(cut.room - cut.low, checker.word(signed=True), span)
     count = builtins.length if what == "len" else builtins.capacity
     return _moved(count(checker, cut.base, span), -cut.low)
 
 
-def _cut(checker: Checker, node: tree.Range) -> _Cut | None:
-    low, high = node.low, node.high
+def _cut(checker: Checker, node: tree.Range, variables: bool = True) -> _Cut | None:
+    # ``variables``: as of folded_range.
+    node = folded_range(checker, node, variables)
+    low, high, room = node.low, node.high, node.room
     if not isinstance(low, int) or not isinstance(high, int | None):
+        if room is not None:
+            raise _not_full(node)
         return None
+    if not isinstance(room, int | None):
+        raise _not_full(node)
     if isinstance(node.base, tree.Range):
         outer = _cut(checker, node.base)
         if outer is None:
@@ -83,8 +97,16 @@ def _cut(checker: Checker, node: tree.Range) -> _Cut | None:
     past = is_text and outer.high is not None and end is not None and end > outer.high
     if past or (end is not None and end < outer.low + low):
         raise _outside(node, outer, end if past else None)
+    most = outer.room if room is None else outer.low + room
+    if most is not None:
+        if is_text or end is None or end > most or (outer.room is not None and most > outer.room):
+            raise _no_room(node, is_text)
+        _take_for_granted(checker, base, 0, most, node.span)
+    if last := most or end:  # of an array, whose room is known
+        at = indices.in_bytes(checker, base)
+        indices.element(checker, at, last - 1, node.span, node.range_span)
     _take_for_granted(checker, base, outer.low + low, end, node.span)
-    return _Cut(base, outer.low + low, end)
+    return _Cut(base, outer.low + low, end, most)
 
 
 def _take_for_granted(checker: Checker, base: Typed, low: int, end: int | None, span: Span) -> None:
@@ -107,6 +129,7 @@ def _elements(checker: Checker, cut: _Cut, node: tree.Range) -> Typed:
 
 def _element(checker: Checker, cut: _Cut, node: tree.Index) -> Typed:
     index = node.index
+    assert isinstance(index, int)
     if cut.high is not None and index >= cut.high - cut.low:
         raise reject(
             "FC0303",
@@ -133,6 +156,26 @@ def _moved(number: Typed, by: int) -> Typed:
     if by == 0:
         return number
     return Reckoned((Term(number, None, 1, 1),), by, False, number.type, number.span)
+
+
+def _not_full(node: tree.Range) -> CompileError:
+    return reject(
+        "FC0303",
+        "a slice whose capacity is cut takes constants",
+        node.range_span,
+        "a number that varies",
+        help="write `[low:high]`: the elements are the same",
+    )
+
+
+def _no_room(node: tree.Range, is_text: bool) -> CompileError:
+    return reject(
+        "FC0303",
+        "a string has no capacity to cut" if is_text else "the range ends behind its capacity",
+        node.range_span,
+        "no such range",
+        help="write `[low:high]`" if is_text else "write `[low:high:max]`, the largest number last",
+    )
 
 
 def _outside(node: tree.Range, outer: _Cut, end: int | None) -> CompileError:

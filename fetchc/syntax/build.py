@@ -264,6 +264,30 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
             operand = as_type(operand, self.generics) or operand
         return SizeOf(operand, span)
 
+    def convert_to_slice(self, parts: list[Any], span: Span) -> Chain:
+        """Go's ``[]byte(x)``."""
+        wanted, operand = self.converted_slice(parts, span)
+        return Chain(Cast(wanted, operand, span), span.start)
+
+    def converted(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+        """``byte(x)``, ``pkg.T(x)`` behind brackets: the type and what is converted to it."""
+        name, name_span = called(parts[-2])
+        (operand,) = values(name, parts[-1:])
+        package = parts[0] if len(parts) > 2 else None
+        whole = name if package is None else f"{package.name}.{name}"
+        start = (package or parts[0]).span.start
+        return NamedType(None, whole, (), "", Span(start, name_span.end)), operand
+
+    def converted_slice(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+        """``[]byte(x)`` behind brackets."""
+        wanted, operand = parts[1]
+        return self.type_slice([parts[0], wanted], parts[0].span.to(wanted.span)), operand
+
+    def converted_pointer(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+        """``*T(x)`` behind brackets."""
+        wanted, operand = parts[0]
+        return self.type_pointer([wanted], Span(span.start, wanted.span.end)), operand
+
     def offset_of(self, parts: list[Any], span: Span) -> OffsetOf:
         """``offsetof(T, path)``."""
         return OffsetOf(parts[1], parts[2], span)

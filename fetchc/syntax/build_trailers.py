@@ -67,14 +67,16 @@ class TrailerActions:
     def subscript(self, parts: list[list[Any]], span: Span) -> Trailer:
         """``[4]``, or the arguments of a generic type."""
         items = parts[0]
+        if not all(isinstance(item, Expression) for item in items) or self._has_type(items):
+            return self._generic(items, "[", span)
         inside = items[0].span.to(items[-1].span)
-        indices = [value for item in items if (value := constant(item)) is not None]
-        if len(indices) == len(items):
-            first, *further = indices
-            return lambda base, start: Index(
-                base, first, inside, Span(start, span.end), tuple(further)
-            )
-        return self._generic(items, "[", span)
+        first, *further = [_bound(item) for item in items]
+        return lambda base, start: Index(base, first, inside, Span(start, span.end), tuple(further))
+
+    def _has_type(self, items: list[Expression]) -> bool:
+        # Whether a part of them can only be a type, `a[List[*int]]`.
+        inside = items[0].span.to(items[-1].span)
+        return any(inside.start <= one.start and one.end <= inside.end for one in self.generics)
 
     def subscript_empty(self, parts: list[Token], span: Span) -> Trailer:
         """``[]`` behind the name of a type."""
@@ -123,9 +125,20 @@ class TrailerActions:
         """``[:]``."""
         return self._range(0, None, span)
 
-    def _range(self, low: int | Expression, high: int | Expression | None, span: Span) -> Trailer:
+    def range_full(self, parts: list[Expression], span: Span) -> Trailer:
+        """Go's ``[low:high:room]``."""
+        *low, high, room = [_bound(part) for part in parts]
+        return self._range(low[0] if low else 0, high, span, room)
+
+    def _range(
+        self,
+        low: int | Expression,
+        high: int | Expression | None,
+        span: Span,
+        room: int | Expression | None = None,
+    ) -> Trailer:
         inside = Span(span.start + 1, span.end - 1)
-        return lambda base, start: Range(base, low, high, inside, Span(start, span.end))
+        return lambda base, start: Range(base, low, high, inside, Span(start, span.end), room)
 
     def finish(self) -> None:
         """Refuse what was neither a value nor a type."""
@@ -142,14 +155,7 @@ class TrailerActions:
                     span,
                     "not a type here",
                 )
-            raise reject(
-                "FC0101",
-                "an index must be a number",
-                inside,
-                "not a number",
-                notes=("fetch-args are fixed when the probe is set: no index can vary",),
-                help="write a number, or a range: `[0:4]`; `fetchc trace` shows lists whole",
-            )
+            raise not_a_number(inside)
 
 
 def values(function: str, operands: list[Any]) -> tuple[Expression, ...]:
@@ -177,5 +183,12 @@ def _bound(expression: Expression) -> int | Expression:
 
 
 def not_a_number(span: Span) -> CompileError:
-    """The refusal of an index that varies."""
-    return reject("FC0101", "an index must be a number", span, "not a number")
+    """The refusal of an index that varies, and of a type that is none."""
+    return reject(
+        "FC0101",
+        "an index must be a number",
+        span,
+        "not a number",
+        notes=("fetch-args are fixed when the probe is set: no index can vary",),
+        help="write a number, or a range: `[0:4]`; `fetchc trace` shows lists whole",
+    )

@@ -243,6 +243,16 @@ def as_type(
                 return _in_rows(outer, generics.pop(span)[1].count(",") + 1, span)
             if isinstance(outer, NamedType) and not outer.arguments:
                 return _with_arguments(outer, generics.pop(span), span)
+        case Index(base=base, index=index, further=further, span=span):
+            # `List[T]`, where `T` could be a constant.
+            outer, inner = as_type(base, generics, depth + 1), []
+            for one in (index, *further):
+                found = None if isinstance(one, int) else as_type(one, generics, depth + 1)
+                if found is None:
+                    return None
+                inner.append(found)
+            if isinstance(outer, NamedType) and not outer.arguments:
+                return _with_arguments(outer, (tuple(inner), "["), span)
         case Dereference(operand=operand, span=span):
             target = as_type(operand, generics, depth + 1)
             if target is not None and not isinstance(target, RowOf):

@@ -83,7 +83,7 @@ EXAMPLES = (
         "a range has two numbers",
         "too many",
         "write `a[0:4]` for the elements from 0 up to 3",
-        ("a[1:2:3]", "a[:2:3]"),
+        ("a[1:2:3:4]", "a[:2:3:4]", "a[1::3]", "a[1:2:]"),
     ),
     Complaint(
         "only one index can stand between the brackets",

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.source import Span
 
-__all__ = ["constant", "number"]
+__all__ = ["apply", "constant", "number"]
 
 _WORD_BITS = 64  # of the widest register that a fetch-arg knows
 
@@ -60,12 +60,13 @@ def constant(expression: Expression, depth: int = 0) -> int | None:
             a, b = constant(left, depth + 1), constant(right, depth + 1)
             if a is None or b is None:
                 return None
-            return _apply(operator, a, b)
+            return apply(operator, a, b)
         case _:
             return None
 
 
-def _apply(operator: str, a: int, b: int) -> int | None:
+def apply(operator: str, a: int, b: int) -> int | None:
+    """Arithmetic of two constants; None of a division by zero."""
     if operator == "+":
         return a + b
     if operator == "-":

@@ -194,23 +194,25 @@ class Member(Record):
 
 
 class Index(Record):
-    """``base[index]``; ``index_span`` is the number with its sign.
+    """``base[index]``; ``index_span`` is what stands between the brackets.
 
-    ``further`` are the other indices of ``base[1, 2]``.
+    ``further`` are the other indices of ``base[1, 2]``. What is no number here may be the name of
+    a constant, or the argument of a generic type (``sizeof(List[int])``).
     """
 
     base: Expression
-    index: int
+    index: int | Expression
     index_span: Span
     span: Span
-    further: tuple[int, ...] = ()
+    further: tuple[int | Expression, ...] = ()
 
 
 class Range(Record):
     """``base[low:high]``, the elements from ``low`` up to but not with ``high``, as in Go.
 
     ``[:high]`` has ``low`` 0, ``[low:]`` has no ``high``: it ends with the elements. A bound that
-    is no constant is known when the program runs.
+    is no constant is known when the program runs. ``room`` is where the capacity ends, the third
+    number of Go's ``[low:high:room]``.
     ``range_span`` is what stands between the brackets.
     """
 
@@ -219,6 +221,7 @@ class Range(Record):
     high: int | Expression | None
     range_span: Span
     span: Span
+    room: int | Expression | None = None
 
 
 class Assertion(Record):

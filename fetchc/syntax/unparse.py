@@ -145,13 +145,13 @@ def _text(node: Expression) -> tuple[str, int]:
         case Member(base=base, name=name, arrow=arrow):
             return f"{_operand(base, _POSTFIX)}{'->' if arrow else '.'}{name}", _POSTFIX
         case Index(base=base, index=index, further=further):
-            indices = ", ".join(map(str, (index, *further)))
+            indices = ", ".join(map(_bound, (index, *further)))
             return f"{_operand(base, _POSTFIX)}[{indices}]", _POSTFIX
-        case Range(base=base, low=low, high=high):
-            return (
-                f"{_operand(base, _POSTFIX)}[{_bound(low)}:{'' if high is None else _bound(high)}]",
-                _POSTFIX,
-            )
+        case Range(base=base, low=low, high=high, room=room):
+            bounds = [_bound(low), "" if high is None else _bound(high)]
+            if room is not None:
+                bounds.append(_bound(room))
+            return f"{_operand(base, _POSTFIX)}[{':'.join(bounds)}]", _POSTFIX
         case Assertion(base=base, type=type):
             return f"{_operand(base, _POSTFIX)}.({unparse_type(type)})", _POSTFIX
         case MethodCall(base=base, name=name, arguments=arguments):

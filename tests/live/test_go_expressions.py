@@ -170,6 +170,11 @@ func at(i int) *point { return &point{int16(i), int16(-i)} }
 
 # An expression and what Go evaluates for it, where that is not the expression itself.
 _FIXED = {
+    "[]byte(e.text)": "list([]byte(e.text))",
+    "[]byte(e.text)[1]": None,
+    "[]byte(e.text)[1:]": "list([]byte(e.text)[1:])",
+    "string([]byte(string(e.raw)))": None,
+    "len([]byte(e.text)[green:])": None,
     "spot(*e.at)": None,
     "spot(*e.at).Y": None,
     "(*spot)(e.at).X": None,
@@ -212,11 +217,13 @@ _FIXED = {
 
 def _range(chosen: random.Random, base: str, depth: int) -> str:
     for _ in range(depth):
-        low, high = sorted(chosen.choices(range(7), k=2))
-        form = chosen.choice(("{0}:{1}", "{0}:", ":{1}", ":", "{0}:e.from"))
+        low, high, most = sorted(chosen.choices(range(7), k=3))
+        forms = ["{0}:{1}", "{0}:", ":{1}", ":", "{0}:e.from", "green:limit"]
+        form = chosen.choice(forms if base.startswith(_TEXTS) else [*forms, "{0}:{1}:{2}"])
         if form == "{0}:e.from" and "[" in base:
             form = "{0}:"
-        base += f"[{form.format(low, max(high, low + 1))}]"
+        high = max(high, low + 1)
+        base += f"[{form.format(low, high, max(most, high))}]"
     return base
 
 
@@ -236,7 +243,7 @@ def drawn(seed: int) -> dict[str, str]:
             numbers = kind is _TEXTS and re.search(r":\d+\]", cut) and "from" not in cut
             found[cut] = f"list([]byte({cut}))" if numbers or kind is _BYTES else cut
         elif form == "element" and "from" not in cut:
-            one = f"{cut}[{chosen.randrange(4)}]"
+            one = f"{cut}[{chosen.choice((0, 1, 2, 3, 'limit', 'limit-1', 'green'))}]"
             found[one] = f"int({one})"
         elif form != "element" and not (form == "cap" and kind is _TEXTS) and "from" not in cut:
             found[f"{form}({cut})"] = f"{form}({cut})"

@@ -1,12 +1,15 @@
 """Conversions of Go that leave the bytes as they are: ``Celsius(t)``, ``B(a)``, ``string(bytes)``.
 
 A value converts to any type of the same underlying type, tags of fields aside. A string has the
-first two words of the slice of bytes that it is made of; a slice of a string would need a third.
+first two words of the slice of bytes that it is made of. The bytes of a string are a slice without
+a capacity: that of the copy that Go makes is not in the string.
 Source: Go specification, "Conversions", "Type identity".
 """
 
 from __future__ import annotations
 
+from fetchc.check.typed import Convert
+from fetchc.diag.errors import reject
 from fetchc.program.types import (
     ArrayType,
     ComplexType,
@@ -17,13 +20,17 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
+from fetchc.syntax import tree
+from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
+    from fetchc.check.typed import Typed
+    from fetchc.source import Span
     from fetchc.units import TypeId
 
-__all__ = ["convertible"]
+__all__ = ["convertible", "never_runes", "of_text"]
 
 
 def convertible(checker: Checker, wanted: TypeId, held: TypeId) -> bool:
@@ -59,6 +66,34 @@ def convertible(checker: Checker, wanted: TypeId, held: TypeId) -> bool:
             )
         case _:
             return False
+
+
+def of_text(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
+    """``[]byte(text)``; None of other conversions."""
+    row, source = checker.resolved(wanted), checker.resolved(base.type)
+    if not isinstance(row, SliceType) or not isinstance(source, StringType):
+        return None
+    element = checker.resolved(row.element)
+    if not isinstance(element, IntType) or element.size != 1 or element.signed:
+        return None
+    size = ByteSize(2 * checker.program.word_bytes)
+    made = SliceType(row.name, size, row.element, source.members[:2])
+    return Convert(base, checker.program.intern(made), span)
+
+
+def never_runes(checker: Checker, wanted: tree.SliceOf, base: Typed, span: Span) -> None:
+    """Raise CompileError FC0308 for ``[]rune(text)``, a type that the file may not even have."""
+    element = wanted.element
+    if not isinstance(element, tree.NamedType) or element.name not in ("rune", "int32"):
+        return
+    if isinstance(checker.resolved(base.type), StringType):
+        raise reject(
+            "FC0308",
+            "Go decodes the text for that, and no fetch-arg can run code",
+            span,
+            "decoded when the program runs",
+            help="fetch the text itself, or its bytes: `[]byte(s)`",
+        )
 
 
 def _identical(checker: Checker, one: TypeId, other: TypeId) -> bool:

@@ -38,6 +38,15 @@ __attribute__((noinline)) int f(int x, int z) {
 int main(int n, char **v) { return f(n, n); }
 """
 
+CONSTANTS = """
+enum { LIMIT = 3 };
+enum class Mode { Off, On };
+namespace cfg { constexpr int K = 2; }
+struct S { static constexpr signed char M = -1; int v[5]; int n; };
+__attribute__((noinline)) int use(S *s, int *a, int i) { return s->v[i] + a[1] + cfg::K + S::M; }
+int main(int n, char **v) { S s{{1, 2, 3, 4, 5}, LIMIT}; return use(&s, s.v, (int)Mode::On + n); }
+"""
+
 FILES = {
     "first.c": """
         struct T { char room[40]; int x; };
@@ -150,3 +159,53 @@ def test_a_container_without_indices_has_its_ends(tmp_path: Path) -> None:
             probe.compile(f"{name}[3]")
         assert refused.value.diagnostics[0].code == "FC0304"
         assert "`.front()`, `.back()`" in (refused.value.diagnostics[0].help or "")
+
+
+@pytest.fixture(scope="module")
+def constants(tmp_path_factory: pytest.TempPathFactory) -> fetchc.Probe:
+    require("gcc")
+    folder = tmp_path_factory.mktemp("constants")
+    (folder / "a.cc").write_text(CONSTANTS)
+    command = ["g++", "-g", "-O1", "-o", "a", "a.cc"]
+    subprocess.run(command, cwd=folder, check=True, timeout=60)
+    return fetchc.open(str(folder / "a")).probe("use", kernel="6.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("s->v[LIMIT]", "s->v[3]"),
+        ("s->v[Mode::On]", "s->v[1]"),
+        ("s->v[cfg::K]", "s->v[2]"),
+        ("a[S::M]", "a[-1]"),
+        ("s->v[cfg::K*2 - LIMIT]", "s->v[1]"),
+        ("s->v[-S::M]", "s->v[1]"),
+        ("s->v[sizeof(short)]", "s->v[2]"),
+        ("s->v[sizeof(s->v[LIMIT])]", "s->v[4]"),
+    ],
+)
+def test_an_index_may_be_the_name_of_a_constant(
+    constants: fetchc.Probe, text: str, number: str
+) -> None:
+    assert constants.compile(text).fetcharg == constants.compile(number).fetcharg
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("s->v[i]", "FC0101", "an index must be a number"),
+        ("s->v[s->n]", "FC0101", "an index must be a number"),
+        ("s->v[i+1]", "FC0101", "an index must be a number"),
+        ("s->v[1/0]", "FC0101", "an index must be a number"),
+        ("s->v[s]", "FC0101", "an index must be a number"),
+        ("s->v[LIMIT+2]", "FC0303", "the index 5 is outside of `int[5]`"),
+        ("s->v[nope]", "FC0201", "no variable `nope` is visible at `use`"),
+        ("nope[i]", "FC0201", "no variable `nope` is visible at `use`"),
+        ("s->v[0:1:2]", "FC0101", "a range has two numbers"),
+    ],
+)
+def test_no_index_varies(constants: fetchc.Probe, text: str, code: str, message: str) -> None:
+    with pytest.raises(fetchc.CompileError) as caught:
+        constants.compile(text)
+    (said,) = caught.value.diagnostics
+    assert (said.code, said.message) == (code, message)

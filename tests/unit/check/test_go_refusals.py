@@ -33,3 +33,30 @@ def test_of_maps_the_number_of_entries_is_named(name: str) -> None:
 def test_the_halves_of_a_complex_number_have_a_type_of_their_own(bits: int, half: str) -> None:
     said = refused(f"runtime.printcomplex{bits}", "c")
     assert said.notes == (f"its members are real {half}, imag {half}",)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("[]rune(s)", "FC0308", "Go decodes the text for that, and no fetch-arg can run code"),
+        ("cap([]byte(s))", "FC0309", "`[]uint8` has no `cap`"),
+        ("[]uint16(s)", "FC0306", "`string` cannot be read as `[]uint16` without changing it"),
+        ("s[0:1:2]", "FC0303", "a string has no capacity to cut"),
+        ("buf[0:2:1]", "FC0303", "the range ends behind its capacity"),
+        ("buf[0:1:2][:3]", "FC0303", "the range ends behind its capacity"),
+        ("buf[:quote:2]", "FC0303", "a slice whose capacity is cut takes constants"),
+        ("buf[:1:2][0:quote]", "FC0303", "a slice whose capacity is cut takes constants"),
+    ],
+)
+def test_slices_that_no_fetch_arg_makes(text: str, code: str, message: str) -> None:
+    said = refused("strconv.appendQuotedWith", text)
+    assert (said.code, said.message) == (code, message)
+
+
+def test_a_full_slice_ends_at_its_third_number() -> None:
+    probe = fetchc.open(str(fixture("go/features/go1.27"))).probe("strconv.appendQuotedWith")
+    texts = ("cap(buf[1:2:5])", "len(buf[1:2:5])", "cap(buf[1:2:5][1:3])", "cap(buf[1:2:5][:2:3])")
+    fetched = [str(probe.compile(text).fetcharg) for text in texts]
+    assert fetched == ["\\4:s64", "\\1:s64", "\\3:s64", "\\3:s64"]
+    assert probe.compile("buf[1:2:5]").fetcharg == probe.compile("buf[1:2]").fetcharg
+    assert probe.compile("[]byte(s)[2]").fetcharg == probe.compile("s[2]").fetcharg

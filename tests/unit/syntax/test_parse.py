@@ -188,6 +188,43 @@ def test_a_negative_index_and_a_range_are_folded() -> None:
     assert (range_.low, range_.high, range_.range_span) == (1, 4, Span(2, 7))
 
 
+def test_an_index_may_be_a_name() -> None:
+    index = parse_argument("a[Mode::On]").expression
+    assert isinstance(index, Index)
+    assert index.index == Name("Mode::On", None, Span(2, 10))
+    assert unparse(parse_argument("a[x.y, 1+1][n+1]").expression) == "a[x.y, 2][n + 1]"
+
+
+def test_an_index_in_a_type_is_an_argument() -> None:
+    cast = parse_argument("(a.List[b.T])(x).f").expression
+    assert isinstance(cast, Member)
+    assert isinstance(cast.base, Cast)
+    assert isinstance(cast.base.type, NamedType)
+    assert cast.base.type.arguments == (NamedType(None, "b.T", (), "", Span(8, 11)),)
+
+
+def test_a_full_slice_has_three_numbers() -> None:
+    range_ = parse_argument("a[1:2:n]").expression
+    assert isinstance(range_, Range)
+    assert (range_.low, range_.high, range_.room) == (1, 2, Name("n", None, Span(6, 7)))
+    assert unparse(parse_argument("a[:2:3]").expression) == "a[0:2:3]"
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("[]byte(x)", "([]byte)(x)"),
+        ("[]byte(x)[1]", "([]byte)(x)[1]"),
+        ("len([]rune (x.y))", "len(([]rune)(x.y))"),
+        ("[][]*pkg.T(x)", "([][]*pkg.T)(x)"),
+        ("-[]a.org/b/pkg.T(x)[0]", "-([]a.org/b/pkg.T)(x)[0]"),
+    ],
+)
+def test_a_conversion_to_a_slice_needs_no_brackets(text: str, canonical: str) -> None:
+    assert unparse(parse_argument(text).expression) == canonical
+    assert unparse(parse_argument(canonical).expression) == canonical
+
+
 def test_the_bounds_of_a_range_may_vary() -> None:
     range_ = parse_argument("a[i:r->n]:x8").expression
     assert isinstance(range_, Range)
