@@ -165,3 +165,32 @@ def test_functions_that_gcc_made_one_of_at_link_time(tmp_path: Path) -> None:
     assert asked(program, "get_a", "p->wanted") == ("+8(%di):s32", told)
     told = ["FC0624 calls of `get_a` are seen too"]
     assert asked(program, "get_b", "p->wanted") == ("+4(%di):s32", told)
+
+
+METHODS = """
+namespace n {
+struct Base { int value; virtual Base *self(int k) { return nullptr; } };
+struct A : Base { Base *self(int k) override { return k > 3 ? this : nullptr; } };
+struct B : Base { Base *self(int k) override { return k > 3 ? this : nullptr; } };
+struct C : Base { Base *self(int k) override { return k > 3 ? this : nullptr; } };
+Base *made(int n) { return n > 5 ? new A : n > 3 ? (Base *)new B : new C; }
+}
+int main(int n, char **) { return n::made(n)->self(n) != nullptr; }
+"""
+
+
+def test_an_address_that_several_methods_share_at_link_time(tmp_path: Path) -> None:
+    # One of them has the entry, within a copy of the namespace; the symbol of another comes first.
+    require("g++")
+    (tmp_path / "one.cc").write_text(METHODS)
+    command = ["g++", "-g", "-O2", "-flto", "-flto-partition=max", "one.cc", "-o", "one"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
+    program = fetchc.open(str(tmp_path / "one"))
+    symbols = subprocess.run(
+        ["nm", "one"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    found = [line.split()[0] for line in symbols.stdout.splitlines() if line.endswith("4selfEi")]
+    address = max(found, key=found.count)
+    assert found.count(address) > 1
+    point = program.probe(None, f"0x{address}", kernel="6.1")
+    assert {one.name: one.where for one in point.variables()}["k"] == "in %si"

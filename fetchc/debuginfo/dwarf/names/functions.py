@@ -98,7 +98,10 @@ def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
                 return found
     for symbol in elf.function_symbols():
         if symbol.address <= address < symbol.address + symbol.size:
-            return _of_symbol(elf, info, symbol)
+            # Of several names for one code (-fipa-icf) the debug information may know another.
+            names = (symbol, *elf.symbols_at(symbol.address))
+            every = [_of_symbol(elf, info, one) for one in dict.fromkeys(names)]
+            return next((one for one in every if one.die is not None), every[0])
     return None
 
 
