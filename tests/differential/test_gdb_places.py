@@ -1,7 +1,8 @@
 """Where names are, against gdb: functions of real programs, drawn, at their entry and within.
 
-``FETCHC_LONG=1`` builds Debian source packages, too, with gcc and with clang:
-``FETCHC_PACKAGES=hello,gzip`` names them, ``FETCHC_SEEDS`` draws other functions.
+``FETCHC_LONG=1`` builds Debian source packages, too, with gcc and with clang, with
+-fsanitize=address and -flto: ``FETCHC_PACKAGES=hello,gzip`` names them, ``FETCHC_SEEDS`` draws
+other functions.
 
 Every name that either of the two knows at an address is compared, place by place. What differs is
 in ``gdb_places.toml``: the kinds of difference with the reason, and for the builds that are named
@@ -14,16 +15,17 @@ import os
 import re
 import shutil
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import fetchc
 from fetchc.driver.points import sites
 from fetchc.program import places
-from fetchc.program.places import Absent, Constant, Pieces, Place
+from fetchc.program.places import Absent, Constant, InMemory, Pieces, Place
 from fetchc.units import ByteOffset, DwarfRegister
 from tests.support.debian_sources import built
 from tests.support.gdb_scope import Frames, ask, drawn, length_of, place_of
@@ -40,8 +42,15 @@ SUBJECTS = {
 }
 
 PACKAGES = os.environ.get("FETCHC_PACKAGES", "hello,gzip,sed").split(",")
-COMPILERS = {"gcc": "-g -O2", "clang": "-g -O2 -fstandalone-debug"}
+BUILDS = {
+    "gcc": "-g -O2",
+    "gcc-address": "-g -O2 -fsanitize=address",
+    "gcc-lto": "-g -O2 -flto",
+    "clang": "-g -O2 -fstandalone-debug",
+    "clang-lto": "-g -O2 -fstandalone-debug -flto",
+}
 
+PLACES = {kind.__name__ for kind in get_args(Place)} - {"Absent"}
 UNLISTED = Absent("", "unlisted")
 
 Shown = tuple[str, str, Place]  # name, kind, place
@@ -115,6 +124,10 @@ def compared(
             reason = place.reason if isinstance(place, Absent) else ""
             features |= {"ours": sort_of(place), "reason": reason}
             features |= {"outer": "yes"} if any(same) else {}
+            if isinstance(place, InMemory) and isinstance(first, InMemory):
+                between = first.offset - place.offset
+                lower = place.register == first.register and between in frames.depths(address)
+                features |= {"frame": "built"} if lower else {}
         yield features, name
     for name, (kind, place) in ours.items():
         yield {"where": where, "kind": kind, "gdb": "unlisted", "ours": sort_of(place)}, name
@@ -188,31 +201,57 @@ def test_every_difference_is_explained(
     assert sum(map(len, listed.values())) < names / 4
 
 
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where source packages are downloaded and built."""
+    return tmp_path_factory.mktemp("debian")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", seeds())
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_difference_of_a_debian_program_is_explained(
-    package: str, compiler: str, seed: int, tmp_path: Path
+    package: str,
+    build: str,
+    seed: int,
+    sources: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if shutil.which("gdb") is None:
         pytest.skip("no gdb: .ci/setup installs it")
+    compiler = build.partition("-")[0]
     require(compiler)
-    binary = built(package, compiler, COMPILERS[compiler], tmp_path)
+    binary = built(package, compiler, BUILDS[build], sources)
     questions = drawn(binary, seed, PER_PROGRAM, 2)
     found, functions, names = differences(binary, questions, tmp_path, told)
     kinds = tomllib.loads(DATA.read_text())["kind"]
-    print(f"{package} {compiler} seed {seed}: {names} names at {functions} functions")
     left = [(what, features) for what, features in found if explained(features, kinds) is None]
-    print(f"{len(found)} differences, of no known kind {len(left)}", *left, sep="\n  ")
+    counts = summary(names, [features for _, features in found], len(left))
+    with capsys.disabled():
+        print(f"\n{package} {build} seed {seed}, {functions} functions: {counts}")
+    print(f"{len(left)} differences of no known kind", *left, sep="\n  ")
     assert names > 0
     assert left == []
+
+
+def summary(names: int, found: list[dict[str, str]], wrong: int) -> str:
+    """How many names are equal, refused where gdb has a place, and unexplained."""
+    refused = Counter(
+        features["ours"]
+        for features in found
+        if features["ours"].startswith("FC") and features["gdb"] in PLACES
+    )
+    codes = ", ".join(f"{code} {count}" for code, count in sorted(refused.items()))
+    equal = names - sum(features["gdb"] != "unlisted" for features in found)
+    return f"{names} names, {equal} equal, refused: {codes or 'none'}; unexplained {wrong}"
 
 
 def bless(build: str, name: str, listed: dict[str, list[str]]) -> None:
     """Write the differences of this build, in place of those of an older one."""
     text = DATA.read_text()
-    pattern = rf'\n\[build\.\w+\]\nof = "{name}"\n.*?(?=\n\[build\.|\Z)'
+    pattern = rf'\n\[build\.\w+\]\nof = "{name}"\n.*?(?=\n\[build\.\w+\]\n|\Z)'
     text = re.sub(pattern, "", text, flags=re.DOTALL).rstrip("\n")
     lines = [f'\n\n[build.{build}]\nof = "{name}"\n\n[build.{build}.differences]']
     for kind in sorted(listed):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,17 +21,37 @@ _SECONDS = 600
 _SOURCES = (Path("/etc/apt/sources.list"), Path("/etc/apt/sources.list.d"))
 
 
+# Files that others are made from may look newer than these once Debian's patches are in.
+_NO_GENERATORS = ("AUTOMAKE=:", "ACLOCAL=:", "AUTOCONF=:", "AUTOHEADER=:", "MAKEINFO=:")
+
+
 def built(package: str, compiler: str, flags: str, folder: Path) -> Path:
-    """The biggest program of the package, unstripped; skipped where it cannot be had or built."""
-    source = _unpacked(package, folder)
-    environment = {**os.environ, "CC": compiler, "CFLAGS": flags, "FORCE_UNSAFE_CONFIGURE": "1"}
-    if not (source / "configure").exists():
-        pytest.skip(f"the package {package} has no `configure`")
+    """The biggest program of the package, unstripped; skipped where it cannot be had or built.
+
+    ``folder`` serves several calls: what is downloaded stays there.
+    """
+    words = re.sub(r"\W+", "-", f"{package} {compiler} {flags}")
+    tree = folder / "built" / words
+    shutil.copytree(_unpacked(package, folder), tree, symlinks=True)
+    cxx = {"gcc": "g++", "clang": "clang++"}[compiler]
+    tools = {"CC": compiler, "CXX": cxx, "CFLAGS": flags, "CXXFLAGS": flags}
+    make = ["make", *_NO_GENERATORS]
+    if (tree / "configure").exists():
+        commands = [["./configure", "--disable-nls"], make]
+    elif (tree / "CMakeLists.txt").exists():
+        options = ["-DCMAKE_BUILD_TYPE=None", "-DBUILD_SHARED_LIBS=OFF"]
+        commands = [["cmake", *options, "."], make]
+    else:
+        commands = [[*make, *[f"{name}={value}" for name, value in tools.items()]]]
+    environment = {
+        **{**os.environ, **tools, "LDFLAGS": " ".join(re.findall(r"-f(?:sanitize|lto)\S*", flags))},
+        **{"FORCE_UNSAFE_CONFIGURE": "1", "ASAN_OPTIONS": "detect_leaks=0"},
+    }
     said = ""
-    for command in (["./configure", "--disable-nls"], ["make", "MAKEINFO=true"]):
+    for command in commands:
         done = subprocess.run(
             command,
-            cwd=source,
+            cwd=tree,
             env=environment,
             capture_output=True,
             timeout=_SECONDS,
@@ -39,41 +60,52 @@ def built(package: str, compiler: str, flags: str, folder: Path) -> Path:
             errors="replace",
         )
         said = done.stderr[-300:]
-        if done.returncode and command[0] == "./configure":
+        if done.returncode and command[0] != "make":
             pytest.skip(f"{package} cannot be configured: {said}")
-    programs = [path for path in source.rglob("*") if _is_program(path)]
+    programs = [path for path in tree.rglob("*") if _is_program(path)]
     if not programs:
         pytest.skip(f"{package} cannot be built: {said}")
     return max(programs, key=lambda path: path.stat().st_size)
 
 
 def _unpacked(package: str, folder: Path) -> Path:
-    lists = [_SOURCES[0], *sorted(_SOURCES[1].glob("*"))]
-    text = "\n".join([path.read_text() for path in lists if path.is_file()])
-    lines = re.findall(r"^deb(?:-src)? (.*)$", text, re.MULTILINE)
-    blocks = re.findall(r"^Types:.*?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    (folder / "apt/lists/partial").mkdir(parents=True)
-    parts = folder / "apt/parts"
-    parts.mkdir()
-    (parts / "all.list").write_text("".join([f"deb-src {line}\n" for line in lines]))
-    for number, block in enumerate(blocks):
-        sources = re.sub(r"^Types:.*$", "Types: deb-src", block, flags=re.MULTILINE)
-        (parts / f"{number}.sources").write_text(sources + "\n")
-    apt = [
-        "apt-get", "-q", "-o", "Dir::Etc::SourceList=/dev/null",
-        "-o", f"Dir::Etc::SourceParts={parts}", "-o", f"Dir::State::Lists={folder / 'apt/lists'}",
-        "-o", "APT::Sandbox::User=root",
-    ]  # fmt: skip
-    try:
-        for command in ([*apt, "update"], [*apt, "source", package]):
-            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_SECONDS)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", b"") or b""
-        pytest.skip(f"no source of {package}: {error} {said.decode(errors='replace')[-300:]}")
-    found = [path for path in folder.glob("*/") if (path / "debian").is_dir()]
+    here = folder / "sources" / package
+    if not here.exists():
+        here.mkdir(parents=True)
+        try:
+            _apt(folder, here, "source", package)
+        except (OSError, subprocess.SubprocessError) as error:
+            said = getattr(error, "stderr", b"") or b""
+            pytest.skip(f"no source of {package}: {error} {said.decode(errors='replace')[-300:]}")
+    found = [path for path in here.glob("*/") if (path / "debian").is_dir()]
     if not found:
         pytest.skip(f"no source of {package}: nothing was unpacked (dpkg-dev is missing)")
     return found[0]
+
+
+def _apt(folder: Path, where: Path, *words: str) -> None:
+    """apt-get with this machine's sources, each as one of source packages."""
+    parts, lists = folder / "apt/parts", folder / "apt/lists"
+    apt = [
+        "apt-get", "-q", "-o", "Dir::Etc::SourceList=/dev/null",
+        "-o", f"Dir::Etc::SourceParts={parts}", "-o", f"Dir::State::Lists={lists}",
+        "-o", "APT::Sandbox::User=root",
+    ]  # fmt: skip
+    commands = [[*apt, *words]]
+    if not parts.exists():
+        files = [_SOURCES[0], *sorted(_SOURCES[1].glob("*"))]
+        text = "\n".join([path.read_text() + "\n" for path in files if path.is_file()])
+        lines = re.findall(r"^deb(?:-src)? (.*)$", text, re.MULTILINE)
+        blocks = re.findall(r"^Types:.*?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+        (lists / "partial").mkdir(parents=True)
+        parts.mkdir()
+        (parts / "all.list").write_text("".join([f"deb-src {line}\n" for line in lines]))
+        for number, block in enumerate(blocks):
+            sources = re.sub(r"^Types:.*$", "Types: deb-src", block, flags=re.MULTILINE)
+            (parts / f"{number}.sources").write_text(sources + "\n")
+        commands.insert(0, [*apt, "update"])
+    for command in commands:
+        subprocess.run(command, cwd=where, check=True, capture_output=True, timeout=_SECONDS)
 
 
 def _is_program(path: Path) -> bool:

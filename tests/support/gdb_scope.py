@@ -12,7 +12,7 @@ import random
 import re
 import subprocess
 from bisect import bisect_right
-from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,14 @@ REGISTERS = (
     *(f"r{number}" for number in range(8, 16)),
     "rip",
     *(f"xmm{number}" for number in range(16)),
+    *(f"st{number}" for number in range(8)),
+    *(f"mm{number}" for number in range(8)),
 )
+STACK = DwarfRegister(REGISTERS.index("rsp"))
 COMPUTED = Absent("", "computed")
 NOWHERE = Absent("", "nowhere")
 
 Answer = dict[str, Any]
-Cfa = Callable[[int], Place]
 
 
 def drawn(symbols: Path, seed: int, count: int, points: int) -> list[dict[str, object]]:
@@ -92,24 +94,56 @@ def ask(binary: Path, questions: list[dict[str, object]], folder: Path) -> list[
 
 
 class Frames:
-    """The CFA at an address, by .eh_frame as pyelftools decodes it."""
+    """The CFA and the frame base at an address, as pyelftools decodes .eh_frame and DWARF."""
 
     def __init__(self, binary: Path) -> None:
+        self._binary = binary
         with binary.open("rb") as file:
             dwarf = ELFFile(file).get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
             entries = [entry for entry in dwarf.EH_CFI_entries() if isinstance(entry, FDE)]
         self._entries = sorted(entries, key=lambda entry: entry.header["initial_location"])
         self._starts = [entry.header["initial_location"] for entry in self._entries]
 
-    def __call__(self, address: int) -> Place:
+    def base(self, address: int) -> Place:
+        """The place whose address the frame base is: the CFA, or a register that clang names."""
+        for low, high, block in self._functions:
+            if low <= address < high and len(block) == 1 and 0x50 <= block[0] <= 0x6F:  # DW_OP_reg0
+                return InMemory(DwarfRegister(block[0] - 0x50), ByteOffset(0))
+        return self.cfa(address)
+
+    @cached_property
+    def _functions(self) -> list[tuple[int, int, bytes]]:
+        # Of separate debug information there is none: it is Debian's, of GCC, which names the CFA.
+        with self._binary.open("rb") as file:
+            elf = ELFFile(file)
+            found: list[tuple[int, int, bytes]] = []
+            for unit in elf.get_dwarf_info().iter_CUs() if elf.has_dwarf_info() else ():
+                for entry in unit.iter_DIEs():
+                    values = {name: each.value for name, each in entry.attributes.items()}
+                    if {"DW_AT_frame_base", "DW_AT_low_pc", "DW_AT_high_pc"} <= values.keys():
+                        low, high = values["DW_AT_low_pc"], values["DW_AT_high_pc"]
+                        far = entry.attributes["DW_AT_high_pc"].form == "DW_FORM_addr"
+                        end = high if far else low + high
+                        found.append((low, end, bytes(values["DW_AT_frame_base"])))
+        return found
+
+    def cfa(self, address: int) -> Place:
         """The place whose address the CFA is."""
-        entry = self._entries[bisect_right(self._starts, address) - 1]
-        table = entry.get_decoded().table
-        rules = [row for row in table if row["pc"] <= address][-1]
-        cfa = rules["cfa"]
+        cfa = [row for row in self._rows(address) if row["pc"] <= address][-1]["cfa"]
         if cfa.expr is not None:
             return COMPUTED
         return InMemory(DwarfRegister(cfa.reg), ByteOffset(cfa.offset))
+
+    def depths(self, address: int) -> set[int]:
+        """How far the function around ``address`` lowers the stack pointer, at each place."""
+        rules = [row["cfa"] for row in self._rows(address)]
+        return {rule.offset - 8 for rule in rules if rule.expr is None and rule.reg == STACK}
+
+    def _rows(self, address: int) -> list[dict[str, Any]]:
+        table: list[dict[str, Any]] = (
+            self._entries[bisect_right(self._starts, address) - 1].get_decoded().table
+        )
+        return table
 
 
 def length_of(text: str) -> int | None:
@@ -118,7 +152,7 @@ def length_of(text: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def place_of(text: str, address: int, cfa: Cfa) -> Place | None:
+def place_of(text: str, address: int, frames: Frames) -> Place | None:
     """The place that ``text``, gdb's words behind `Symbol x is `, states for ``address``.
 
     None where gdb broke off with an error before it came to the address.
@@ -126,20 +160,20 @@ def place_of(text: str, address: int, cfa: Cfa) -> Place | None:
     if text.startswith("an error:"):
         return None
     if not text.startswith("multi-location:"):
-        return _single(re.sub(r", length \d+\.\s*$|\.\s*$", "", text), address, cfa)
+        return _single(re.sub(r", length \d+\.\s*$|\.\s*$", "", text), address, frames)
     for match in re.finditer(
         r"Range 0x([0-9a-f]+)-0x([0-9a-f]+): (.*?)(?=\n  (?:Base|Range)|\n, length|\Z)",
         text,
         re.DOTALL,
     ):
         if int(match[1], 16) <= address < int(match[2], 16):
-            return _single(match[3], address, cfa)
+            return _single(match[3], address, frames)
     return NOWHERE if length_of(text) is not None else None
 
 
-def _single(text: str, address: int, cfa: Cfa) -> Place:
+def _single(text: str, address: int, frames: Frames) -> Place:
     if "-byte piece" in text:
-        return _pieces(text, address, cfa)
+        return _pieces(text, address, frames)
     if text.startswith("optimized out"):
         return NOWHERE
     if match := re.fullmatch(r"a (?:complex )?variable in \$(\w+)", text):
@@ -157,11 +191,11 @@ def _single(text: str, address: int, cfa: Cfa) -> Place:
     if text.startswith(("a thread-local variable", "a variable with multiple")):
         return COMPUTED
     if "complex DWARF expression" in text:
-        return _run(text, address, cfa)
+        return _run(text, address, frames)
     raise AssertionError(f"gdb says {text!r}")
 
 
-def _pieces(text: str, address: int, cfa: Cfa) -> Place:
+def _pieces(text: str, address: int, frames: Frames) -> Place:
     offset = 0
     found = []
     for part in re.split(r"(?<=piece\]), and |(?<=byte piece), and ", text.strip()):
@@ -170,10 +204,10 @@ def _pieces(text: str, address: int, cfa: Cfa) -> Place:
         if empty is None and match is None:
             return COMPUTED  # bits of something
         if empty is not None:
-            size, at = int(empty[1]), _single("optimized out", address, cfa)
+            size, at = int(empty[1]), _single("optimized out", address, frames)
         else:
             assert match is not None
-            size, at = int(match[2]), _single(match[1].strip(), address, cfa)
+            size, at = int(match[2]), _single(match[1].strip(), address, frames)
         found.append(Piece(ByteOffset(offset), ByteSize(size), at))
         offset += size
     return Pieces(tuple(found))
@@ -187,7 +221,7 @@ def _register(name: str) -> DwarfRegister:
 _Entry = int | Place | None
 
 
-def _run(text: str, address: int, cfa: Cfa) -> Place:
+def _run(text: str, address: int, frames: Frames) -> Place:
     if match := re.search(r"DW_OP_implicit_pointer DIE ([0-9a-f]+) offset (-?\d+)", text):
         return Absent("", f"implicit pointer to {match[1]}")
     if "DW_OP_implicit_value" in text:
@@ -220,7 +254,7 @@ def _run(text: str, address: int, cfa: Cfa) -> Place:
         elif match_register := re.fullmatch(r"DW_OP_reg(\d+|x)", name):
             number = operands[0] if match_register[1] == "x" else match_register[1]
             register = InRegister(DwarfRegister(int(number)))
-        elif not _step(stack, name, operands, address, cfa):
+        elif not _step(stack, name, operands, address, frames):
             return COMPUTED
     if register is not None:
         return register
@@ -233,13 +267,19 @@ def _column(line: str) -> int:
     return line.index("DW_OP_")
 
 
-def _step(stack: list[_Entry], name: str, operands: list[str], address: int, cfa: Cfa) -> bool:
+def _step(
+    stack: list[_Entry], name: str, operands: list[str], address: int, frames: Frames
+) -> bool:
     if match := re.fullmatch(r"DW_OP_breg(\d+|x)", name):
         number = operands[-2] if match[1] == "x" else match[1]
         offset = next(int(word) for word in operands if re.fullmatch(r"-?\d+", word))
         stack.append(InMemory(DwarfRegister(int(number)), ByteOffset(offset)))
-    elif name in ("DW_OP_fbreg", "DW_OP_call_frame_cfa"):
-        stack.append(_plus(cfa(address), int(operands[0]) if operands else 0))
+    elif name == "DW_OP_call_frame_cfa":
+        stack.append(frames.cfa(address))
+    elif name == "DW_OP_fbreg":
+        stack.append(_plus(frames.base(address), int(operands[0])))
+    elif name == "DW_OP_not" and isinstance(stack[-1], int):
+        stack[-1] = ~stack[-1]
     elif name == "DW_OP_addr":
         stack.append(AtAddress(Address(int(operands[0], 16))))
     elif match := re.fullmatch(r"DW_OP_lit(\d+)", name):

@@ -8,7 +8,7 @@ inlined one too, so what is further out is asked where that one is the innermost
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import gdb  # type: ignore[import-untyped]
@@ -26,14 +26,23 @@ SETTINGS = (
 WITNESSES = 97  # addresses of a block that are tried
 
 
-def chain(address: int) -> list[Any]:
-    """The blocks around an address, innermost first, up to the function with the code."""
+def chain(address: int, entries: Container[int] = ()) -> list[Any]:
+    """The blocks around an address, innermost first, up to the function with the code.
+
+    A function of a local class lies in blocks of another function: ``entries``, where its own code
+    begins, tell them apart.
+    """
     block = gdb.block_for_pc(address)
     found = []
     while block is not None and not block.is_static and not block.is_global:
         found.append(block)
         block = block.superblock
-    return found
+    own = [
+        at
+        for at, one in enumerate(found)
+        if one.function is not None and int(one.function.value().address) in entries
+    ]
+    return found[: own[-1] + 1] if own else found
 
 
 def listed(address: int) -> Iterator[Any]:
@@ -44,9 +53,16 @@ def listed(address: int) -> Iterator[Any]:
             return
 
 
-def key(block: Any) -> tuple[int, int, str]:
-    """What tells a block from others: gdb's own objects are made anew each time."""
-    return block.start, block.end, str(block.function)
+def key(block: Any) -> tuple[tuple[int, int, str], ...]:
+    """What tells a block from others: gdb's own objects are made anew each time.
+
+    Those around it, too: blocks of two inlined calls can begin and end at the same addresses.
+    """
+    found = []
+    while block is not None and not block.is_static:
+        found.append((block.start, block.end, str(block.function)))
+        block = block.superblock
+    return tuple(found)
 
 
 def scope(address: int, known: dict[int, list[list[str]]]) -> list[list[str]]:
@@ -102,10 +118,11 @@ def answer(question: dict[str, Any], known: dict[int, list[list[str]]]) -> Itera
     others = [
         at for low, high in question["parts"] for at in range(low, high, 1 + (high - low) // 97)
     ]
+    entries = {entry, *[low for low, _ in question["parts"]]}
     source = random.Random(question["seed"])
     for address in sorted({entry, *source.choices(code, k=question["points"])}):
         names: dict[str, list[str | None]] = {}
-        for block in chain(address):
+        for block in chain(address, entries):
             for position, symbol in enumerate(block):
                 gone = symbol.addr_class == gdb.SYMBOL_LOC_OPTIMIZED_OUT
                 if symbol.is_variable or symbol.is_argument or symbol.is_constant or gone:
