@@ -44,12 +44,16 @@ def native_header(image: Pe) -> tuple[bytes, int] | None:
 
 
 class ReadyToRun:
-    """The ReadyToRun part of an image; raises DebugInfoError FC0905 where it is of another kind."""
+    """The ReadyToRun part of an image that declares so many ``methods``.
 
-    __slots__ = ("_functions", "_image", "_sections", "_stride", "flags", "version")
+    Raises DebugInfoError FC0905 where the image is of another kind, FC0904 where it is damaged.
+    """
 
-    def __init__(self, image: Pe) -> None:
+    __slots__ = ("_functions", "_image", "_methods", "_sections", "_stride", "flags", "version")
+
+    def __init__(self, image: Pe, methods: int) -> None:
         self._image = image
+        self._methods = methods
         found = native_header(image)
         if found is None or found[0] != b"RTR\0":
             raise DebugInfoError("FC0905", image.path, "the image has no ReadyToRun code")
@@ -106,6 +110,8 @@ class ReadyToRun:
         cursor = self._section(METHOD_ENTRY_POINTS, "METHODDEF_ENTRYPOINTS")
         if cursor is not None:
             for index, element in array_elements(cursor):
+                if index >= self._methods:
+                    raise element.error(f"code of method {index + 1} of {self._methods}")
                 yield index + 1, function_index(element)
 
     def instances(self) -> list[int]:

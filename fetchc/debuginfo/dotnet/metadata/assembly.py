@@ -46,7 +46,7 @@ class Assembly:
         self.kind = "IL" if found is None else KINDS.get(found[0], "unknown")
         self.native: NativeCode | None = None
         if self.kind == "ReadyToRun":
-            self.native = ReadyToRun(self.image)
+            self.native = ReadyToRun(self.image, self.metadata.count("MethodDef"))
         self.name = ""
         self.version: tuple[int, ...] = (0, 0, 0, 0)
         if self.metadata.count("Assembly"):
