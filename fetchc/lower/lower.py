@@ -6,7 +6,7 @@ from fetchc.check.typed import Dispatched, Either, Reckoned, Special
 from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic, Label
 from fetchc.lower.model import Lowered
-from fetchc.lower.scalars import bit_field_of, number, scalar, special
+from fetchc.lower.scalars import bit_field_of, incomplete, number, scalar, special
 from fetchc.lower.store import plain
 from fetchc.program.types import (
     ArrayType,
@@ -120,7 +120,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
                 "FC0310", "a function is not a value that can be fetched", node.span, "a function"
             )
         case DeclaredType() | VoidType() | UnknownType():
-            raise _incomplete(checker, node, made)
+            raise incomplete(checker, node, made)
         case _:
             raise wholes.refuse_whole(checker, node, made)
 
@@ -182,24 +182,6 @@ def named_members(
         elif member.name:
             found.append((path, member))
     return found
-
-
-def _incomplete(
-    checker: Checker, node: Typed, made: DeclaredType | VoidType | UnknownType
-) -> CompileError:
-    spelled = checker.spell(node.type)
-    reason = (
-        "it has no value" if isinstance(made, VoidType) else "it is defined nowhere in the file"
-    )
-    if isinstance(made, UnknownType):
-        reason = made.reason
-    return reject(
-        "FC0311",
-        f"`{spelled}` cannot be fetched: {reason}",
-        node.span,
-        "no size" if checker.size(node.type) is None else "not read",
-        help="cast its address to a type that is known: `*(unsigned long *)&e`",
-    )
 
 
 def _halves(checker: Checker, made: Type) -> StructType | None:

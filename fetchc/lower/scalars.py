@@ -9,6 +9,7 @@ from fetchc.ir.nodes import Bits, Comm, Fetch, Immediate, Scalar, Text, Word
 from fetchc.lower.model import InValue, Known, Lowered, Memory, Spread, inside, low_bits
 from fetchc.lower.store import Plain, plain
 from fetchc.lower.where import load_word, piece_at, where
+from fetchc.program.types import DeclaredType, UnknownType, VoidType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.diag.errors import CompileError
     from fetchc.ir.nodes import Store
+    from fetchc.program.types import Type
     from fetchc.source import Span
 
 __all__ = [
     "bit_field_of",
     "fetch_scalar",
     "immediate",
+    "incomplete",
     "kept",
     "memory_of",
     "number",
@@ -57,10 +60,31 @@ def scalar(checker: Checker, node: Typed, made: Plain) -> Lowered:
 
 
 def number(checker: Checker, node: Typed) -> Lowered:
-    """The number ``node``, which is known to be of a scalar type."""
+    """The number ``node``, as a length is; FC0311 where the debug information has another type."""
     made = plain(checker, node.type)
-    assert made is not None
+    if made is None:
+        raise incomplete(checker, node, checker.resolved(node.type))
     return scalar(checker, node, made)
+
+
+def incomplete(checker: Checker, node: Typed, made: Type) -> CompileError:
+    """FC0311 for what has no size, no value, or is not the number that it should be."""
+    match made:
+        case VoidType():
+            reason = "it has no value"
+        case DeclaredType():
+            reason = "it is defined nowhere in the file"
+        case UnknownType():
+            reason = made.reason
+        case _:
+            reason = "it is no number that a fetch-arg can hold"
+    return reject(
+        "FC0311",
+        f"`{checker.spell(node.type)}` cannot be fetched: {reason}",
+        node.span,
+        "no size" if checker.size(node.type) is None else "not read",
+        help="cast its address to a type that is known: `*(unsigned long *)&e`",
+    )
 
 
 def kept(checker: Checker, node: Typed, made: Plain) -> Plain:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["array", "difference", "refuse_choice", "refuse_whole", "words_of"]
 
+_MOST_PARTS = 128  # arguments that an array becomes: an event has no more of them
+
 
 def difference(
     checker: Checker, node: Typed, made: DifferenceType, whole: bool
@@ -130,7 +132,7 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
         if scalar is None:
             raise refuse_whole(checker, node, checker.resolved(node.type))
         store, decode, each = scalar.store, scalar.decode, scalar.size
-    if count > ELEMENTS and not whole:
+    if count > (ELEMENTS * _MOST_PARTS if whole else ELEMENTS):
         raise reject(
             "FC0505",
             f"the array has {count} elements, one fetch-arg holds {ELEMENTS}",

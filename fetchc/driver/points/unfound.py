@@ -37,6 +37,13 @@ def ambiguous(program: Program, name: str, symbols: list[str]) -> CompileError:
 def several_called(program: Program, name: str, found: list[Function]) -> CompileError:
     """The refusal of a name that several functions have, with where each of them is."""
     found = list({function.address: function for function in reversed(found)}.values())[::-1]
+    if len(found) == 1:  # BTF without symbols has no addresses
+        return reject(
+            "FC0203",
+            f"several functions are called `{name}`",
+            notes=(f"nothing in `{program.path}` tells where each of them is",),
+            help="name a file that has symbols, too: `-x vmlinux`",
+        )
     names = [_called(function) for function in found]
     listed = []
     for function, called in list(zip(found, names, strict=True))[:_SHOWN]:
