@@ -41,11 +41,12 @@ def answers(options: Options, output: Output) -> int:
             "only --kernel, --no-cache, -v and --color go with --batch"
         )
         return 2
-    # The collector is off for commands that end soon. Refusals are cycles: one that answers for
-    # days needs it.
-    gc.freeze()
-    gc.enable()
-    alone = watched()  # else the process is another one's
+    alone = watched()  # else the process is another one's, and what is frozen is never freed
+    if alone:
+        # The collector is off for commands that end soon. Refusals are cycles: one that answers
+        # for days needs it.
+        gc.freeze()
+        gc.enable()
     opened = Opened()
     status = 0
     path = options.batch or ""

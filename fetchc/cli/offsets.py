@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 from fetchc.answers.offsets import agreeing, compare, table_document
+from fetchc.ceilings import watched
 from fetchc.cli.output import exit_status
 
 TYPE_CHECKING = False
@@ -19,7 +20,8 @@ __all__ = ["run"]
 
 def run(options: Options, output: Output) -> int:
     """Print the table: of each field the offsets, with the binaries that have them."""
-    gc.freeze()  # what the command itself is made of is not looked through for each binary
+    if watched():  # else the process is another one's, and what is frozen is never freed
+        gc.freeze()  # what the command itself is made of is not looked through for each binary
     table = compare(options.operands, options.binaries, options.references, options.debug_dirs)
     if options.format == "json":
         import json

@@ -321,14 +321,15 @@ def _shared(handle: int) -> mmap.mmap:
 
 
 def _with_room(make: Callable[[], Made]) -> Made:
-    # Programs that nobody uses any more are cycles: their files stay open until these are found.
+    # Programs that nobody uses any more are cycles: their files stay open, and mapped, until these
+    # are found.
     try:
         return make()
     except OSError as refused:
         import errno
         import gc
 
-        if refused.errno != errno.EMFILE:
+        if refused.errno not in (errno.EMFILE, errno.ENOMEM):
             raise
         gc.collect()
         return make()

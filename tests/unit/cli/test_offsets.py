@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 
 import pytest
 
@@ -70,3 +72,12 @@ def test_compilers_spell_one_type_differently(capsys: pytest.CaptureFixture[str]
     assert main(["offsets", *asked, *binaries(*paths)]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in printed] == ["+0", "+96"]
+
+
+@pytest.mark.parametrize(
+    "words", [["offsets", "main.Msg.Ns", *binaries(GO[0])], ["compile", "--batch", os.devnull]]
+)
+def test_the_garbage_of_a_process_of_others_is_not_frozen(words: list[str]) -> None:
+    before = gc.get_freeze_count(), gc.isenabled()
+    assert main(words) == 0
+    assert (gc.get_freeze_count(), gc.isenabled()) == before
