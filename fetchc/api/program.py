@@ -6,7 +6,7 @@ import os
 from _thread import RLock  # threading itself is dear to import
 
 from fetchc.debuginfo.open import open_binary
-from fetchc.diag.errors import DebugInfoError, reject
+from fetchc.diag.errors import CompileError, DebugInfoError, reject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,8 +166,12 @@ class Program:
                 given(text, what)
         from fetchc.syntax.parse import parse_point
 
-        place = None if at is None else parse_point(at)
-        return self._probe(function, place, returns, kernel, active)
+        try:
+            place = None if at is None else parse_point(at)
+            return self._probe(function, place, returns, kernel, active)
+        except CompileError as refused:
+            refused.text = (function or "") if at is None else at
+            raise
 
     def point(
         self,
@@ -220,10 +224,6 @@ class Program:
         from fetchc.api.probe import Probe
         from fetchc.driver.points.sites import find_site
 
-        if function is not None and not function.isascii():
-            from fetchc.syntax.parse import check_name
-
-            check_name(function)
         rules = self._rules(kernel)
         with self._lock:
             found = find_site(self._program, function, point, returns, self._unsafe_return, rules)

@@ -131,7 +131,7 @@ def _answered(options: Options, output: Output) -> int:
         output.flush()
         return status
     except CompileError as refusal:
-        output.diagnostics(refusal.diagnostics, "")
+        output.diagnostics(refusal.diagnostics, refusal.text)
         return exit_status(refusal.diagnostics)
     except DebugInfoError as unreadable:
         output.diagnostics((unreadable.diagnostic,), "")

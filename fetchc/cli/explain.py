@@ -63,7 +63,7 @@ def _fetch(text: str, options: Options, output: Output) -> int:
             probe = program.probe(options.function, options.at, options.returns, kernel)
         explained = probe.explain(text)
     except CompileError as refusal:
-        output.diagnostics(refusal.diagnostics, text)
+        output.diagnostics(refusal.diagnostics, refusal.text or text)
         return exit_status(refusal.diagnostics)
     output.diagnostics(explained.found.warnings, "")
     output.diagnostics(explained.warnings, text)

@@ -13,12 +13,17 @@ class Error(Exception):
 
 
 class CompileError(Error):
-    """An argument was refused; ``diagnostics`` says why, one for each cause."""
+    """An argument was refused; ``diagnostics`` says why, one for each cause.
+
+    ``text`` is what their places are in where that is no argument: the point ``--at`` or the
+    name of a function; else empty.
+    """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         diagnostics = tuple([shortened(each) for each in diagnostics])
         super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
+        self.text = ""
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.diagnostics,), self.__dict__

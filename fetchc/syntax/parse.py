@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["as_type", "check_name", "parse_argument", "parse_point", "parse_type", "written"]
+__all__ = ["as_type", "parse_argument", "parse_point", "parse_type", "written"]
 
 
 def parse_argument(text: str) -> Argument:
@@ -77,11 +77,9 @@ def _what(start: str) -> str:
     return "expression" if start == "argument" else start
 
 
-def check_name(text: str) -> None:
-    """Refuse (FC0101) what no file can hold: half a character, as JSON can spell it.
-
-    Bytes that are no UTF-8 are such halves too, and are names like others (PEP 383).
-    """
+def _check_characters(text: str) -> None:
+    # Half a character, as JSON can spell it, is in no file (FC0101). Bytes that are no UTF-8 are
+    # such halves too, and are names like others (PEP 383).
     if text.isascii():
         return
     try:
@@ -99,7 +97,7 @@ def _check(text: str) -> None:
             Span(LENGTH, len(text)),
             "too long",
         )
-    check_name(text)
+    _check_characters(text)
     if text.count("(") + text.count("[") <= BRACKETS:
         return
     depth = 0

@@ -61,7 +61,7 @@ class Target(Record):
 
 
 class LeftOut(Record):
-    """A function that is not probed; ``text`` is the expression that it does not compile."""
+    """A function that is not probed; ``text`` is what it refuses: an expression, a point."""
 
     function: str
     text: str
@@ -147,7 +147,8 @@ class _Collecting:
                     self._at_address(name.text, f"{address:#x}")
                 if known:
                     return
-            self.left_out.append(LeftOut(name.text, "", refused.diagnostics))
+            at = self._options.at or ""
+            self.left_out.append(LeftOut(name.text, at, refused.diagnostics))
 
     def points(self) -> None:
         """Probe what the expressions name themselves (``x @ main.f``), or the address given."""
@@ -176,7 +177,8 @@ class _Collecting:
         try:
             self._probed(None, address)
         except CompileError as refused:
-            self.left_out.append(LeftOut(name, "", refused.diagnostics))
+            text = "" if name else address  # of a function by its name, nobody writes its address
+            self.left_out.append(LeftOut(name, text, refused.diagnostics))
 
     def _probed(self, name: str | None, at: str | None) -> None:
         latency = self._options.latency

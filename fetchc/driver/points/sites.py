@@ -96,7 +96,12 @@ def _find(
     where, entry = address_at_point(program, machine, function, point, returns)
     if returns:
         if function is None or not entry:
-            raise reject("FC0206", "a return probe is of a whole function, not of an address in it")
+            raise reject(
+                "FC0206",
+                "a return probe is of a whole function, not of an address in it",
+                None if point is None else point.span,
+                "not a whole function",
+            )
         return _return_of(program, function, where, unsafe_return, warnings, point)
     rules = language(function.language if function is not None else "c")
     site = Site(program, machine, rules, function, where, entry, returns)

@@ -106,7 +106,8 @@ def fault(answer: Answer, question: Sequence[str] = ()) -> str | None:
 
     An error has a place in an expression, or names a file, or a word of the question.
     """
-    named = ["kernel", "/buildid/", *[f"`{word}`" for word in question]]
+    words = [*question, *[word.partition(":")[2] for word in question if ":" in word]]
+    named = ["kernel", "/buildid/", *[f"`{word}`" for word in words]]
     if answer.late:
         return "late: it was stopped"
     if answer.status not in STATUSES:
@@ -119,8 +120,8 @@ def fault(answer: Answer, question: Sequence[str] = ()) -> str | None:
         if found is None or found[1] != "error":
             continue
         placed = lines[at + 1 : at + 2] and lines[at + 1].lstrip().startswith("-->")
-        if found[2] in WITHOUT_PLACE or (found[2] == "FC0206" and " 0x" in found[3]):
-            continue  # the latter has an address of code
+        if found[2] in WITHOUT_PLACE:
+            continue
         if not placed and not any(name in found[3] for name in (*os.listdir(), *named)):
             return f"no place: {found[2]} {re.sub('[0-9]+', 'N', found[3])}"
     if answer.status and not answer.said.strip():

@@ -1,6 +1,8 @@
-"""What is compiled for one point is not written for another."""
+"""What is compiled for one point is not written for another; where a refused point is wrong."""
 
 from __future__ import annotations
+
+import pickle
 
 import pytest
 
@@ -41,3 +43,29 @@ def test_another_probe_of_the_same_point_takes_it() -> None:
     program = fetchc.open(FILE)
     argument = program.probe("visit", kernel="6.1").compile("depth")
     assert program.probe("visit", kernel="6.1").definition([argument]).endswith(" depth=%si:s32")
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "text", "marked"),
+    [
+        ("visit", "+0x1", "+0x1", "+0x1"),
+        ("visit", "body", "body", "body"),
+        ("visit", "+0x", "+0x", "0x"),
+        ("visit+1", None, "visit+1", "visit+1"),
+        ("no_such", None, "no_such", None),
+    ],
+)
+def test_the_place_of_a_refusal_is_in_the_point(
+    function: str, at: str | None, text: str, marked: str | None
+) -> None:
+    with pytest.raises(fetchc.CompileError) as caught:
+        fetchc.open(FILE).probe(function, at, kernel="6.1")
+    refused = pickle.loads(pickle.dumps(caught.value))
+    span = refused.diagnostics[0].span
+    assert (refused.text, span and text[span.start : span.end]) == (text, marked)
+
+
+def test_the_place_of_a_refused_argument_is_in_the_argument() -> None:
+    with pytest.raises(fetchc.CompileError) as caught:
+        fetchc.open(FILE).argument("depth @ visit+1", kernel="6.1")
+    assert caught.value.text == ""

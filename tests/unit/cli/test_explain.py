@@ -75,3 +75,9 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
         assert error.startswith(f"error[{code}]"), text
     assert run(capsys, "r->head", "-x", C)[0] == 1
     assert run(capsys, "r->head", "-x", "/nonexistent", "-f", "visit")[0] == 3
+
+
+def test_a_refused_point_is_shown_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, "depth", "-x", C, "-f", "visit", "--at", "+1")
+    assert status == 1
+    assert err.splitlines()[3:5] == [" 1 | +1", "   | ^^ inside an instruction"]
