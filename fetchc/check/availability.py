@@ -31,7 +31,9 @@ def absent(site: Site, variable: Variable, place: Absent, span: Span) -> Compile
         hint = None if behind is None else f"probe the statement behind: `--at {behind:#x}`"
     elif elsewhere and site.function is not None and variable.kind != "global":
         notes, hint = available(site, site.function, variable)
-        if not notes and place.code == "FC0401" and not site.program.in_kernel:
+        extents = site.program.extents(variable, site.function)
+        never = all(isinstance(extent.place, Absent) for extent in extents)
+        if not notes and never and place.code == "FC0401" and not site.program.in_kernel:
             notes = ("the compiler gives it no place anywhere in the function: optimised out",)
     why = site.architecture.in_words(place.reason)
     return reject(
@@ -56,7 +58,7 @@ def available(
     where, later = [], []
     stored = False  # in a slot that is said to be there from the first instruction on
     for extent in site.program.extents(variable, function):
-        if not isinstance(extent.place, nowhere):
+        if not isinstance(_sorted_out(site, function, variable, extent), nowhere):
             low, high = extent.start - function.address, extent.end - function.address
             where.append((low, f"+{low:#x}..+{high:#x} ({_words(site, extent.place)})"))
             if low > 0:
@@ -79,6 +81,15 @@ def available(
     elif (first := _first_start(site, function, later)) is not None:
         hint = f"probe there: `--at +{first:#x}`"
     return (f"it is available at {listed}{more}",), hint
+
+
+def _sorted_out(site: Site, function: Function, variable: Variable, extent: Extent) -> Place:
+    # Of Go some part of a variable can be there, and which is not said.
+    if not site.language.convention_first:
+        return extent.place
+    from fetchc.check.go.parts import arranged
+
+    return arranged(site, function, variable, extent.place)
 
 
 def _has_prologue(site: Site, function: Function) -> bool:

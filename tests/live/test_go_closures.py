@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from fetchc import CompileError, Probe
 from fetchc.tracer.model import Plan
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
-from tests.support.toolchains import ALL_GO_VERSIONS
+from tests.support.toolchains import ALL_GO_VERSIONS, go_number
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -211,3 +212,70 @@ def test_every_captured_value_is_the_programs(
         assert not [event.faults for event in seen if event.faults]
         shown = [{text: event.args[text] for text in texts} for event in seen]
         assert shown == [{text: row[text] for text in texts} for row in wanted[function]], function
+
+
+_PARTS = """
+package main
+
+import "fmt"
+
+type pair struct {
+	A, B int32
+	N    string
+	C    int64
+}
+
+//go:noinline
+func length(s []int32, t string, n int) func() int {
+	return func() int { return len(s) + len(t) + n }
+}
+
+//go:noinline
+func room(s []int32, m int) func() int { return func() int { return cap(s) * m } }
+
+//go:noinline
+func field(p pair, n int) func() int { return func() int { return int(p.B) + len(p.N) + n } }
+
+//go:noinline
+func call(f func() int) int { return f() }
+
+func main() {
+	s := make([]int32, 3, 7)
+	p := pair{1, 2, "abc", 77}
+	fmt.Println(call(length(s, "hello", 5)), call(room(s, 6)), call(field(p, 9)))
+}
+"""
+
+
+def _plans(probe: Probe, texts: list[str], group: str) -> list[Plan]:
+    return [probe.plan([probe.asked(text) for text in texts], group, "parts")]
+
+
+@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
+def test_of_what_is_loaded_in_part_no_part_is_guessed(version: str, tmp_path: Path) -> None:
+    # Up to Go 1.22 the debug information has the word that is loaded as all of the variable.
+    require_uprobes()
+    program = go_program(version, tmp_path, _PARTS.lstrip(), name="parts")
+    values = {
+        "length": {"len(t)": 5, "n": 5},
+        "room": {"cap(s)": 7, "m": 6},
+        "field": {"p.B": 2, "len(p.N)": 3, "n": 9},
+    }
+    has_offsets = go_number(version) >= (1, 23)
+    had: dict[str, int] = {}
+    for name, wanted in values.items():
+        probe = fetchc.open(str(program)).probe(f"main.{name}.func1")
+        can = [text for text in wanted if refused(probe, text) is None]
+        if can:
+            _, events = watched(partial(_plans, probe, can), [program])
+            assert [dict(event.args) for event in events] == [{one: wanted[one] for one in can}]
+            had[name] = len(can)
+    assert has_offsets <= (had.get("room") == 2)
+    if not has_offsets:
+        room = fetchc.open(str(program)).probe("main.room.func1")
+        with pytest.raises(CompileError) as caught:
+            room.compile("s.len")
+        (said,) = caught.value.diagnostics
+        if said.code == "FC0401":  # else the debug information does not even list it
+            assert "loads a part of it, from byte 24 of the closure's object" in said.message
+            assert not said.notes

@@ -65,7 +65,7 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
         return InMemory(register, ByteOffset(variable.captured))
     claim, rivals = _found(site, function, variable)
     if claim is None:
-        return Absent("FC0401", _unknown(variable))
+        return Absent("FC0401", _unknown(site, function, variable))
     if rivals:
         names = " and ".join(f"`{name}`" for name in rivals)
         return Absent(
@@ -89,9 +89,16 @@ def _is_closure(function: Function) -> bool:
     return re.search(_CLOSURE, function.name) is not None
 
 
-def _unknown(variable: Variable) -> str:
+def _unknown(site: Site, function: Function, variable: Variable) -> str:
     if variable.captured is not None:
         return "the closure has it or its address, and the code does not show which"
+    # Up to Go 1.22 the debug information has a word that is loaded as if it were all of it.
+    load = _load(site, function, variable, _fills(site, function))
+    if load is not None and load.content is not None and not load.content.address:
+        return (
+            f"the closure's code loads a part of it, from byte {load.content.offset} of the "
+            "closure's object, and nothing says which part: Go does so from 1.23 on"
+        )
     return (
         "it is local, or captured: where in the closure, Go says from 1.23 on, and the code does "
         "not show it"
@@ -143,14 +150,7 @@ def _loaded_first(
 
 
 def _shown(site: Site, function: Function) -> list[tuple[Variable, Fill, _Claim]]:
-    from fetchc.code.context import fills
-
-    rules = _rules(site, function)
-    assert rules.closure_register is not None
-    start = _behind_check(site, function, rules)
-    code = site.program.code(start, function.address + (function.size or 0) - start)
-    found = fills(code, start, site.architecture, rules.closure_register)
-    claims = []
+    found, claims = _fills(site, function), []
     for variable in site.program.variables(function, function.address):
         load = _load(site, function, variable, found) if variable.outermost else None
         if load is None or load.content is None:
@@ -159,6 +159,16 @@ def _shown(site: Site, function: Function) -> list[tuple[Variable, Fill, _Claim]
         if claim is not None and variable.captured in (None, claim.offset):
             claims.append((variable, load, claim))
     return claims
+
+
+def _fills(site: Site, function: Function) -> tuple[Fill, ...]:
+    from fetchc.code.context import fills
+
+    rules = _rules(site, function)
+    assert rules.closure_register is not None
+    start = _behind_check(site, function, rules)
+    code = site.program.code(start, function.address + (function.size or 0) - start)
+    return fills(code, start, site.architecture, rules.closure_register)
 
 
 def _load(
