@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from fetchc.check import builtins
-from fetchc.check.check import check
+from fetchc.check.check import check, of_each
 from fetchc.check.conversions import cast
 from fetchc.check.members import member
-from fetchc.check.typed import Either
 from fetchc.check.typenames import type_named
 from fetchc.diag.errors import CompileError, reject
 from fetchc.program.types import ComplexType
@@ -77,7 +76,8 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
             number = counted(checker, operand, name, node.span)
             if number is not None:
                 return number
-        return _COUNTS[name](checker, check(checker, operand), node.span)
+        counted_by, inner = _COUNTS[name], check(checker, operand)
+        return of_each(checker, inner, lambda one: counted_by(checker, one, node.span))
     if name in _HALVES:
         inner = check(checker, operand)
         if isinstance(checker.resolved(inner.type), ComplexType):
@@ -86,7 +86,8 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
         from fetchc.check.cpp.library_methods import gotten
 
         part = name.partition("<")[2].rstrip().removesuffix(">").strip()
-        return gotten(checker, check(checker, operand), part, node.span, name_span)
+        inner = check(checker, operand)
+        return of_each(checker, inner, lambda one: gotten(checker, one, part, node.span, name_span))
     # Go's conversion: uint32(x).
     try:
         target = type_named(checker, tree.NamedType(None, name, (), "", name_span))
@@ -122,14 +123,11 @@ def _method(checker: Checker, node: tree.MethodCall) -> Typed:
         return cast(checker, target, check(checker, node.arguments[0]), node.span)
     if not node.arguments and node.name in checker.site.language.counting:
         count = _COUNTS[checker.site.language.counting[node.name]]
-        return count(checker, check(checker, node.base), node.span)
+        base = check(checker, node.base)
+        return of_each(checker, base, lambda one: count(checker, one, node.span))
     if not node.arguments:
         base = check(checker, node.base)
-        if isinstance(base, Either):
-            from fetchc.check.cpp.virtual_bases import each_of
-
-            return each_of(checker, base, lambda one: _of_library(checker, one, node))
-        return _of_library(checker, base, node)
+        return of_each(checker, base, lambda one: _of_library(checker, one, node))
     raise _code(node)
 
 

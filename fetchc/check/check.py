@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.source import Span
 
-__all__ = ["check"]
+__all__ = ["check", "of_each"]
 
 
 def check(checker: Checker, node: tree.Expression) -> Typed:
@@ -31,7 +31,7 @@ def check(checker: Checker, node: tree.Expression) -> Typed:
     made = checker.resolved(typed.type)
     if isinstance(made, PointerType) and made.reference:
         target = made.target
-        return _of_each(checker, typed, lambda one: Follow(one, target, typed.span))
+        return of_each(checker, typed, lambda one: Follow(one, target, typed.span))
     return typed
 
 
@@ -54,7 +54,7 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
 
             return special(checker, name, span)
         case tree.Dereference(operand=operand, span=span):
-            return _of_each(
+            return of_each(
                 checker, check(checker, operand), lambda one: _dereference(checker, one, span)
             )
         case tree.AddressOf(operand=operand, span=span):
@@ -127,13 +127,11 @@ def _member(checker: Checker, node: tree.Member) -> Typed:
     qualified = _qualified(checker, node)
     if qualified is not None:
         return qualified
-    return _of_each(
-        checker, check(checker, node.base), lambda base: _member_of(checker, base, node)
-    )
+    return of_each(checker, check(checker, node.base), lambda base: _member_of(checker, base, node))
 
 
-def _of_each(checker: Checker, base: Typed, make: Callable[[Typed], Typed]) -> Typed:
-    # Of one of several objects (in a virtual base, in a deque): of each of them.
+def of_each(checker: Checker, base: Typed, make: Callable[[Typed], Typed]) -> Typed:
+    """What ``make`` makes of ``base``; of one of several objects, of each of them."""
     if not isinstance(base, Either):
         return make(base)
     from fetchc.check.cpp.virtual_bases import each_of
@@ -185,7 +183,7 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
         cut = of_slice(checker, node)
         if cut is not None:
             return cut
-    return _of_each(checker, check(checker, node.base), lambda base: _index_of(checker, base, node))
+    return of_each(checker, check(checker, node.base), lambda base: _index_of(checker, base, node))
 
 
 def _named(node: tree.Index | tree.Range) -> bool:
@@ -294,7 +292,7 @@ def _cast(checker: Checker, node: tree.Cast) -> Typed:
 
         never_runes(checker, node.type, operand, node.span)
     wanted, along = type_named(checker, node.type), not node.reinterprets
-    return _of_each(checker, operand, lambda one: cast(checker, wanted, one, node.span, along))
+    return of_each(checker, operand, lambda one: cast(checker, wanted, one, node.span, along))
 
 
 def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, span: Span) -> Typed:

@@ -45,7 +45,7 @@ def refused(node: Reckoned | Either | Dispatched) -> CompileError:
         if not made
         else "the number is in no place of the program",
         node.span,
-        "computed" if made else "one of two places",
+        "computed" if made else "one of several places",
         help="let it be the last thing of the expression, and read it by `fetchc trace`",
     )
 

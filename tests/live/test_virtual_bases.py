@@ -60,9 +60,11 @@ int tell(Left *l, Far *f)
               "\"static_cast<Base *>(l)->link->number\": %d, \"((Base &)*l).inner.number\": %d, "
               "\"((Base *)f)->id\": %d, \"((Left *)f)->left\": %d, "
               "\"static_cast<Root &>(*f).root[0]\": %d, "
-              "\"((Root *)(Base *)l)->root[0]\": %d}\n",
+              "\"((Root *)(Base *)l)->root[0]\": %d, \"f->id\": %d, \"f->Base::row[1]\": %d, "
+              "\"f->root[1]\": %d, \"f->left\": %d}\n",
               l->id, l->root[1], l->row[1], l->link->number, l->inner.number,
-              f->id, f->left, f->root[0], l->root[0]);
+              f->id, f->left, f->root[0], l->root[0],
+              f->id, f->row[1], f->root[1], f->left);
   return go(l, f);
 }
 int show(Left *l)
@@ -113,8 +115,10 @@ def test_values_are_what_the_program_printed(
     }
     for name, calls in told.items():
         where: list[str | Path] = ["-x", binary, "-f", name, "--format", "jsonl", "--", binary]
-        done = trace(capfd, *calls[0], *where)
-        assert done.args == calls, done.errors
+        names = list(calls[0])
+        for some in (names[:7], names[7:]) if name == "go" else (names,):
+            done = trace(capfd, *some, *where)
+            assert done.args == [{one: call[one] for one in some} for call in calls], done.errors
     where = ["-x", binary, "-f", "ask", "--format", "jsonl", "--", binary]
     assert len(trace(capfd, "l->left", "--filter", "l->id == 4", *where).args) == 1
 

@@ -222,12 +222,13 @@ static void call_elements(int round) {
     NTH(of.both, 1, .id);
     NTH(of.both, 8, .id);
     NTH(of.both, 13, .id);
-    NTH(of.both, 25, .id);
+    NTH(of.both, 15, .id);
     TEXT(of.both[6].name);
     NTH(of.middles, 3, .id);
     NTH(of.middles, 17, .id);
     NTH(of.vectors, 3, [1]);
     NTH(of.vectors, 5, .size());
+    AS("len(of.vectors[2])", of.vectors[2].size());
     NTH(of.pointers, 7, ->id);
     NTH(of.large, 2, .id);
 #endif

@@ -30,11 +30,17 @@ _MOST_TABLES = 2000
 _TABLE_WORDS = 128  # looked at from a table's symbol on
 _MOST = 6  # distances; each is a value to fetch
 _FARTHEST = 1 << 16  # bytes
+_DEEPEST_VIRTUAL = 3  # virtual bases of virtual bases, of each of which the distances multiply
 _DEEPEST = 16  # classes below each other; only a cyclic, hostile type has more
 
 
 def of_virtual_base(
-    checker: Checker, holder: Typed, name: str, span: Span, named: str = ""
+    checker: Checker,
+    holder: Typed,
+    name: str,
+    span: Span,
+    named: str = "",
+    deepest: int = _DEEPEST_VIRTUAL,
 ) -> Typed | None:
     """The member ``name`` of a virtual base of the object ``holder``; None where none has it.
 
@@ -57,6 +63,28 @@ def of_virtual_base(
             whole = Follow(moved, base.target, span)
             found.append((one, members.through(checker, whole, path, span)))
         return _picked(checker, distance, found, span) if found else None
+    return _further(checker, holder, name, span, named, deepest) if deepest else None
+
+
+def _further(
+    checker: Checker, holder: Typed, name: str, span: Span, named: str, deepest: int
+) -> Typed | None:
+    # A member of a virtual base of a virtual base.
+    for inner, base in _virtual_bases(checker, holder):
+        if base.target is None or base.slot is None:
+            continue
+        pointer = checker.pointer_to(base.target)
+        place = (base.name, 0)
+        step = pointer_to_virtual_base(
+            checker, pointer, _address(checker, inner), inner.type, place, span, 0
+        )
+
+        def member(one: Typed, target: TypeId = base.target) -> Typed | None:
+            whole = Follow(one, target, span)
+            return of_virtual_base(checker, whole, name, span, named, deepest - 1)
+
+        if step is not None and member(step.at_none) is not None:
+            return each_of(checker, step, lambda one: member(one) or one)
     return None
 
 
@@ -67,7 +95,7 @@ def pointer_to_virtual_base(
     source: TypeId,
     place: tuple[str, int],
     span: Span,
-    deepest: int = _DEEPEST,
+    deepest: int = _DEEPEST_VIRTUAL,
 ) -> Either | None:
     """``pointer``, which leads to a ``source``, as ``wanted``: moved to ``place`` in its object.
 
