@@ -109,6 +109,7 @@ def compared(
         first, text = said[0]
         features = {"where": where, "kind": kind, "gdb": sort_of(first) if text else "unasked"}
         features |= {"part": "cold"} if cold else {}
+        features |= {"copy": "none"} if text and text.startswith("optimized out") else {}
         if place is UNLISTED:
             enumerator = text is not None and text.startswith("a constant with value")
             features |= {"ours": "unlisted"} | ({"gdb": "enumerator"} if enumerator else {})

@@ -75,3 +75,35 @@ def test_inner_names_hide_the_parameter_behind_the_entry(tmp_path: Path, inner: 
     probe = opened(tmp_path / "program", inner).probe("f", at="+1", kernel="6.1")
     assert probe.compile("n").fetcharg == "\\42:s32"
     assert probe.compile("n@7").fetcharg == "%di:s32"
+
+
+def test_a_block_without_code_hides_no_name_of_one_that_has_code(tmp_path: Path) -> None:
+    # gcc -fsanitize=address and -flto (sed's setbit_case_fold_c, merge2): often copies of one.
+    origin = (Attr(dw.DW_AT_abstract_origin, dw.DW_FORM_ref4, Ref("block")),)
+    code = (
+        Attr(dw.DW_AT_low_pc, dw.DW_FORM_addr, 0x1000),
+        Attr(dw.DW_AT_high_pc, dw.DW_FORM_addr, 0x1008),
+    )
+    place = Attr(dw.DW_AT_location, dw.DW_FORM_block1, FIRST_ARGUMENT)
+    nowhere = Attr(dw.DW_AT_artificial, dw.DW_FORM_data1, 0)
+    variable = dw.DW_TAG_variable
+    block = Entry(dw.DW_TAG_lexical_block, (), (named(variable, "i", 3, nowhere),), "block")
+    copies = (
+        Entry(dw.DW_TAG_lexical_block, origin, (named(variable, "i", 3, nowhere),)),
+        Entry(dw.DW_TAG_lexical_block, (*origin, *code), (named(variable, "i", 3, place),)),
+    )
+    unit = compile_unit(
+        base_die("int", 4, dw.DW_ATE_signed),
+        Entry(dw.DW_TAG_subprogram, (Attr(dw.DW_AT_name, dw.DW_FORM_string, "g"),), (block,)),
+        subprogram_die("f", 0x1000, 0x1010, *copies),
+        low=0x1000,
+        high=0x1010,
+    )
+    loads = [Load(0x1000, b"\x90" * 15 + b"\xc3")]
+    written = program(
+        tmp_path / "one", [Unit(unit, version=3)], symbols=[Sym("f", 0x1000, 16)], loads=loads
+    )
+    opened = fetchc.open(written)
+    assert opened.probe("f", at="+4", kernel="6.1").compile("i").fetcharg == "%di:s32"
+    (gone,) = opened.probe("f", at="+12", kernel="6.1").variables()
+    assert (gone.name, gone.fetchargs) == ("i", ())

@@ -114,18 +114,25 @@ def innermost_call(info: DebugInfo, die: Die, address: Address) -> Die | None:
 
 def _scopes(info: DebugInfo, die: Die, address: Address) -> list[tuple[int, Die]]:
     # The function and the blocks and calls around ``address`` with their depths, deepest first; of
-    # two beside each other, in the order of the file.
-    scopes: list[tuple[int, Die]] = [(0, die)]
-    waiting: list[tuple[int, Iterator[Die]]] = [(0, iter(info.children(die)))]
+    # two beside each other, in the order of the file. A block without code adds nothing to the
+    # depth of what it is in: it hides no name of a block or call beside it that has code here.
+    scopes: list[tuple[int, int, Die]] = [(0, 0, die)]
+    waiting: list[tuple[int, int, Iterator[Die]]] = [(0, 0, iter(info.children(die)))]
     while waiting:
-        depth, children = waiting[-1]
+        depth, bare, children = waiting[-1]
         child = next(children, None)
         if child is None:
             waiting.pop()
         elif child.tag in INNER and _covers(info, child, address):
-            scopes.append((depth + 1, child))
-            waiting.append((depth + 1, iter(info.children(child))))
-    return sorted(scopes, key=lambda entry: -entry[0])
+            depth, bare = (depth + 1, 0) if _has_code(child) else (depth, bare + 1)
+            scopes.append((depth, bare, child))
+            waiting.append((depth, bare, iter(info.children(child))))
+    scopes.sort(key=lambda entry: (-entry[0], -entry[1]))
+    return [(depth + bare, scope) for depth, bare, scope in scopes]
+
+
+def _has_code(die: Die) -> bool:
+    return die.has(DW_AT_low_pc) or die.has(DW_AT_ranges)
 
 
 def locals_around(info: DebugInfo, function: Die, call: Die) -> tuple[Variable, ...]:
@@ -146,7 +153,7 @@ def called_at(info: DebugInfo, call: Die) -> Address | None:
     DW_AT_entry_pc is an address, from DWARF 5 on also a distance from the code's start; without
     it the first address is it. Source: DWARF 5, section 2.18.
     """
-    ranges = info.ranges(call) if call.has(DW_AT_low_pc) or call.has(DW_AT_ranges) else ()
+    ranges = info.ranges(call) if _has_code(call) else ()
     if not ranges:
         return None
     address = call.address(DW_AT_entry_pc)
@@ -294,6 +301,6 @@ def _without_copies(found: list[Variable]) -> list[Variable]:
 
 def _covers(info: DebugInfo, die: Die, address: Address) -> bool:
     # A block without any code of its own only holds declarations: it is as wide as what it is in.
-    if not die.has(DW_AT_low_pc) and not die.has(DW_AT_ranges):
+    if not _has_code(die):
         return die.tag == DW_TAG_lexical_block
     return any(start <= address < end for start, end in info.ranges(die))
