@@ -7,12 +7,14 @@ goes on for longer.
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import re
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -199,7 +201,8 @@ def found(seed: int, first: int, count: int) -> Iterator[tuple[list[str], str]]:
 def _traced(words: list[str]) -> str | None:
     # What a trace would ask for; nothing is installed.
     try:
-        options = parse(words)
+        with redirect_stderr(io.StringIO()):
+            options = parse(words)
         if not isinstance(options, int):
             request(options)
     except (Usage, Refused):
