@@ -45,6 +45,10 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
 
 def _described_place(site: Site, function: Function, variable: Variable) -> Place:
     slot = _only_slot(site, variable) if variable.kind == "parameter" else None
+    if slot is not None and site.language.promises_convention and "clang" in function.producer:
+        left_out = _left_out(site, function, variable)
+        if left_out is not None:
+            return left_out
     above = isinstance(slot, FrameRelative) and slot.offset >= 0
     if above and _is_passed_there(site, function, variable, slot):
         return site.program.place(variable, function, site.address)
@@ -76,6 +80,23 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
                 "FC0401", "it is in a stack slot, and nothing says from which instruction on"
             )
     return site.program.place(variable, function, site.address)
+
+
+def _left_out(site: Site, function: Function, variable: Variable) -> Absent | None:
+    # A slot in the caller's part of the stack, which clang names for the whole function, also
+    # where nothing of it is used and calls of the same file leave it as it is.
+    from fetchc.check.unconfirmed import passed
+
+    if is_clone(function):
+        return None
+    convention = convention_for(site.program, function)
+    places = entry_places(site.program, convention, function)
+    parameters = site.program.parameters(function)
+    for parameter, place in zip(parameters, places, strict=True):
+        if parameter.die == variable.die and isinstance(place, InMemory):
+            found = passed(site, function, variable, place)
+            return found if isinstance(found, Absent) else None
+    return None
 
 
 def _standing(site: Site, function: Function, place: Place) -> Place:

@@ -1,9 +1,11 @@
 """Random C and C++ programs of the shapes in which compilers pass less than the source says.
 
 Parameters of which half or nothing is used, or that are overwritten first; without a name; in
-functions that are alike, local to the file, or called with results that nobody takes; packs of
-C++. Before each call the program prints one line, ``EVENT FUNCTION {"EXPRESSION": VALUE, ...}``,
-with all that the call passes; ``$retval`` is what it returns.
+functions that are alike, local to the file, inlined, or called with results that nobody takes;
+arrays of variable length; packs of C++. Before each call the program prints one line,
+``EVENT FUNCTION {"EXPRESSION": VALUE, ...}``, with all that the call passes; ``$retval`` is what it
+returns. ``EVENT FUNCTION@ {...}`` has what holds at its line ``mark();``, where inner blocks
+may hide parameters, and what is global, by others.
 """
 
 from __future__ import annotations
@@ -21,12 +23,16 @@ volatile long sink, base;
 volatile double floated;
 static char memory[64];
 #define KEPT __attribute__((noinline))
+KEPT void mark(void) { sink++; }
 """
 
 
 @dataclass
 class Function:
-    """One function. ``asked`` are its expressions; those of ``needed`` its code uses."""
+    """One function. ``asked`` are its expressions; those of ``needed`` its code uses.
+
+    ``marked`` are those of its line ``mark();``, which is ``line``, 0 where it has none.
+    """
 
     name: str
     declaration: str
@@ -34,6 +40,8 @@ class Function:
     calls: list[str]
     asked: list[str] = field(default_factory=list)
     needed: set[str] = field(default_factory=set)
+    marked: list[str] = field(default_factory=list)
+    line: int = 0
 
 
 @dataclass
@@ -55,6 +63,15 @@ def drawn(seed: str, functions: int, plus: bool = False) -> tuple[str, list[Func
     return drawing.source(), drawing.functions
 
 
+@dataclass
+class _Marked:
+    """A body up to its ``mark();``: what it assigned, and names that mean another thing there."""
+
+    assigned: list[str] = field(default_factory=list)
+    hidden: dict[str, str] = field(default_factory=dict)
+    there: bool = False
+
+
 class _Drawing:
     def __init__(self, random: Random, plus: bool) -> None:
         self.random = random
@@ -67,7 +84,10 @@ class _Drawing:
         self.random.shuffle(calls)
         lines = [_PROLOGUE, *self.types]
         for one in self.functions:
-            lines += [f"{one.declaration} {{", one.body, "}"]
+            body = one.body.split("\n")
+            above = "\n".join([*lines, one.declaration]).count("\n") + 2
+            one.line = above + body.index(" mark();") if one.marked else 0
+            lines += [f"{one.declaration} {{", *body, "}"]
         lines += [
             "int main(void) {",
             " setvbuf(stdout, 0, _IOLBF, 1 << 14);",
@@ -96,15 +116,36 @@ class _Drawing:
             arguments.append((f"v{position}", kind, found))
             if not (nameless and self.plus):
                 leaves += found
+        others: list[tuple[str, str]] = []
+        if not self.plus and random.random() < 0.2:
+            self.variable(parameters, leaves, arguments, others)
+        if self.plus and random.random() < 0.4:
+            self.types += [
+                f"namespace n{number} {{ volatile long only{number} = {number} + 100; }}",
+                f"namespace n{number} {{ volatile long both{number} = {number} + 200; }}",
+                f"volatile long both{number} = {number} + 300;",
+            ]
+            others = [(f"both{number}", f"::both{number}")]
         result = random.choice(["void", "int", "long", "long"])
         local = random.random() < 0.4
         name = f"f{number}"
-        declaration = f"{'static ' if local else ''}KEPT {result} {name}({', '.join(parameters)})"
-        body, needed, value = self.body(leaves, result)
-        one = Function(name, declaration, body, [], [leaf.asked for leaf in leaves], needed)
+        how = ("static " if random.random() < 0.2 else "static KEPT ") if local else "KEPT "
+        declaration = f"{how}{result} {name}({', '.join(parameters)})"
+        marked = _Marked()
+        spaces = f"n{number}" if self.plus and others else ""
+        body, needed, value = self.body(leaves, result, marked, spaces)
+        if spaces and f" using namespace {spaces};" in body.split("\n")[:1]:
+            others.append((f"only{number}", f"{spaces}::only{number}"))
+        asked = [leaf.asked for leaf in leaves]
+        one = Function(name, declaration, body, [], asked + [text for text, _ in others], needed)
+        if marked.there:
+            one.marked = list(one.asked)
+            one.marked += [text for text in marked.hidden if text not in one.marked]
         taken = random.random() < 0.6
         for _ in range(2):
-            one.calls.append(self.call(one, arguments, leaves, result, value, taken))
+            one.calls.append(
+                self.call(one, arguments, leaves, result, value, taken, others, marked)
+            )
         if result != "void":
             one.asked.append("$retval")
             if taken:
@@ -117,23 +158,45 @@ class _Drawing:
         if other.declaration.startswith("template"):
             return
         spelled = [call.replace(f"{other.name}(", f"{name}(") for call in other.calls]
-        spelled = [call.replace(f"EVENT {other.name} ", f"EVENT {name} ") for call in spelled]
+        for end in " @":
+            was, now = f"EVENT {other.name}{end}", f"EVENT {name}{end}"
+            spelled = [call.replace(was, now) for call in spelled]
         declaration = other.declaration.replace(f" {other.name}(", f" {name}(")
         asked, needed = list(other.asked), set(other.needed)
-        self.functions.append(Function(name, declaration, other.body, spelled, asked, needed))
+        self.functions.append(
+            Function(name, declaration, other.body, spelled, asked, needed, list(other.marked))
+        )
 
     def pack(self, number: int) -> None:
         kinds = [self.random.choice([*INTEGERS, "const char *"]) for _ in range(3)]
         name = f"f{number}"
-        body = " ((sink += (long)args), ...); sink += first;"
+        body = " ((sink += (long)args), ...);\n mark();\n sink += first;"
         declaration = f"template <class... T> KEPT void {name}(int first, T... args)"
         leaves = [_Leaf("first", "int")]
         leaves += [_Leaf(f"args#{n}", kind) for n, kind in enumerate(kinds)]
         arguments = [(leaf.text.replace("#", "_"), leaf.kind, [leaf]) for leaf in leaves]
         texts = [leaf.asked for leaf in leaves]
-        one = Function(name, declaration, body, [], texts, set(texts))
-        one.calls.append(self.call(one, arguments, leaves, "void", "", False))
+        one = Function(name, declaration, body, [], texts, set(texts), list(texts))
+        there = _Marked(there=True)
+        one.calls.append(self.call(one, arguments, leaves, "void", "", False, [], there))
         self.functions.append(one)
+
+    def variable(
+        self,
+        parameters: list[str],
+        leaves: list[_Leaf],
+        arguments: list[tuple[str, str, list[_Leaf]]],
+        others: list[tuple[str, str]],
+    ) -> None:
+        """Parameters that are arrays of a length that another one is."""
+        sizes = [_Leaf(name, "int") for name in ("rows", "columns")]
+        leaves += sizes[self.random.random() < 0.5 :]  # the others are not assigned
+        given = [_Leaf("char_a", "array"), _Leaf("int_a", "array")]
+        parameters += ["int rows", "int columns", "char char_a[rows]", "int int_a[rows][columns]"]
+        arguments += [(leaf.text, "int" if leaf in sizes else "array", [leaf]) for leaf in sizes]
+        arguments += [(leaf.text, "array", [leaf]) for leaf in given]
+        others += [(f"(long){leaf.text}", f"(long){leaf.text}") for leaf in given]
+        others += [(text, text) for text in ("(int)char_a[1]", "int_a[1][0]", "int_a[1][2]")]
 
     def parameter(self, name: str, number: int) -> tuple[str, list[_Leaf]]:
         which = self.random.random()
@@ -158,8 +221,11 @@ class _Drawing:
         leaves = [_Leaf(f"{name}.m{n}", kind) for n, kind in enumerate(kinds) if kind != "double"]
         return f"struct {tag}", leaves
 
-    def body(self, leaves: list[_Leaf], result: str) -> tuple[str, set[str], str]:
+    def body(
+        self, leaves: list[_Leaf], result: str, marked: _Marked, spaces: str
+    ) -> tuple[str, set[str], str]:
         lines, needed, summed = [" sink++;"], set(), ["0L"]
+        assignments: dict[str, str] = {}
         for leaf in leaves:
             which = self.random.random()
             wide = leaf.text.endswith((".low", ".high"))
@@ -173,15 +239,40 @@ class _Drawing:
             elif which < 0.65 and not wide:
                 assigned = "base" if leaf.kind != "const char *" else "memory + base"
                 lines.append(f" {leaf.text} = {assigned}; sink += {written};")
+                assignments[lines[-1]] = f"{leaf.text} = {assigned};"
         if self.random.random() < 0.3:
             lines.append(' char room[24]; snprintf(room, 24, "%ld", sink); sink += room[0];')
         self.random.shuffle(lines)
+        if self.random.random() < 0.5 or spaces:
+            at = self.random.randint(0, len(lines))
+            marked.there = True
+            marked.assigned = [assignments[line] for line in lines[:at] if line in assignments]
+            lines[at:at] = self.marked(leaves, marked, spaces)
+            if spaces and self.random.random() < 0.4:
+                lines.insert(0, f" using namespace {spaces};")
+                marked.hidden[f"only{spaces[1:]}"] = f"{spaces}::only{spaces[1:]}"
         value = " + ".join(summed)
         if result == "void":
             lines.append(f" sink += {value};")
         else:
             lines.append(f" return ({result})({value});")
         return "\n".join(lines), needed, value
+
+    def marked(self, leaves: list[_Leaf], marked: _Marked, spaces: str) -> list[str]:
+        """The line ``mark();``, in a block that may hide names."""
+        random, number = self.random, spaces[1:]
+        opened, closed = [], []
+        if spaces and random.random() < 0.5:
+            opened.append(f" using {spaces}::both{number}; sink += both{number};")
+            marked.hidden[f"both{number}"] = f"{spaces}::both{number}"
+        scalars = [leaf for leaf in leaves if leaf.kind in INTEGERS and leaf.text.isalnum()]
+        if scalars and random.random() < 0.4:
+            hidden = random.choice(scalars).text
+            given = random.randint(1, 1 << 40)
+            opened.append(f" long {hidden} = base + {given}L; sink += {hidden};")
+            closed.append(f" sink += {hidden};")
+            marked.hidden[hidden] = f"{given}L"
+        return [" {", *opened, " mark();", *closed, " }"] if opened else [" mark();"]
 
     def call(
         self,
@@ -191,26 +282,37 @@ class _Drawing:
         result: str,
         value: str,
         taken: bool,
+        others: list[tuple[str, str]],
+        marked: _Marked,
     ) -> str:
         lines = [" {"]
         for name, kind, found in arguments:
             lines.append(f"  {self.value(name, kind, found)}")
-        shown = [f'\\"{leaf.asked}\\": %ld' for leaf in leaves]
-        values = [_number(leaf.text.replace("#", "_")) for leaf in leaves]
+        passed = {leaf.asked: _number(leaf.text.replace("#", "_")) for leaf in leaves}
+        passed |= {text: f"(long){evaluated}" for text, evaluated in others}
+        at_line = passed | {text: f"(long){value}" for text, value in marked.hidden.items()}
         if result != "void":
-            shown.append('\\"$retval\\": %ld')
-            values.append(f"(long)({result})({value})")
-        form = ", ".join(shown)
-        told = "".join(f", {each}" for each in values)
-        lines.append(f'  printf("EVENT {one.name} {{{form}}}\\n"{told});')
+            passed["$retval"] = f"(long)({result})({value})"
+        lines.append(_printed(one.name, passed))
         called = f"{one.name}({', '.join(name for name, _, _ in arguments)});"
         lines.append(f"  {'sink += ' if taken and result != 'void' else ''}{called}")
+        if marked.there:
+            lines += [f"  {each}" for each in marked.assigned]
+            lines.append(_printed(f"{one.name}@", at_line))
         return "\n".join([*lines, " }"])
 
     def value(self, name: str, kind: str, found: list[_Leaf]) -> str:
         if kind == "__int128":
             high, low = self.number(), self.number()
             return f"__int128 {name} = ((__int128)({high}) << 64) + (unsigned long)({low});"
+        if kind == "array":
+            numbers = [self.random.randint(-120, 120) for _ in range(12)]
+            listed = ", ".join(map(str, numbers))
+            if name == "char_a":
+                return f"char char_a[] = {{{listed}}};"
+            return f"int int_a[3][4] = {{{listed}}};"
+        if name in ("rows", "columns"):
+            return f"int {name} = base + {3 + (name == 'columns')};"
         if not kind.startswith("struct"):
             return f"{kind} {name} = {self.scalar(kind)};"
         given = " ".join(f"{leaf.text} = {self.scalar(leaf.kind)};" for leaf in found)
@@ -225,6 +327,12 @@ class _Drawing:
 
     def number(self) -> str:
         return f"base + {self.random.randint(-(1 << 62), 1 << 62)}L"
+
+
+def _printed(name: str, values: dict[str, str]) -> str:
+    form = ", ".join(f'\\"{text}\\": %ld' for text in values)
+    given = "".join(f", {value}" for value in values.values())
+    return f'  printf("EVENT {name} {{{form}}}\\n"{given});'
 
 
 def _number(text: str) -> str:

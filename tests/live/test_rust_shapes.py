@@ -1,0 +1,207 @@
+"""Random Rust functions of the shapes that rustc takes apart: what is shown is what was passed.
+
+``FETCHC_SEEDS=1000-1040`` draws others, ``FETCHC_LONG=1`` takes every compiler and level.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import fetchc
+from tests.live.rustc import COMPILERS, compiled
+from tests.live.watching import watched
+from tests.support.seeds import seeds
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+LEVELS = ["0", "2", "s"]
+FUNCTIONS = 30 if os.environ.get("FETCHC_LONG") else 12
+CEILING = 0.03  # of the numbers that unoptimised functions take, those refused
+HEADER = """#![allow(unused, static_mut_refs)]
+fn held<T: Copy>(v: T) -> T { unsafe { std::ptr::read_volatile(&v) } }
+static mut SINK: i64 = 0;
+fn sunk(n: i64) { unsafe { SINK = SINK.wrapping_add(held(n)); } }
+#[derive(Clone, Copy)] pub struct Pair { a: i32, b: u64 }
+#[derive(Clone, Copy)] pub struct Small { a: u8, b: i16 }
+#[derive(Clone, Copy)] pub struct Large { a: i64, b: u32, c: [i16; 6], d: u64 }
+#[derive(Clone, Copy)] pub enum Hue { Red, Green = 7, Blue }
+"""
+INTEGERS = {
+    f"{sign}{bits}": (0 if sign == "u" else -(1 << bits - 1), (1 << bits - (sign == "i")) - 1)
+    for sign in "iu"
+    for bits in (8, 16, 32, 64)
+}
+# A type: what is asked and how the program evaluates it, and uses of the parameter.
+SHAPES: dict[str, tuple[dict[str, str], list[str]]] = {
+    "&str": ({"@": "@", "len(@)": "@.len()"}, ["@.len() as i64", "@.as_ptr() as i64"]),
+    "&[i32]": ({"@": "@", "len(@)": "@.len()"}, ["@.len() as i64", "@[0] as i64"]),
+    "&[u8]": ({"len(@)": "@.len()"}, ["@.len() as i64", "@[0] as i64"]),
+    "Pair": ({"@.a": "@.a", "@.b": "@.b"}, ["@.a as i64", "@.b as i64"]),
+    "Small": ({"@.a": "@.a", "@.b": "@.b"}, ["@.a as i64", "@.b as i64"]),
+    "Large": ({"@.a": "@.a", "@.c[2]": "@.c[2]", "@.d": "@.d"}, ["@.a", "@.b as i64"]),
+    "(i32, u64)": ({"@.0": "@.0", "@.1": "@.1"}, ["@.0 as i64", "@.1 as i64"]),
+    "&Pair": ({"@.a": "@.a", "@.b": "@.b"}, ["@.a as i64", "@.b as i64"]),
+    "Hue": ({"@": "@ as i64"}, ["@ as i64"]),
+    "Option<&Pair>": ({}, ["if let Some(p) = @ { p.a as i64 } else { 0 }"]),
+    "Option<u32>": ({}, ["@.unwrap_or(3) as i64"]),
+    "u128": ({}, ["@ as i64", "(@ >> 64) as i64"]),
+    "f64": ({}, ["@ as i64"]),
+    "bool": ({"@": "@"}, ["@ as i64"]),
+    **{kind: ({"@": "@"}, ["@ as i64"]) for kind in INTEGERS},
+}
+
+
+class Shapes:
+    """The source of one program; of each function what is asked."""
+
+    def __init__(self, seed: str, count: int) -> None:
+        self._random = random = Random(seed)
+        self.asked: dict[str, list[str]] = {}
+        self.numbers: dict[str, set[str]] = {}
+        self.lines = HEADER.splitlines()
+        self.calls: list[str] = []
+        before: tuple[list[str], list[str]] | None = None
+        for number in range(count):
+            kinds = [random.choice(list(SHAPES)) for _ in range(random.choice([1, 2, 3, 4, 7]))]
+            uses = []
+            for at, kind in enumerate(kinds):
+                if random.random() < 0.75:
+                    uses.append(f"sunk({random.choice(SHAPES[kind][1])});".replace("@", f"v{at}"))
+            if before is not None and random.random() < 0.2:
+                kinds, uses = before  # the same code: the compiler or linker makes one of them
+            before = kinds, uses
+            self._function(f"f{number}", kinds, uses)
+        self.lines += ["fn main() {", *self.calls, "}", ""]
+
+    def _function(self, name: str, kinds: list[str], uses: list[str]) -> None:
+        taken = ", ".join(f"v{at}: {kind}" for at, kind in enumerate(kinds))
+        visible = self._random.choice(["", "pub "])
+        self.lines += ["#[inline(never)]", f"{visible}fn {name}({taken}) {{"]
+        self.lines += [f"    {use}" for use in uses] + ["    sunk(1);", "}"]
+        evaluated = {
+            text.replace("@", f"v{at}"): value.replace("@", f"v{at}")
+            for at, kind in enumerate(kinds)
+            for text, value in SHAPES[kind][0].items()
+        }
+        self.asked[name] = list(evaluated)
+        self.numbers[name] = {f"v{at}" for at, kind in enumerate(kinds) if kind in INTEGERS}
+        form = ", ".join(f'\\"{text}\\": {{:?}}' for text in evaluated)
+        values = "".join(f", {value}" for value in evaluated.values())
+        passed = ", ".join(f"v{at}" for at in range(len(kinds)))
+        for _ in range(2):
+            given = [f"let v{at}: {kind} = {self._value(kind)};" for at, kind in enumerate(kinds)]
+            printed = (
+                f'println!("{{{{\\"f\\": \\"{name}\\", \\"args\\": {{{{{form}}}}}}}}}"{values});'
+            )
+            self.calls += ["    {", *given, printed, f"{name}({passed});", "    }"]
+
+    def _value(self, kind: str) -> str:
+        random = self._random
+        if kind in INTEGERS:
+            return f"held({random.randint(*INTEGERS[kind])})"
+        number = random.randrange(1, 1 << 30)
+        return "held({})".format(
+            {
+                "&str": f'"text {number}"',
+                "&[i32]": f"&[{number}, -2, 3][..]",
+                "&[u8]": f"&[{number % 256}, 2, 3, 4][..]",
+                "Pair": f"Pair {{ a: -{number}, b: {number << 20} }}",
+                "&Pair": f"&Pair {{ a: -{number}, b: {number << 20} }}",
+                "Small": f"Small {{ a: {number % 256}, b: -{number % 32768} }}",
+                "Large": f"Large {{ a: -{number}, b: {number}, c: [{number % 32768}; 6], d: 9 }}",
+                "(i32, u64)": f"(-{number}, {number << 21})",
+                "Hue": random.choice(["Hue::Red", "Hue::Green", "Hue::Blue"]),
+                "Option<&Pair>": random.choice(["None", "Some(&Pair { a: 3, b: 4 })"]),
+                "Option<u32>": random.choice(["None", f"Some({number})"]),
+                "u128": f"{number << 70}",
+                "f64": f"{number}.5",
+                "bool": random.choice(["true", "false"]),
+            }[kind]
+        )
+
+
+def plain(value: Any) -> Any:
+    """A value of the trace as the program prints it."""
+    return value.get("value") if isinstance(value, dict) else value
+
+
+def unlike(name: str, shown: list[dict[str, Any]], right: list[dict[str, Any]]) -> list[str]:
+    """What the events of a function show that its calls did not pass."""
+    if len(shown) != len(right):
+        return [f"{name}: {len(shown)} events, not {len(right)}"]
+    return [
+        f"{name}: {text} is {value!r}, not {one[text]!r}"
+        for event, one in zip(shown, right, strict=True)
+        for text, value in event.items()
+        if plain(value) != one[text]
+    ]
+
+
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("compiler", COMPILERS if os.environ.get("FETCHC_LONG") else COMPILERS[:1])
+def test_what_is_shown_was_passed(compiler: str, level: str, seed: int, tmp_path: Path) -> None:
+    require_uprobes()
+    shapes = Shapes(f"{seed} {level}", FUNCTIONS)
+    source = tmp_path / "shapes/main.rs"
+    source.parent.mkdir()
+    source.write_text("\n".join(shapes.lines))
+    binary = compiled(compiler, source, tmp_path / "program", "-C", f"opt-level={level}")
+    program = fetchc.open(str(binary))
+    refused: Counter[str] = Counter()
+    missing: list[str] = []
+    needed = sum(map(len, shapes.numbers.values()))
+    asked: dict[str, tuple[fetchc.Probe, list[Any]]] = {}
+    merged: set[str] = set()
+    for name, texts in shapes.asked.items():
+        found = []
+        try:
+            probe = program.probe(f"shapes::{name}", at="body" if level == "0" else None)
+        except fetchc.CompileError as error:
+            refused[error.diagnostics[0].code] += len(texts)
+            continue
+        for text in texts:
+            try:
+                found.append(probe.asked(text))
+            except fetchc.CompileError as error:
+                refused[error.diagnostics[0].code] += 1
+                missing += [f"{name} {text}"] * (text in shapes.numbers[name])
+                continue
+            merged |= {name for one in probe.warnings if one.code in ("FC0624", "FC0628")}
+        if found:
+            asked[name] = probe, found
+    output, events = watched(
+        lambda group: [probe.plan(found, group, name) for name, (probe, found) in asked.items()],
+        [binary],
+    )
+    passed: dict[str, list[dict[str, Any]]] = {}
+    for line in output.splitlines():
+        one = json.loads(line)
+        passed.setdefault(one["f"], []).append(one["args"])
+    wrong, compared = [], 0
+    for name in asked:
+        shown = [event.args for event in events if event.name == name]
+        compared += sum(len(event) for event in shown)
+        if len(shown) <= len(passed[name]) or name not in merged:
+            wrong += unlike(name, shown, passed[name])
+    print(f"{compiler} {level} seed {seed}: {compared} values, refused {dict(refused)}")
+    print("wrong:", *wrong, sep="\n  ")
+    assert wrong == []
+    assert compared > FUNCTIONS
+    if level == "0":  # optimised code passes less, and Rust promises no convention
+        assert len(missing) <= CEILING * needed, missing
+
+
+def test_a_wrong_value_is_noticed() -> None:
+    assert unlike("f", [{"v0": 3}], [{"v0": 3}]) == []
+    assert unlike("f", [{"v0": {"name": "Red", "value": 0}}], [{"v0": 0}]) == []
+    assert unlike("f", [{"v0": 3}], [{"v0": 4}]) == ["f: v0 is 3, not 4"]
+    assert unlike("f", [], [{"v0": 4}]) == ["f: 0 events, not 1"]
