@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.emit.formats import Event, Written
     from fetchc.program import protocol
     from fetchc.program.model import Function
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
     from fetchc.tracer.model import Plan
     from fetchc.tracer.plan.planning import Asked
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fetchc.driver.offsets import Offset
     from fetchc.program import protocol
     from fetchc.syntax.tree import Point
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 LONGEST_NAME = 1 << 14  # characters of a name, a glob or a point that somebody gives
 _SHOWN = 40  # of them in a message
@@ -62,7 +62,7 @@ class Program:
             search = Search(own, tuple([_path(each) for each in debug_dirs]))
         machine = None
         if arch is not None:
-            from fetchc.target.load import architecture_key
+            from fetchc.target.machines import architecture_key
 
             machine = architecture_key(arch)
         folders = tuple([_path(each) for each in references])
@@ -72,7 +72,7 @@ class Program:
         self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
 
     def _rules(self, version: str | None) -> Kernel:
-        from fetchc.target.kernel import kernel, running_version
+        from fetchc.target.kernel_versions import kernel, running_version
 
         wanted = version or running_version()
         if wanted not in self._kernels:

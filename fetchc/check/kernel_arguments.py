@@ -12,7 +12,7 @@ from fetchc.check.site import Site
 from fetchc.check.typed import Held
 from fetchc.diag.errors import reject
 from fetchc.program.places import Absent, InRegister, Named
-from fetchc.target.load import table
+from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import find
-from fetchc.target.load import table
+from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

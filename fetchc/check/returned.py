@@ -104,7 +104,7 @@ def _registers(place: Place, registers: tuple[DwarfRegister, ...]) -> frozenset[
 
 def _taken(site: Site, function: Function, address: Address) -> frozenset[str]:
     # What the code behind a call reads of what the function writes.
-    from fetchc.code.results import taken, written
+    from fetchc.code.disassembly import taken, written
 
     program = site.program
     behind = taken(program.code(address, _FAR), address, program.architecture)

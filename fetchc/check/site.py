@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function, Instance, StaticProbe
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
-    from fetchc.target.model import Architecture
+    from fetchc.target.machines import Architecture
     from fetchc.units import Address
 
 __all__ = ["FOREIGN", "Checker", "Site", "has_own_returns", "must_not_be_returned_from"]

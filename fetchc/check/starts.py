@@ -26,7 +26,7 @@ def start_within(site: Site, function: Function, extent: Extent) -> int | None:
     end = function.address + (function.size or 0)
     if program.in_kernel or not function.address <= extent.start < end:
         return None
-    from fetchc.code.instructions import instruction_starts
+    from fetchc.code.disassembly import instruction_starts
 
     code = program.code(function.address, end - function.address)
     try:

@@ -19,7 +19,7 @@ from fetchc.program.places import (
     PointerTo,
 )
 from fetchc.program.types import StructType
-from fetchc.target.model import WordRules
+from fetchc.target.machines import WordRules
 from fetchc.units import DwarfRegister
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def passed(site: Site, function: Function, variable: Variable, by_convention: Pl
 def _is_read(site: Site, function: Function, extents: Sequence[Extent], register: Place) -> bool:
     # Whether the function reads the register that a parameter comes in. Its code is asked where
     # targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
-    from fetchc.target.load import call_rules
+    from fetchc.target.machines import call_rules
 
     if call_rules(site.program.architecture) is None:
         return any(_is_passed(one.place) for one in extents)
@@ -89,8 +89,8 @@ def _if_touched(
     # nothing of it, the caller need not fill the slot: LLVM's inference of `readnone` for the
     # argument (FunctionAttrs.cpp) makes the stores dead. So its code has to name the slot.
     # Done where targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
-    from fetchc.code.results import stack_accesses
-    from fetchc.target.load import call_rules
+    from fetchc.code.disassembly import stack_accesses
+    from fetchc.target.machines import call_rules
 
     program, machine = site.program, site.architecture
     if place.register != machine.stack_pointer or call_rules(program.architecture) is None:
@@ -154,7 +154,7 @@ def _covers(place: Place, part: Piece) -> bool:
 
 def _read_first(site: Site, function: Function) -> frozenset[Place]:
     # The registers that the first instructions read before they write them.
-    from fetchc.code.results import taken
+    from fetchc.code.disassembly import taken
 
     size = min(function.size or 0, _FIRST_CODE)
     machine = site.architecture

@@ -78,7 +78,7 @@ def result_value(checker: Checker, name: str, result: TypeId, span: Span) -> Typ
 
 
 def _rules(checker: Checker, function: Function) -> Mapping[str, Any] | None:
-    from fetchc.target.load import tables_under
+    from fetchc.target.machines import tables_under
 
     for table in tables_under("runtime/rust").values():
         for raw in table.get("results", ()):

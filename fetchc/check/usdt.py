@@ -20,7 +20,7 @@ from fetchc.syntax.usdt import (
     read_argument,
     split_arguments,
 )
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fetchc.program.places import Place
     from fetchc.source import Span
     from fetchc.syntax.usdt import Operand, StaticArgument
-    from fetchc.target.model import Architecture
+    from fetchc.target.machines import Architecture
 
 __all__ = ["argument", "argument_type", "arguments"]
 

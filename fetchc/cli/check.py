@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fetchc.cli.standard_input import given_lines
 from fetchc.driver.written.checking import check_definition
-from fetchc.target.kernel import kernel, running_version
-from fetchc.target.load import architecture_key
+from fetchc.target.kernel_versions import kernel, running_version
+from fetchc.target.machines import architecture_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.answers.outcome import by_probe, outcome
 from fetchc.cli.output import exit_status
-from fetchc.target.kernel import running_version
+from fetchc.target.kernel_versions import running_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

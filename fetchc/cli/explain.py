@@ -52,7 +52,7 @@ def _code(code: str, options: Options, output: Output) -> int:
 
 def _fetch(text: str, options: Options, output: Output) -> int:
     from fetchc.diag.errors import CompileError
-    from fetchc.target.kernel import running_version
+    from fetchc.target.kernel_versions import running_version
 
     kernel = running_version() if options.kernel == "running" else options.kernel
     program = options.opened()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.target.kernel import running_version
+from fetchc.target.kernel_versions import running_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

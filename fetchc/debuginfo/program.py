@@ -359,7 +359,7 @@ class DwarfProgram(ElfProgram):
         """What its code calls; None where what calls of the machine look like is not told."""
         if self._code_uses is None:
             from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
-            from fetchc.target.load import call_rules
+            from fetchc.target.machines import call_rules
 
             rules = call_rules(self.architecture)
             self._code_uses = None if rules is None else CodeUses(self._elf, rules)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.program.model import Variable
 from fetchc.program.types import USER, Member, NamedType, PointerType, QualifiedType, StructType
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import ByteSize
 
 TYPE_CHECKING = False

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fetchc.driver.naming import Named
     from fetchc.driver.points.found import Found
     from fetchc.program.protocol import Program
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["event"]
 

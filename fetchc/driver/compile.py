@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.ir.decode import Decode
     from fetchc.syntax.tree import Argument
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["Compiled", "Part", "accepted", "compile_argument", "for_kernel"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fetchc.check.site import Site
     from fetchc.ir.nodes import Fetch
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["defined"]
 

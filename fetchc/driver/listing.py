@@ -207,7 +207,7 @@ def layouts(program: Program, glob: str) -> list[Layout]:
     from fetchc.check.site import Checker, Site
     from fetchc.driver.layout import layout
     from fetchc.lang import language
-    from fetchc.target.load import architecture
+    from fetchc.target.machines import architecture
     from fetchc.units import Address
 
     exact = "*" not in glob and ("?" not in glob or bool(program.types_named(glob, None)))

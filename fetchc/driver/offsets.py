@@ -22,7 +22,7 @@ from fetchc.program.types import (
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax.limits import DEPTH
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 from fetchc.units import Address, BitOffset
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.driver.points.found import Found
     from fetchc.program.model import Variable
     from fetchc.program.protocol import Program
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
     from fetchc.units import TypeId
 
 __all__ = ["Shown", "visible"]

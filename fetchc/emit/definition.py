@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from fetchc.ir.nodes import Fetch
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = [
     "Probed",

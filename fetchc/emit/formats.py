@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.diag.model import Diagnostic
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["FORMATS", "Event", "Item", "KernelPoint", "Written", "settled", "written"]
 

@@ -23,12 +23,12 @@ from fetchc.ir.nodes import (
     Word,
 )
 from fetchc.record import assert_never
-from fetchc.target.kernel import dotted
+from fetchc.target.kernel_versions import dotted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.ir.nodes import Fetch, Store, Value
-    from fetchc.target.kernel import Kernel, Rule
+    from fetchc.target.kernel_versions import Kernel, Rule
 
     # What is wrong, and the part of the fetch that it is about: None is all of it.
     Finding = tuple[Diagnostic, Value | Store | None]

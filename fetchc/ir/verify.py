@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from fetchc.ir.legality import Finding
     from fetchc.ir.nodes import Store, Value
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["findings", "instructions", "verify"]
 

@@ -12,8 +12,8 @@ from fetchc.ir.nodes import Array, Deref, StackEntry, Symbol, Text, Word
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.ir.nodes import Fetch
-    from fetchc.target.kernel import Kernel
-    from fetchc.target.model import Architecture
+    from fetchc.target.kernel_versions import Kernel
+    from fetchc.target.machines import Architecture
 
 __all__ = ["misread"]
 

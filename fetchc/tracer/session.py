@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import ExitStack
 
 from fetchc.diag.errors import TracerError
-from fetchc.target.kernel import kernel, running_version
+from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.decoding import Decoder
 from fetchc.tracer.kernel.formats import parse_format
 from fetchc.tracer.kernel.install import head, install, uninstall

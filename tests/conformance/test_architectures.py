@@ -16,12 +16,11 @@ from typing import TypeVar
 
 import pytest
 
-import fetchc.abi.choose
+import fetchc.abi.placement
 import fetchc.lower.scalars
 from fetchc.ir.decode import Decode
 from fetchc.record import Record
-from fetchc.target.conventions import convention
-from fetchc.target.model import Convention, WordRules
+from fetchc.target.machines import Convention, WordRules, convention
 from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS, Target
 from tests.support.cross_check import Change, Tally, as_it_is, check_signatures, ready
@@ -210,8 +209,8 @@ def test_a_wrong_fact_is_noticed(
         assert getattr(right.rules, fact) != value
         return changed(right, rules=changed(right.rules, **{fact: value}))
 
-    monkeypatch.setattr(fetchc.abi.choose, "convention", mutated)
-    monkeypatch.setattr(fetchc.abi.choose, "_BUILT", {})
+    monkeypatch.setattr(fetchc.abi.placement, "convention", mutated)
+    monkeypatch.setattr(fetchc.abi.placement, "_BUILT", {})
     assert checked(name).wrong
 
 
@@ -226,8 +225,8 @@ def test_wrong_registers_are_noticed(
             return changed(right, stack_offset=right.stack_offset + right.word_bytes)
         return changed(right, integer_registers=(registers[1], registers[0], *registers[2:]))
 
-    monkeypatch.setattr(fetchc.abi.choose, "convention", mutated)
-    monkeypatch.setattr(fetchc.abi.choose, "_BUILT", {})
+    monkeypatch.setattr(fetchc.abi.placement, "convention", mutated)
+    monkeypatch.setattr(fetchc.abi.placement, "_BUILT", {})
     assert checked(name).wrong
 
 
@@ -239,8 +238,8 @@ def test_wrong_registers_of_results_are_noticed(
         right = convention(of)
         return changed(right, result_integer_registers=right.result_integer_registers[::-1])
 
-    monkeypatch.setattr(fetchc.abi.choose, "convention", mutated)
-    monkeypatch.setattr(fetchc.abi.choose, "_BUILT", {})
+    monkeypatch.setattr(fetchc.abi.placement, "convention", mutated)
+    monkeypatch.setattr(fetchc.abi.placement, "_BUILT", {})
     assert any("$retval" in text for text in checked(name).wrong)
 
 

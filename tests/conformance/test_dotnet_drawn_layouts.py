@@ -18,7 +18,7 @@ from fetchc.debuginfo.dotnet.metadata.framework import MONO
 from fetchc.debuginfo.dotnet.metadata.references import References
 from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance, Items
 from fetchc.debuginfo.dotnet.types.layout import Layouts
-from fetchc.target.dotnet import LayoutRules, Runtime, runtime
+from fetchc.target.dotnet_runtimes import LayoutRules, Runtime, runtime
 from tests.support.csharp_types import Source, sources
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, host, missing
 from tests.support.toolchains import ROOT

@@ -12,7 +12,7 @@ from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.metadata.references import References
 from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance, Items
 from fetchc.debuginfo.dotnet.types.layout import Layouts
-from fetchc.target.dotnet import LayoutRules, runtime
+from fetchc.target.dotnet_runtimes import LayoutRules, runtime
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, missing
 
 DATA = Path(__file__).parents[2] / "corpus/dotnet/layouts"

@@ -13,7 +13,7 @@ from fetchc.debuginfo.dotnet.metadata.framework import MONO
 from fetchc.debuginfo.dotnet.metadata.references import References
 from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
 from fetchc.debuginfo.dotnet.types.layout import Layouts
-from fetchc.target.dotnet import runtime
+from fetchc.target.dotnet_runtimes import runtime
 from tests.support.toolchains import ROOT
 
 FOLDER = ROOT / "corpus/dotnet"

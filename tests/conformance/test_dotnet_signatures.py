@@ -14,7 +14,7 @@ from fetchc.debuginfo.dotnet.methods.parameters import CONTEXT
 from fetchc.debuginfo.dotnet.program import DotnetProgram
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces, Place
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 from tests.support.dotnet import NET9, NETCORE31, framework, missing
 from tests.support.dotnet_debug_info import DebugInfo
 

@@ -17,16 +17,15 @@ from random import Random
 import pytest
 
 import fetchc
-import fetchc.abi.choose
-from fetchc.code.stack_check import after_stack_check
+import fetchc.abi.placement
+from fetchc.code.go_stack_check import after_stack_check
 from fetchc.conformance.go.check import check
 from fetchc.conformance.go.draw import draw, draw_signatures
 from fetchc.conformance.reading import Change, as_it_is
 from fetchc.conformance.results import Tally
 from fetchc.ir.decode import Decode
 from fetchc.record import Record
-from fetchc.target.conventions import convention
-from fetchc.target.model import Convention, GoRules
+from fetchc.target.machines import Convention, GoRules, convention
 from fetchc.units import Address
 from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS
@@ -110,8 +109,8 @@ def test_a_wrong_fact_is_noticed(
         return made
 
     made = run(1, name, "1.27", tmp_path)
-    monkeypatch.setattr(fetchc.abi.choose, "convention", mutated)
-    monkeypatch.setattr(fetchc.abi.choose, "_BUILT", {})
+    monkeypatch.setattr(fetchc.abi.placement, "convention", mutated)
+    monkeypatch.setattr(fetchc.abi.placement, "_BUILT", {})
     assert made.check(first=True).wrong
 
 

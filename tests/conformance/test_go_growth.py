@@ -15,14 +15,13 @@ import pytest
 from fetchc.abi import convention_for, entry_places
 from fetchc.check.go.places import loses_registers, lost_by
 from fetchc.check.site import Site
-from fetchc.code.instructions import instructions
-from fetchc.code.stack_check import after_stack_check
+from fetchc.code.disassembly import instructions
+from fetchc.code.go_stack_check import after_stack_check
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.lang import language
 from fetchc.program.model import Function
 from fetchc.program.places import InRegister, Pieces, Place
-from fetchc.target.load import architecture
-from fetchc.target.model import Convention, GoRules
+from fetchc.target.machines import Convention, GoRules, architecture
 from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS, Target
 from tests.support.cross_go import CALM

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from fetchc.abi import convention_for, entry_places, result_places
-from fetchc.abi.go_stream import parse
+from fetchc.abi.go_arginfo import parse
 from fetchc.abi.signature import dictionary_position, passed
 from fetchc.check.go.places import go_place
 from fetchc.check.site import Site
-from fetchc.code.instructions import instruction_starts
-from fetchc.code.stack_check import after_stack_check
+from fetchc.code.disassembly import instruction_starts
+from fetchc.code.go_stack_check import after_stack_check
 from fetchc.conformance.go.run import build_go
 from fetchc.conformance.stops import Stop, run_with_stops, unavailable
 from fetchc.debuginfo.program import DwarfProgram
@@ -27,8 +27,7 @@ from fetchc.program.places import InMemory, InRegister, Pieces, Place
 from fetchc.program.protocol import Program
 from fetchc.program.types import ArrayType, ComplexType, NamedType, QualifiedType, StructType
 from fetchc.source import Span
-from fetchc.target.load import architecture
-from fetchc.target.model import Convention, GoRules
+from fetchc.target.machines import Convention, GoRules, architecture
 from fetchc.units import Address, TypeId
 from tests.support.go_signatures import NUMBERS, GoSignatures
 from tests.support.seeds import seeds

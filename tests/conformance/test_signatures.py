@@ -23,8 +23,7 @@ from fetchc.conformance.results import Tally
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.ir.decode import Decode
 from fetchc.program.protocol import Program
-from fetchc.target.conventions import convention
-from fetchc.target.model import Convention, EightbyteRules
+from fetchc.target.machines import Convention, EightbyteRules, convention
 from fetchc.units import TypeId
 from tests.support.seeds import seeds
 from tests.support.signatures import Dump, Signatures, differences, run

@@ -19,7 +19,7 @@ from fetchc.debuginfo.open import open_binary
 from fetchc.program.model import Function, Variable
 from fetchc.program.places import InMemory
 from fetchc.program.protocol import Program
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 from fetchc.units import Address, ByteOffset
 from tests.support import cross
 from tests.support.cross import TARGETS

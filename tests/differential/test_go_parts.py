@@ -19,7 +19,7 @@ from fetchc.check.site import Site
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.lang.go import GO
 from fetchc.program.places import Absent, InRegister, Pieces
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 from fetchc.units import Address
 from tests.support.programs import fixture
 

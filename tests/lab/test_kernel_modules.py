@@ -7,7 +7,7 @@ import lzma
 
 import pytest
 
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 from tests.support.kernel_lab import LabKernel
 from tests.support.kernel_lab_guest import Guest, LabError
 from tests.support.kernel_lab_python import files, interpreter, why_no_python

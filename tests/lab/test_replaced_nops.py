@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.code.unprobeable import nop_bytes
+from fetchc.code.uprobe_instructions import nop_bytes
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.target.kernel import kernel
-from fetchc.target.load import table
+from fetchc.target.kernel_versions import kernel
+from fetchc.target.machines import table
 from fetchc.units import Address
 from tests.support.kernel_lab import LabKernel
 from tests.support.kernel_lab_guest import Guest

@@ -15,7 +15,7 @@ from fetchc.diag.model import Diagnostic, Label
 from fetchc.driver.written.checking import Checked, check_definition
 from fetchc.ir.notation import body
 from fetchc.source import Span
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 from tests.support import fetches, verdict_kernel_texts, verdict_texts
 from tests.support.kernel_lab import LabKernel
 from tests.support.kernel_lab_guest import Guest

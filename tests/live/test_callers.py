@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fetchc.code.instructions import instruction_starts
+from fetchc.code.disassembly import instruction_starts
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.places import OnEntry
 from fetchc.units import Address

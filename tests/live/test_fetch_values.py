@@ -26,7 +26,7 @@ from fetchc.ir.evaluate import State, evaluate
 from fetchc.ir.nodes import Array, Deref, Fetch, Register, Scalar, Store, Text
 from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
-from fetchc.target.kernel import kernel, running_version
+from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.kernel.owner import session_name
 from fetchc.units import FileOffset
 from tests.property.test_fetch_values import shown

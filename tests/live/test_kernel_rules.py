@@ -39,7 +39,7 @@ from fetchc.ir.nodes import (
 )
 from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
-from fetchc.target.kernel import Kernel, kernel, running_version
+from fetchc.target.kernel_versions import Kernel, kernel, running_version
 from fetchc.units import FileOffset
 from tests.support import fetches
 from tests.support.verdicts import Uprobes, why_not

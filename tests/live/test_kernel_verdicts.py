@@ -18,7 +18,7 @@ from fetchc.driver.written.checking import Checked, check_definition
 from fetchc.ir.nodes import Fetch
 from fetchc.ir.notation import body
 from fetchc.source import Span
-from fetchc.target.kernel import kernel, running_version
+from fetchc.target.kernel_versions import kernel, running_version
 from tests.support import fetches
 from tests.support.selftests import SelfTest, selftests
 from tests.support.verdict_compare import STRICTER, compare

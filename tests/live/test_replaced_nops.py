@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.code.instructions import instruction_starts
-from fetchc.code.unprobeable import nop_bytes
+from fetchc.code.disassembly import instruction_starts
+from fetchc.code.uprobe_instructions import nop_bytes
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.target.kernel import kernel, running_version
-from fetchc.target.load import table
+from fetchc.target.kernel_versions import kernel, running_version
+from fetchc.target.machines import table
 from tests.support.nops import CALLS, FORMS, IN_CHILD, around, leaf, source
 from tests.support.seeds import seeds
 from tests.support.toolchains import require

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.code.unprobeable import unprobeable
-from fetchc.target.load import table
+from fetchc.code.uprobe_instructions import unprobeable
+from fetchc.target.machines import table
 from tests.support.toolchains import require
 from tests.support.tracefs import Session, require_uprobes
 

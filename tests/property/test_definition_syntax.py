@@ -16,7 +16,7 @@ from fetchc.driver.written.checking import check_definition
 from fetchc.resources import data_path
 from fetchc.syntax import definition_tables, fetcharg_tables
 from fetchc.syntax.driver import Token, Unexpected, run
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 
 if TYPE_CHECKING:
     from fetchc.syntax.driver import Tables

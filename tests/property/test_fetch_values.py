@@ -11,7 +11,7 @@ from fetchc.ir.evaluate import Fault, Outcome, State, evaluate
 from fetchc.ir.nodes import Array, Bits, Char, Deref, Fetch, Register, Scalar, Store, Text, Word
 from fetchc.ir.notation import body
 from fetchc.ir.verify import verify
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 from tests.support import fetches
 
 KERNEL = kernel("6.18")

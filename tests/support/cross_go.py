@@ -14,13 +14,12 @@ from pathlib import Path
 import fetchc
 from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.abi.signature import passed
-from fetchc.code.stack_check import after_stack_check
+from fetchc.code.go_stack_check import after_stack_check
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.model import Function
 from fetchc.program.places import InMemory, InRegister, Pieces, Place
 from fetchc.program.types import BoolType, FloatType, IntType
-from fetchc.target.load import architecture
-from fetchc.target.model import GoRules
+from fetchc.target.machines import GoRules, architecture
 from fetchc.units import TypeId
 from tests.support.cross import TARGETS
 from tests.support.cross_check import KERNEL, Asked, as_it_is, symbols

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from fetchc.driver.written.checking import check_definition
-from fetchc.target.kernel import kernel as rules_of
+from fetchc.target.kernel_versions import kernel as rules_of
 from tests.support.kernel_lab import LabKernel
 from tests.support.kernel_lab_guest import Guest
 from tests.support.verdict_compare import compare

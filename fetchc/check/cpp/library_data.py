@@ -83,7 +83,7 @@ def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass
         return None
     if "<" in made.name and not made.name.endswith(">"):
         return None  # a class inside of another one
-    from fetchc.target.load import tables_under
+    from fetchc.target.machines import tables_under
 
     name = plain_name(made.name)
     start = Constant(0, checker.pointer_to(type_id), span)

@@ -25,10 +25,10 @@ from fetchc.units import Address, ByteOffset
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.code.context import Content, Fill
+    from fetchc.code.go_closure_code import Content, Fill
     from fetchc.program.model import Function, Variable
     from fetchc.program.places import Place
-    from fetchc.target.model import GoRules
+    from fetchc.target.machines import GoRules
     from fetchc.units import TypeId
 
 __all__ = ["captured_place", "is_in_object"]
@@ -162,7 +162,7 @@ def _shown(site: Site, function: Function) -> list[tuple[Variable, Fill, _Claim]
 
 
 def _fills(site: Site, function: Function) -> tuple[Fill, ...]:
-    from fetchc.code.context import fills
+    from fetchc.code.go_closure_code import fills
 
     rules = _rules(site, function)
     assert rules.closure_register is not None
@@ -200,7 +200,7 @@ def _beginning(
 def _made_of(
     site: Site, variable: Variable, content: Content, found: tuple[Fill, ...]
 ) -> _Claim | None:
-    from fetchc.abi.go import Shapes
+    from fetchc.abi.go_abi import Shapes
     from fetchc.check.site import Checker
 
     assert site.function is not None
@@ -226,7 +226,7 @@ def _made_of(
 
 
 def _behind_check(site: Site, function: Function, rules: GoRules) -> Address:
-    from fetchc.code.stack_check import after_stack_check
+    from fetchc.code.go_stack_check import after_stack_check
 
     if rules.stack_check is None:
         return function.address
@@ -235,7 +235,7 @@ def _behind_check(site: Site, function: Function, rules: GoRules) -> Address:
 
 
 def _rules(site: Site, function: Function) -> GoRules:
-    from fetchc.target.model import GoRules
+    from fetchc.target.machines import GoRules
 
     rules = convention_for(site.program, function).rules
     assert isinstance(rules, GoRules)

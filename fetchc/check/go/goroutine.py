@@ -14,7 +14,7 @@ from fetchc.check.typed import Follow, Held
 from fetchc.diag.errors import reject
 from fetchc.program.places import InRegister
 from fetchc.program.types import StructType
-from fetchc.target.model import GoRules
+from fetchc.target.machines import GoRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _has_twin(site: Site, function: Function) -> bool:
 
 def _loaded(site: Site, function: Function, rules: GoRules) -> DwarfRegister | None:
     # Only right behind the check, where nothing has used the register yet.
-    from fetchc.code.stack_check import after_stack_check
+    from fetchc.code.go_stack_check import after_stack_check
 
     if not site.entry or site.address == function.address or rules.stack_check is None:
         return None

@@ -15,8 +15,8 @@ from __future__ import annotations
 from itertools import combinations
 
 from fetchc.abi import convention_for, entry_places
-from fetchc.abi.go import Shapes
-from fetchc.abi.layout import UnclassifiedError
+from fetchc.abi.go_abi import Shapes
+from fetchc.abi.signature import UnclassifiedError
 from fetchc.program.places import Absent, FrameRelative, InMemory, InRegister, Piece, Pieces
 from fetchc.units import ByteOffset, ByteSize
 

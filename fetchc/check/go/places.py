@@ -21,18 +21,18 @@ from fetchc.check.place_words import disagreement, settled
 from fetchc.diag.errors import CompileError
 from fetchc.program.places import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
-from fetchc.target.model import GoRules
+from fetchc.target.machines import GoRules
 from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.abi.go_evidence import CallLayout
+    from fetchc.abi.go_arginfo import CallLayout
     from fetchc.check.site import Site
     from fetchc.diag.model import Diagnostic
     from fetchc.program.model import Function, Variable
     from fetchc.program.places import Place
     from fetchc.source import Span
-    from fetchc.target.model import Convention
+    from fetchc.target.machines import Convention
     from fetchc.units import DwarfRegister
 
 __all__ = ["go_place", "loses_registers", "lost_by"]
@@ -74,7 +74,7 @@ def lost_by(site: Site, function: Function) -> tuple[DwarfRegister, Address] | N
 
     None of a function that keeps them, or never lets its stack grow.
     """
-    from fetchc.code.stack_check import behind_bare_call, growth_start
+    from fetchc.code.go_stack_check import behind_bare_call, growth_start
 
     rules = convention_for(site.program, function).rules
     check = rules.stack_check if isinstance(rules, GoRules) else None
@@ -148,7 +148,7 @@ def _of_candidates(
 ) -> Place | None:
     # Where each signature that Go's tables allow has it, or the one that agrees with all that the
     # debug information says of those parameters which the tables leave open.
-    from fetchc.abi.go_candidates import candidate_places
+    from fetchc.abi.go_arginfo import candidate_places
 
     convention = convention_for(site.program, function)
     if not convention.integer_registers:
@@ -175,11 +175,11 @@ def _of_untouched_registers(
     # are there. What is moved at once is in one that is written. And nothing is left of assignments
     # (`a = b`), after which both are in the register of one: that would be there twice, or not in
     # order, or of the last one of several that are assigned nothing would be said.
-    from fetchc.abi.go import Shapes
-    from fetchc.abi.go_candidates import candidate_places
-    from fetchc.abi.layout import UnclassifiedError
-    from fetchc.code.results import first_writes
-    from fetchc.code.stack_check import after_stack_check
+    from fetchc.abi.go_abi import Shapes
+    from fetchc.abi.go_arginfo import candidate_places
+    from fetchc.abi.signature import UnclassifiedError
+    from fetchc.code.disassembly import first_writes
+    from fetchc.code.go_stack_check import after_stack_check
 
     convention = convention_for(site.program, function)
     shapes = Shapes(site.program, convention)
@@ -295,7 +295,7 @@ def _is_listed_in_full(
     position: int,
 ) -> bool:
     # Whether nothing that shifts parameters[position] can be missing from the list.
-    from fetchc.abi.go_evidence import call_layout, told_at_its_position, told_one_by_one
+    from fetchc.abi.go_arginfo import call_layout, told_at_its_position, told_one_by_one
     from fetchc.check.go.signature import counted_by_results
 
     counted = counted_by_results(site.program, function, parameters)

@@ -156,7 +156,7 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
 
 def _below(site: Site, function: Function, place: InMemory) -> Place:
     # On 32-bit Arm a function returns and takes its frame off by one instruction, not yet run here.
-    from fetchc.code.sweep import taken_off
+    from fetchc.code.disassembly import taken_off
 
     code = site.program.code(function.address, function.size or 0)
     taken = taken_off(code, site.address - function.address, site.architecture.name)

@@ -23,7 +23,7 @@ _COUNTS_RESULTS = (1, 16)  # and before
 
 def lists_every_parameter(site: Site, function: Function) -> bool:
     """Whether something proves that no parameter is missing, so that results are not shifted."""
-    from fetchc.abi.go_evidence import call_layout, told_in_full
+    from fetchc.abi.go_arginfo import call_layout, told_in_full
 
     variables = site.program.parameters(function)
     counted = counted_by_results(site.program, function, variables)

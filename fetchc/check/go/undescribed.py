@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.abi import convention_for
 from fetchc.diag.errors import reject
-from fetchc.target.model import GoRules
+from fetchc.target.machines import GoRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

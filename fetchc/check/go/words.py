@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.source import Span
-    from fetchc.target.model import Convention
+    from fetchc.target.machines import Convention
     from fetchc.units import TypeId
 
 __all__ = ["from_word"]

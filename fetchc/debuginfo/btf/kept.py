@@ -14,7 +14,7 @@ from fetchc.debuginfo.kept.files import KeptFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mmap import mmap
+    import mmap
 
     from fetchc.debuginfo.elf.sections import Buffer
 
@@ -23,7 +23,7 @@ __all__ = ["running_btf"]
 NOTES = "/sys/kernel/notes"
 
 
-def running_btf(name: str, data: Buffer | mmap) -> Btf:
+def running_btf(name: str, data: Buffer | mmap.mmap) -> Btf:
     """The types of the running kernel, whose BTF is ``data``."""
     build_id = _build_id() if Image.cache_folder else None
     if build_id is None:

@@ -10,7 +10,7 @@ from fetchc.debuginfo.btf.program import BtfProgram
 from fetchc.debuginfo.btf.reader import MAGIC, Btf
 from fetchc.debuginfo.safe_open import open_regular, read_regular
 from fetchc.diag.errors import DebugInfoError
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 
 __all__ = ["open_file", "open_running"]
 

@@ -15,7 +15,7 @@ from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Function, Variable
 from fetchc.program.places import Absent
 from fetchc.program.types import DeclaredType, EnumType, FloatType, IntType
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
 TYPE_CHECKING = False

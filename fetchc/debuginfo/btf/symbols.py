@@ -10,7 +10,7 @@ from fetchc.debuginfo.kernel_symbols import of_several
 from fetchc.diag.errors import DebugInfoError
 from fetchc.program.places import Absent, AtSymbol
 from fetchc.program.types import ArrayType, PointerType
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False

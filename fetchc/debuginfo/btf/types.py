@@ -26,7 +26,7 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False

@@ -31,7 +31,7 @@ from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.errors import CompileError, DebugInfoError
 from fetchc.program.model import Function
 from fetchc.program.types import VoidType
-from fetchc.target.dotnet import runtime
+from fetchc.target.dotnet_runtimes import runtime
 from fetchc.units import Address, ByteSize, DieOffset, FileOffset, TypeId
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import Address
 
 TYPE_CHECKING = False

@@ -6,6 +6,7 @@ inside one unit, so a section gives its first bytes without inflating the rest.
 
 from __future__ import annotations
 
+import mmap
 from mmap import MADV_DONTNEED, PAGESIZE
 
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
@@ -14,7 +15,6 @@ from fetchc.diag.errors import DebugInfoError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from mmap import mmap
 
     from fetchc.debuginfo.elf.inflate import Inflater
 
@@ -39,7 +39,7 @@ class Section:
         path: str,
         name: str,
         little: bool,
-        mapped: mmap,
+        mapped: mmap.mmap,
         base: int,
         size: int,
         inflater: Inflater | None = None,

@@ -7,7 +7,7 @@ Source: Go 1.15 to 1.27, src/internal/abi/type.go, src/reflect/type.go and src/r
 from __future__ import annotations
 
 from fetchc.record import Record
-from fetchc.target.load import table
+from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from struct import Struct
 
 from fetchc.diag.errors import DebugInfoError
 from fetchc.record import Record
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import Address
 
 TYPE_CHECKING = False

@@ -21,7 +21,7 @@ from fetchc.diag.errors import DebugInfoError
 from fetchc.program.model import Function, RuntimeType, Variable
 from fetchc.program.places import AtAddress
 from fetchc.program.types import IntType, Member, StructType
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import Address, ByteOffset, ByteSize, DieOffset
 
 TYPE_CHECKING = False

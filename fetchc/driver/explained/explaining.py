@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fetchc.ir.decode import Decode
     from fetchc.ir.nodes import Fetch
     from fetchc.syntax.tree import Argument
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["Explained", "Hop", "Road", "explain"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
-    from fetchc.target.model import Architecture
+    from fetchc.target.machines import Architecture
 
 __all__ = ["address_at_point", "behind_stack_check", "function_at_point", "is_called"]
 
@@ -96,8 +96,8 @@ def behind_stack_check(program: Program, function: Function) -> int:
     if not language(function.language).stack_check:
         return 0
     from fetchc.abi import convention_for
-    from fetchc.code.stack_check import after_stack_check
-    from fetchc.target.model import GoRules
+    from fetchc.code.go_stack_check import after_stack_check
+    from fetchc.target.machines import GoRules
 
     rules = convention_for(program, function).rules
     if not isinstance(rules, GoRules) or rules.stack_check is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.check.site import Site
 from fetchc.driver.points.statements import code_map
 from fetchc.lang import language
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

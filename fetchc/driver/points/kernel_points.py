@@ -12,7 +12,7 @@ from fetchc.driver.points.found import Found
 from fetchc.driver.points.functions import find_function
 from fetchc.lang import language
 from fetchc.syntax.tree import Point
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 from fetchc.units import Address
 
 TYPE_CHECKING = False

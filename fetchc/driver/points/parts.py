@@ -9,7 +9,7 @@ from fetchc.driver.points.addresses import function_at_point
 from fetchc.driver.points.found import Found
 from fetchc.driver.points.functions import find_function, is_only_inlined
 from fetchc.lang import language
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

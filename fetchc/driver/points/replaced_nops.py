@@ -9,8 +9,8 @@ the NOP, or calls that jump to it would be events as well.
 from __future__ import annotations
 
 from fetchc.check.site import Site
-from fetchc.code.instructions import jump_targets
-from fetchc.code.unprobeable import LONGEST, nop_bytes, unprobeable
+from fetchc.code.disassembly import jump_targets
+from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
 from fetchc.diag.errors import CompileError, reject
 from fetchc.driver.points.found import Found
 from fetchc.units import Address
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.syntax.tree import Point
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 _MAKES_ROOM = (
     *[bytes([opcode]) for opcode in range(0x50, 0x58)],  # push

@@ -15,13 +15,13 @@ from fetchc.diag.errors import CompileError, reject
 from fetchc.diag.model import Diagnostic
 from fetchc.driver.points.found import Found
 from fetchc.lang import language
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fetchc.code.instructions import Exits
+    from fetchc.code.disassembly import Exits
     from fetchc.lang.base import Language
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
@@ -172,7 +172,7 @@ def _ways_out(program: Program, function: Function) -> _Ways:
 
 
 def _exits(program: Program, function: Function, part: Function) -> Exits:
-    from fetchc.code.instructions import exits
+    from fetchc.code.disassembly import exits
 
     if part.size is None:
         raise _unreadable(program, function, "where its code ends is not known")

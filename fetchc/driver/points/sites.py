@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fetchc.check.site import Site
-from fetchc.code.unprobeable import LONGEST, nop_bytes, unprobeable
+from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
 from fetchc.diag.errors import reject
 from fetchc.driver.points.addresses import address_at_point, function_at_point, is_called
 from fetchc.driver.points.found import Found
 from fetchc.driver.points.functions import is_only_inlined
 from fetchc.lang import language
-from fetchc.target.load import architecture, table
+from fetchc.target.machines import architecture, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
     from fetchc.units import Address
 
 __all__ = ["find_site"]

@@ -22,7 +22,7 @@ def require_start(program: Program, function: Function, address: Address, point:
     """
     if program.in_kernel:
         return
-    from fetchc.code.instructions import instruction_starts
+    from fetchc.code.disassembly import instruction_starts
 
     code = program.code(function.address, address - function.address + 16)
     before = function.address

@@ -9,7 +9,7 @@ from fetchc.check.site import Site
 from fetchc.diag.errors import reject
 from fetchc.diag.model import Diagnostic
 from fetchc.lang import language
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
 def _always_passed(program: Program, function: Function, body: Address) -> bool:
     # LLVM moves the mark behind a branch at times (issue 139549 of llvm-project, from version 20
     # on). Loops in front of it are fine: they touch the pages of a large frame.
-    from fetchc.code.instructions import exits
+    from fetchc.code.disassembly import exits
 
     code = program.code(function.address, body - function.address)
     found = exits(code, function.address, program.architecture)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.code.unprobeable import unprobeable
+from fetchc.code.uprobe_instructions import unprobeable
 from fetchc.diag.errors import CompileError, reject
 
 TYPE_CHECKING = False
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.check.site import Site
-    from fetchc.code.unprobeable import Unprobeable
+    from fetchc.code.uprobe_instructions import Unprobeable
     from fetchc.program.model import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
@@ -66,7 +66,7 @@ def _other(
     program: Program, function: Function, address: Address, rules: Mapping[str, Any]
 ) -> Address | None:
     # The next instruction that can be probed; behind one that goes elsewhere, the last before it.
-    from fetchc.code.instructions import goes_on, instruction_starts
+    from fetchc.code.disassembly import goes_on, instruction_starts
 
     assert function.size is not None
     code = program.code(function.address, function.size)

@@ -7,7 +7,7 @@ from fetchc.check.usdt import arguments
 from fetchc.diag.errors import reject
 from fetchc.driver.points.found import Found
 from fetchc.lang import language
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

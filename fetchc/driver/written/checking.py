@@ -17,14 +17,14 @@ from fetchc.ir.nodes import ReturnValue
 from fetchc.record import Record
 from fetchc.syntax.definition import is_definition
 from fetchc.syntax.fetcharg import read_fetch
-from fetchc.target.kernel import dotted, kernel, previous, turns
-from fetchc.target.load import architecture
+from fetchc.target.kernel_versions import dotted, kernel, previous, turns
+from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from fetchc.target.kernel import Kernel, Version
+    from fetchc.target.kernel_versions import Kernel, Version
 
 __all__ = ["Checked", "check_definition"]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fetchc.driver.written.problems import Depends
     from fetchc.ir.nodes import Store, Value
     from fetchc.syntax.fetcharg import FetchText, Piece
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["ReadFetch"]
 

@@ -11,7 +11,7 @@ import re
 
 from fetchc.diag.model import Diagnostic
 from fetchc.syntax.format_words import format_meant
-from fetchc.target.load import architecture, tables_under
+from fetchc.target.machines import architecture, tables_under
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fetchc.ir.nodes import Fetch
     from fetchc.syntax.definition import PlaceText
     from fetchc.syntax.fetcharg import Piece
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["ReadLine"]
 

@@ -8,7 +8,7 @@ from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["Depends", "placed", "problem_at"]
 

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.model import Function
     from fetchc.source import Span
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
     Found = tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]
 
@@ -73,8 +73,8 @@ def look(path: str, offset: int, named: Span, place: Span) -> Found:
 def _settable(
     program: DwarfProgram, function: Function, address: Address, offset: int, place: Span
 ) -> tuple[Diagnostic, ...]:
-    from fetchc.code.unprobeable import LONGEST, unprobeable
-    from fetchc.target.load import table
+    from fetchc.code.uprobe_instructions import LONGEST, unprobeable
+    from fetchc.target.machines import table
 
     rules = table(f"arch/{program.architecture}").get("uprobes")
     found = None if rules is None else unprobeable(program.code(address, LONGEST), rules)
@@ -88,9 +88,9 @@ def _settable(
 
 def nop_at(path: str, offset: int, machine: str) -> int:
     """Bytes of the NOP at ``offset`` of the file at ``path``; 0 where none is or can be read."""
-    from fetchc.code.unprobeable import LONGEST, nop_bytes
+    from fetchc.code.uprobe_instructions import LONGEST, nop_bytes
     from fetchc.debuginfo.safe_open import open_regular
-    from fetchc.target.load import table
+    from fetchc.target.machines import table
 
     known = table(f"arch/{machine}").get("uprobes", {})
     if "passed" not in known:
@@ -132,7 +132,7 @@ def _address(elf: Elf, offset: int) -> Address | None:
 
 def _before(code: bytes, base: Address, address: Address, architecture: str) -> Address:
     # The last instruction that starts at the address or before it.
-    from fetchc.code.instructions import instruction_starts
+    from fetchc.code.disassembly import instruction_starts
 
     before = base
     for start in instruction_starts(code, base, architecture):

@@ -26,7 +26,7 @@ from fetchc.emit.bpftrace.values import Shown, shown
 from fetchc.emit.formats import Written
 from fetchc.ir.nodes import Array
 from fetchc.record import Record
-from fetchc.target.load import table
+from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

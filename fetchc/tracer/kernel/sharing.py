@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
     Signature = tuple[tuple[str, str], ...]
 

@@ -25,7 +25,7 @@ from fetchc.ir.nodes import (
     fixed_bytes,
     is_address,
 )
-from fetchc.target.kernel import dotted
+from fetchc.target.kernel_versions import dotted
 from fetchc.tracer.model import Witness
 from fetchc.tracer.plan.blocks import Block, chunks, moved_by, place
 from fetchc.tracer.shape import Guard
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fetchc.driver.points.found import Found
     from fetchc.ir.nodes import Value
     from fetchc.source import Span
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["Fields"]
 

@@ -13,7 +13,7 @@ from fetchc.check.assertions import held_as
 from fetchc.check.members import member
 from fetchc.diag.errors import CompileError
 from fetchc.program.types import InterfaceType
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.tracer.shape import Known, Worded
 
 TYPE_CHECKING = False

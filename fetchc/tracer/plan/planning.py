@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.driver.points.found import Found
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Argument
-    from fetchc.target.kernel import Kernel
+    from fetchc.target.kernel_versions import Kernel
     from fetchc.tracer.shape import Shape
 
 __all__ = ["Asked", "asked", "distinct", "plan"]

@@ -19,7 +19,7 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.tracer.plan.extents import Limits
 from fetchc.tracer.plan.lists import Lists
 from fetchc.tracer.shape import Referred, Spelled

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.abi.alignment import Alignments
-from fetchc.abi.layout import UnclassifiedError
+from fetchc.abi.c_alignment import Alignments
+from fetchc.abi.signature import UnclassifiedError
 from fetchc.program.types import (
     InterfaceType,
     IntType,

@@ -25,8 +25,7 @@ from fetchc.program.types import (
     Type,
     UnknownType,
 )
-from fetchc.target.conventions import convention
-from fetchc.target.model import Convention
+from fetchc.target.machines import Convention, convention
 from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, DwarfRegister, TypeId
 from tests.support.types import TypeTable
 

@@ -23,7 +23,7 @@ from fetchc.program.types import (
     StructType,
     VoidType,
 )
-from fetchc.target.conventions import convention
+from fetchc.target.machines import convention
 from fetchc.units import ByteOffset, ByteSize, DieOffset, DwarfRegister, TypeId
 from tests.support.types import TypeTable, function
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.abi.go_stream import at_its_position, parse
+from fetchc.abi.go_arginfo import at_its_position, parse
 
 WORD, TEXT, SLICE = 8, (8, 8), (8, 8, 8)
 OPEN, CLOSE, MORE, FAR = 0xFE, 0xFD, 0xFC, 0xFB

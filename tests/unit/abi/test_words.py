@@ -19,8 +19,7 @@ from fetchc.program.types import (
     StructType,
     Type,
 )
-from fetchc.target.conventions import convention
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture, convention
 from fetchc.units import ByteOffset, ByteSize, TypeId
 from tests.support.types import TypeTable
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from fetchc.code.context import Fill, fills
+from fetchc.code.go_closure_code import Fill, fills
 from fetchc.program.places import InMemory, InRegister
-from fetchc.target.conventions import convention_tables
-from fetchc.target.load import architecture, table
+from fetchc.target.machines import architecture, convention_tables, table
 from fetchc.units import Address, DwarfRegister
 
 BASE = Address(0x1000)

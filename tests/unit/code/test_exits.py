@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.code.instructions import exits, instruction_starts
+from fetchc.code.disassembly import exits, instruction_starts
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.errors import CompileError
 from fetchc.units import Address

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fetchc.code.instructions import is_instruction_start
+from fetchc.code.disassembly import is_instruction_start
 from fetchc.diag.errors import CompileError
 from fetchc.units import Address
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.code.instructions import exits, instruction_starts
-from fetchc.code.sweep import taken_off
+from fetchc.code.disassembly import exits, instruction_starts, taken_off
 from fetchc.diag.errors import CompileError
-from fetchc.target.load import return_instructions, tables_under
+from fetchc.target.machines import return_instructions, tables_under
 from fetchc.units import Address
 
 BASE = Address(0x1000)

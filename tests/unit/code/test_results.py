@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.code.results import taken, written
+from fetchc.code.disassembly import taken, written
 from fetchc.units import Address
 
 

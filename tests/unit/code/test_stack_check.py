@@ -11,9 +11,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from fetchc.code.stack_check import after_stack_check, behind_bare_call, growth_start
-from fetchc.target.conventions import convention
-from fetchc.target.model import GoRules, Growth, StackCheck
+from fetchc.code.go_stack_check import after_stack_check, behind_bare_call, growth_start
+from fetchc.target.machines import GoRules, Growth, StackCheck, convention
 from tests.support.toolchains import ROOT, TOOLCHAINS
 
 # Programs of the corpus, and the assemblers that come with the toolchains (many more functions).

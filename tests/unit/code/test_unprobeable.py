@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.code.unprobeable import nop_bytes, unprobeable
-from fetchc.target.load import table
+from fetchc.code.uprobe_instructions import nop_bytes, unprobeable
+from fetchc.target.machines import table
 
 TAKEN = {
     "x86_64": [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.code.instructions import instruction_starts
+from fetchc.code.disassembly import instruction_starts
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.model import Callers
 from fetchc.program.places import (

@@ -8,7 +8,7 @@ import pytest
 
 from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.target.load import call_rules
+from fetchc.target.machines import call_rules
 from fetchc.units import Address
 from tests.support.elfwriter import Load, elf_file
 

@@ -22,7 +22,7 @@ from fetchc.program.places import (
     Place,
     PointerTo,
 )
-from fetchc.target.model import CallRules
+from fetchc.target.machines import CallRules
 from fetchc.units import ByteOffset, DwarfRegister
 
 BX, BP, DI, SP, R12, RETURN = map(DwarfRegister, (3, 6, 5, 7, 12, 16))

@@ -6,7 +6,7 @@ import pytest
 
 from fetchc.cli import main
 from fetchc.driver.written.checking import check_definition
-from fetchc.target.kernel import kernel, previous, turns
+from fetchc.target.kernel_versions import kernel, previous, turns
 from tests.support.cases import CORPUS
 from tests.support.selftests import SelfTest, selftests
 

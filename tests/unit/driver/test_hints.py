@@ -6,7 +6,7 @@ import pytest
 
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.driver.written.checking import Checked, check_definition
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 from tests.support.programs import fixture
 
 PATH = str(fixture("c/layouts/gcc-O2-dwarf5"))

@@ -11,7 +11,7 @@ from fetchc.check.kernel_arguments import _numbered
 from fetchc.check.site import Site
 from fetchc.debuginfo.btf.program import BtfProgram
 from fetchc.program.places import Absent
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 from tests.support.btfwriter import BtfWriter
 
 POINTER, ARRAY = 2, 3

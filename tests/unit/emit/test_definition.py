@@ -8,7 +8,7 @@ import pytest
 
 from fetchc.emit.definition import Probed, definition, verify_event
 from fetchc.ir.nodes import Array, Char, Deref, Fetch, Register, Scalar, Text, Word
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 from fetchc.units import FileOffset
 
 DI = Register("di")

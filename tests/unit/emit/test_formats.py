@@ -31,7 +31,7 @@ from fetchc.ir.nodes import (
     Value,
     Word,
 )
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 from fetchc.units import Address, FileOffset
 
 DI = Register("di")

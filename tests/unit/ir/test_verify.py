@@ -26,7 +26,7 @@ from fetchc.ir.nodes import (
     Word,
 )
 from fetchc.ir.verify import instructions, verify
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 
 DI = Register("di")
 LOAD = Deref(DI, 0)

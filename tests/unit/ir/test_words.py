@@ -21,8 +21,8 @@ from fetchc.ir.nodes import (
     Word,
 )
 from fetchc.ir.words import misread
-from fetchc.target.kernel import kernel, running_version
-from fetchc.target.load import architecture
+from fetchc.target.kernel_versions import kernel, running_version
+from fetchc.target.machines import architecture
 
 SP, ONE = Register("sp"), Deref(Register("sp"), 4)
 

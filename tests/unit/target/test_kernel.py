@@ -10,7 +10,7 @@ import pytest
 from fetchc.diag.errors import CompileError
 from fetchc.ir.legality import PROBES
 from fetchc.resources import data_path
-from fetchc.target.kernel import kernel, running_version
+from fetchc.target.kernel_versions import kernel, running_version
 
 LINUX = tomllib.loads((Path(data_path("targets")) / "kernel" / "linux.toml").read_text())
 

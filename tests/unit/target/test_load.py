@@ -8,9 +8,7 @@ import sys
 import pytest
 
 from fetchc.diag.errors import CompileError
-from fetchc.target.conventions import convention
-from fetchc.target.load import architecture, table, tables_under
-from fetchc.target.model import EightbyteRules
+from fetchc.target.machines import EightbyteRules, architecture, convention, table, tables_under
 from fetchc.units import DwarfRegister
 from tests.support.toolchains import ROOT
 
@@ -121,7 +119,7 @@ def test_every_table_of_facts_names_its_source() -> None:
 
 def test_loading_needs_nothing_dear() -> None:
     code = (
-        "import sys, fetchc.abi, fetchc.target.conventions as made\n"
+        "import sys, fetchc.abi, fetchc.target.machines as made\n"
         "made.convention('go-x86_64-regabi')\n"
         "print(*sys.modules)"
     )

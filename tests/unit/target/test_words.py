@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.suggest import nearest
-from fetchc.target.load import architecture
+from fetchc.target.machines import architecture
 
 
 def test_registers_in_words_have_their_names() -> None:

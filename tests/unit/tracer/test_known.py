@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.tracer.values.dynamic import told, worded
 
 START = 0x5000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.target.kernel import kernel
+from fetchc.target.kernel_versions import kernel
 from fetchc.tracer.kernel.sharing import shared
 from fetchc.tracer.model import Plan
 

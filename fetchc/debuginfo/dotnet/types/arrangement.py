@@ -12,7 +12,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.target.dotnet import LayoutRules
+    from fetchc.target.dotnet_runtimes import LayoutRules
 
 __all__ = [
     "WORD", "Field", "Layout", "Open", "by_size", "explicit", "references_first",

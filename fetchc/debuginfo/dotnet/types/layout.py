@@ -27,7 +27,7 @@ from fetchc.diag.errors import DebugInfoError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.types.closed import ClosedTypes
-    from fetchc.target.dotnet import LayoutRules
+    from fetchc.target.dotnet_runtimes import LayoutRules
 
 __all__ = ["Layouts"]
 

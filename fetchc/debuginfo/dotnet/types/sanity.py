@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.types.types import DotnetTypes
-    from fetchc.target.dotnet import Runtime
+    from fetchc.target.dotnet_runtimes import Runtime
 
 __all__ = ["must_fit", "must_have_texts_at"]
 

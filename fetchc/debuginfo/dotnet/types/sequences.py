@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dotnet.types.types import DotnetTypes
     from fetchc.program.types import Type
-    from fetchc.target.dotnet import ArrayPlaces
+    from fetchc.target.dotnet_runtimes import ArrayPlaces
     from fetchc.units import TypeId
 
 __all__ = ["array", "string", "window"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.types.arrangement import Field, Layout
     from fetchc.debuginfo.dotnet.types.closed import ClosedTypes
     from fetchc.program.types import Type
-    from fetchc.target.dotnet import Runtime
+    from fetchc.target.dotnet_runtimes import Runtime
 
 __all__ = ["DotnetTypes"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fetchc.debuginfo.elf.file import Elf
-    from fetchc.target.model import CallRules
+    from fetchc.target.machines import CallRules
 
 __all__ = ["CodeUses"]
 

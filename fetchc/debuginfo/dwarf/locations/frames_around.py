@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.locations.cfi import Row
     from fetchc.program.places import Place
-    from fetchc.target.model import CallRules
+    from fetchc.target.machines import CallRules
 
 __all__ = ["Frame", "entered_with", "outer_frame", "outermost"]
 

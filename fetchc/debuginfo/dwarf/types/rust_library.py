@@ -63,7 +63,7 @@ def unsized_text(
 
 
 def _entries(key: str) -> Iterator[Raw]:
-    from fetchc.target.load import tables_under
+    from fetchc.target.machines import tables_under
 
     for table in tables_under("runtime/rust").values():
         yield from table.get(key, ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import fetchc
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from tests.support.btfwriter import BtfWriter
 
 POINTER, TYPEDEF, CONST, TYPE_TAG = 2, 8, 10, 18

@@ -12,7 +12,7 @@ from fetchc.debuginfo.dotnet.types.arrangement import Layout
 from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
 from fetchc.debuginfo.dotnet.types.layout import Layouts
 from fetchc.diag.errors import CompileError, DebugInfoError
-from fetchc.target.dotnet import runtime
+from fetchc.target.dotnet_runtimes import runtime
 from tests.support.pewriter import Column, assembly, core_tables
 
 SEQUENTIAL, EXPLICIT = 0x109, 0x111

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.target.model import Growth, Instruction, StackCheck
+    from fetchc.target.machines import Growth, Instruction, StackCheck
 
 __all__ = ["after_stack_check", "behind_bare_call", "growth_start"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.diag.errors import reject
 from fetchc.record import Record
-from fetchc.target.load import table
+from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ capstone is dear to import; only closures come here.
 
 from __future__ import annotations
 
-from fetchc.code.instructions import instructions
+from fetchc.code.disassembly import instructions
 from fetchc.program.places import InMemory, InRegister
 from fetchc.record import Record
-from fetchc.target.load import table
+from fetchc.target.machines import table
 from fetchc.units import Address, ByteOffset, DwarfRegister
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from capstone import CsInsn
 
-    from fetchc.target.model import Architecture
+    from fetchc.target.machines import Architecture
 
     State = dict["Room", "Content | None"]
 

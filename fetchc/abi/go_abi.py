@@ -7,7 +7,7 @@ against live processes of Go 1.15 to 1.27.
 
 from __future__ import annotations
 
-from fetchc.abi.layout import (
+from fetchc.abi.signature import (
     MAX_NESTING,
     UnclassifiedError,
     bare,
@@ -37,7 +37,7 @@ from fetchc.program.types import (
     VoidType,
 )
 from fetchc.record import Record
-from fetchc.target.model import GoRules
+from fetchc.target.machines import GoRules
 from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from fetchc.program.places import Absent, Place
     from fetchc.program.protocol import Program
-    from fetchc.target.model import Convention
+    from fetchc.target.machines import Convention
     from fetchc.units import DwarfRegister, TypeId
 
 __all__ = ["Assignment", "Shapes", "TypeShape", "in_registers", "signature_places"]

@@ -11,7 +11,7 @@ import os
 
 from fetchc.diag.errors import reject
 from fetchc.record import Record
-from fetchc.target.load import table
+from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
