@@ -29,7 +29,7 @@ __all__ = ["IGNORED", "PATTERN", "RULES", "SPELLED", "STARTS", "STATES"]
 
 # Generated module: the grammar's file, its starts.
 GRAMMARS = {
-    "fetchc/syntax/tables.py": ("expression", ["argument", "type"]),
+    "fetchc/syntax/expression_tables.py": ("expression", ["argument", "type"]),
     "fetchc/syntax/point_tables.py": ("point", ["point"]),
     "fetchc/syntax/fetcharg_tables.py": ("fetcharg", ["argument"]),
     "fetchc/syntax/definition_tables.py": ("definition", ["definition"]),

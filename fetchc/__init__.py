@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fetchc.api.probe import Probe
     from fetchc.api.program import Program, open
     from fetchc.api.tracing import Tracing, tracing
-    from fetchc.diag.errors import CompileError, DebugInfoError, Error, TracerError
+    from fetchc.diag.diagnostic import CompileError, DebugInfoError, Error, TracerError
 
 __version__ = "0.1.0"
 
@@ -34,12 +34,12 @@ __all__ = [
 
 _HOMES = {
     "Argument": "fetchc.api.argument",
-    "CompileError": "fetchc.diag.errors",
-    "DebugInfoError": "fetchc.diag.errors",
-    "Error": "fetchc.diag.errors",
+    "CompileError": "fetchc.diag.diagnostic",
+    "DebugInfoError": "fetchc.diag.diagnostic",
+    "Error": "fetchc.diag.diagnostic",
     "Probe": "fetchc.api.probe",
     "Program": "fetchc.api.program",
-    "TracerError": "fetchc.diag.errors",
+    "TracerError": "fetchc.diag.diagnostic",
     "Tracing": "fetchc.api.tracing",
     "bulk": "fetchc.answers.bulk",
     "open": "fetchc.api.program",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["Alignments", "unexplained_bits"]
 

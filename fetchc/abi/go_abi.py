@@ -16,7 +16,7 @@ from fetchc.abi.signature import (
     unclassified,
     undecided,
 )
-from fetchc.program.places import InMemory, InRegister, Piece, Pieces
+from fetchc.program.entities import InMemory, InRegister, Piece, Pieces
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -36,18 +36,18 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
+from fetchc.quantities import ByteOffset, ByteSize
 from fetchc.record import Record
 from fetchc.target.machines import GoRules
-from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.program.places import Absent, Place
+    from fetchc.program.entities import Absent, Place
     from fetchc.program.protocol import Program
+    from fetchc.quantities import DwarfRegister, TypeId
     from fetchc.target.machines import Convention
-    from fetchc.units import DwarfRegister, TypeId
 
 __all__ = ["Assignment", "Shapes", "TypeShape", "in_registers", "signature_places"]
 

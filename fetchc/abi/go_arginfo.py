@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from fetchc.abi.go_abi import Assignment, Shapes, in_registers
 from fetchc.abi.signature import UnclassifiedError, bare, passed, round_up
-from fetchc.program.places import Absent, InMemory, InRegister, Pieces
+from fetchc.program.entities import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -30,19 +30,18 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
+from fetchc.quantities import ByteOffset
 from fetchc.record import Record
-from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fetchc.abi.go_abi import TypeShape
-    from fetchc.program.model import Function
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Function, Place
     from fetchc.program.protocol import Program
+    from fetchc.quantities import DwarfRegister, TypeId
     from fetchc.target.machines import Convention
-    from fetchc.units import DwarfRegister, TypeId
 
     Shape = int | tuple["Shape", ...]
     Extent = tuple[int, int] | None

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
-from fetchc.program.places import Absent, InMemory, InRegister
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import Absent, InMemory, InRegister
+from fetchc.quantities import ByteOffset
 from fetchc.record import assert_never
 from fetchc.target.machines import EightbyteRules, GoRules, WordRules, convention, convention_tables
-from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from fetchc.program.model import Function
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Function, Place
     from fetchc.program.protocol import Program
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
     from fetchc.target.machines import Convention
-    from fetchc.units import TypeId
 
 __all__ = [
     "argument_place",

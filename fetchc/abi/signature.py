@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fetchc.abi.placement import go_version
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent
 from fetchc.program.types import (
     DeclaredType,
     FunctionType,
@@ -14,16 +14,15 @@ from fetchc.program.types import (
     StructType,
     VoidType,
 )
+from fetchc.quantities import ByteSize, TypeId
 from fetchc.record import Record
 from fetchc.target.machines import GoRules
-from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fetchc.program.model import Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Function, Place, Variable
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
     from fetchc.target.machines import Convention
@@ -136,7 +135,7 @@ def dictionary_position(function: Function) -> int | Absent | None:
         return None
     import re  # generic functions are rare
 
-    from fetchc.program.go_names import without_type_arguments
+    from fetchc.program.go_symbol_names import without_type_arguments
 
     plain = without_type_arguments(name)
     # The last element of the package path, then what the package declares.
@@ -203,14 +202,14 @@ class UnclassifiedError(Exception):
 
 def unclassified(error: UnclassifiedError) -> Absent:
     """The place of what cannot be classified."""
-    from fetchc.program.places import Absent
+    from fetchc.program.entities import Absent
 
     return Absent("FC0401", str(error))
 
 
 def undecided(error: UnclassifiedError, before: str = "a parameter in front") -> Absent:
     """The place of a parameter that depends on what is ``before`` it and cannot be classified."""
-    from fetchc.program.places import Absent
+    from fetchc.program.entities import Absent
 
     return Absent("FC0401", f"where it is depends on {before}: {error}")
 
@@ -237,7 +236,7 @@ def one_by_one(
 
 def unaddressed() -> Absent:
     """The place of a result in memory where no register leads to it any more."""
-    from fetchc.program.places import Absent
+    from fetchc.program.entities import Absent
 
     what = "it is in memory, and no register keeps its address until the function returns"
     return Absent("FC0401", what)

@@ -20,7 +20,7 @@ from fetchc.abi.signature import (
     unclassified,
     undecided,
 )
-from fetchc.program.places import Indirect, InMemory, InRegister, Piece, Pieces
+from fetchc.program.entities import Indirect, InMemory, InRegister, Piece, Pieces
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -48,20 +48,20 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
+from fetchc.quantities import ByteOffset, ByteSize
 from fetchc.record import assert_never
 from fetchc.target.machines import EightbyteRules
-from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.abi.c_alignment import Alignments
-    from fetchc.program.places import Absent, Place
+    from fetchc.program.entities import Absent, Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
+    from fetchc.quantities import DwarfRegister, TypeId
     from fetchc.target.machines import Convention
-    from fetchc.units import DwarfRegister, TypeId
 
 __all__ = [
     "BY_REFERENCE",

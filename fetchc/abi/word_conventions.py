@@ -21,7 +21,7 @@ from fetchc.abi.signature import (
     unclassified,
     undecided,
 )
-from fetchc.program.places import Absent, Indirect, InMemory, InRegister, Piece, Pieces
+from fetchc.program.entities import Absent, Indirect, InMemory, InRegister, Piece, Pieces
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -42,19 +42,19 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
+from fetchc.quantities import ByteOffset, ByteSize
 from fetchc.record import Record
 from fetchc.target.machines import WordRules
-from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
+    from fetchc.quantities import DwarfRegister, TypeId
     from fetchc.target.machines import Convention
-    from fetchc.units import DwarfRegister, TypeId
 
     Flat = tuple["Leaf", ...] | None
     Alignment = Callable[[], int]

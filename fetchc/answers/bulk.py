@@ -7,7 +7,7 @@ from fetchc.answers.opened import Opened
 from fetchc.answers.outcome import by_probe, outcome
 from fetchc.answers.question import identity, read_question
 from fetchc.ceilings import Exceeded, unwatch
-from fetchc.diag.errors import CompileError, DebugInfoError, too_costly
+from fetchc.diag.diagnostic import CompileError, DebugInfoError, too_costly
 from fetchc.target.kernel_versions import running_version
 
 TYPE_CHECKING = False

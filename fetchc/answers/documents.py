@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc import __version__
-from fetchc.diag.model import shortened
+from fetchc.diag.diagnostic import shortened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from fetchc.api.argument import Argument
     from fetchc.api.probe import Probe
     from fetchc.api.program import Program
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.explained.explaining import Explained
     from fetchc.driver.written.checking import Checked
-    from fetchc.ir.decode import Decode
+    from fetchc.ir.fetch import Decode
 
 __all__ = ["decode", "document", "explanation", "refused", "told", "verdicts"]
 

@@ -7,7 +7,7 @@ import gc
 from fetchc import __version__
 from fetchc.answers.documents import told
 from fetchc.api.program import Program
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.program.cpp_names import spelling_key
 from fetchc.record import Record
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.offsets import Offset
 
 __all__ = ["Compared", "Table", "agreeing", "compare", "table_document"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.api.argument import Argument
     from fetchc.api.probe import Probe
     from fetchc.api.program import Program
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["Outcome", "by_probe", "outcome"]
 

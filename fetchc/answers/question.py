@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
 
 __all__ = ["Question", "identity", "read_line", "read_question"]
 

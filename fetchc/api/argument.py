@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import Compiled, compile_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.api.probe import Probe
-    from fetchc.diag.model import Diagnostic
-    from fetchc.ir.decode import Decode
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.ir.fetch import Decode
     from fetchc.syntax import tree
 
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from fetchc.api.argument import Argument
 from fetchc.api.program import given
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.driver.points.sites import find_site
-from fetchc.syntax.parse import parse_argument
+from fetchc.syntax.expression_parser import parse_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import RLock
     from collections.abc import Sequence
 
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.explained.explaining import Explained
     from fetchc.driver.naming import Named
     from fetchc.driver.points.found import Found
     from fetchc.driver.variables import Shown
-    from fetchc.emit.formats import Event, Written
+    from fetchc.emit.output_formats import Event, Written
     from fetchc.program import protocol
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.target.kernel_versions import Kernel
     from fetchc.tracer.model import Plan
     from fetchc.tracer.plan.planning import Asked
@@ -258,7 +258,7 @@ class Probe:
 
         Raises CompileError for what the tool cannot carry.
         """
-        from fetchc.emit.formats import written
+        from fetchc.emit.output_formats import written
 
         return written(format, self.events(arguments, group, event))
 

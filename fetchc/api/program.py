@@ -6,7 +6,7 @@ import os
 from _thread import RLock  # threading itself is dear to import
 
 from fetchc.debuginfo.open import open_binary
-from fetchc.diag.errors import CompileError, DebugInfoError, reject
+from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Program:
         for text, what in ((function, "a function"), (at, "a point"), (kernel, "a kernel")):
             if text is not None:
                 given(text, what)
-        from fetchc.syntax.parse import parse_point
+        from fetchc.syntax.expression_parser import parse_point
 
         try:
             place = None if at is None else parse_point(at)
@@ -185,7 +185,7 @@ class Program:
         The others are as in :meth:`probe`.
         """
         given(text, "an argument", None)
-        from fetchc.syntax.parse import parse_argument, written
+        from fetchc.syntax.expression_parser import parse_argument, written
 
         tree = parse_argument(text)
         _, end = written(tree, text)
@@ -207,7 +207,7 @@ class Program:
         if probe is not None:
             return probe.compile(text)
         from fetchc.api.argument import Argument
-        from fetchc.syntax.parse import parse_argument
+        from fetchc.syntax.expression_parser import parse_argument
 
         tree = parse_argument(text)
         return Argument(self._probe(None, tree.point, returns, kernel, active), text, tree)

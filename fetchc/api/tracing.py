@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from fetchc.api.probe import Probe
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.tracer.model import Event as TracedEvent
     from fetchc.tracer.model import Plan
 
@@ -51,7 +51,7 @@ class Tracing:
 
         Raises CompileError where an expression has to be refused.
         """
-        from fetchc.emit.names import event_name
+        from fetchc.emit.probe_definition import event_name
 
         event = event_name(probe.named_after, self._named)
         plan = probe.plan(expressions, self._session.group, event)

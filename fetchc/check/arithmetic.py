@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fetchc.check.conversions import decayed
 from fetchc.check.typed import Constant, Shift
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import FunctionType, PointerType, VoidType
-from fetchc.units import ByteOffset
+from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

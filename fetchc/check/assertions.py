@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from fetchc.check import members, scope
 from fetchc.check.typed import Asserted, Dispatched, Follow, Held, Part, Typed
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
-from fetchc.program.places import AtAddress
+from fetchc.diag.diagnostic import Label, reject
+from fetchc.program.entities import AtAddress
 from fetchc.program.types import InterfaceType, PointerType, StructType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import RuntimeType
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import RuntimeType
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["assertion", "dynamic_type", "first_type", "held_as", "member_of_value"]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
-from fetchc.program.places import Absent, FrameRelative, InMemory, InRegister, PointerTo
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import Absent, FrameRelative, InMemory, InRegister, PointerTo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Extent, Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Extent, Function, Place, Variable
     from fetchc.source import Span
 
 __all__ = ["absent", "available"]

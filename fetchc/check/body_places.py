@@ -13,7 +13,7 @@ from fetchc.check.evidence import (
     optimised_by_gcc,
     unoptimised_by_gcc,
 )
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     FrameRelative,
     Indirect,
@@ -22,13 +22,13 @@ from fetchc.program.places import (
     Place,
     PointerTo,
 )
-from fetchc.units import ByteOffset
+from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Function, Variable
-    from fetchc.units import Address
+    from fetchc.program.entities import Function, Variable
+    from fetchc.quantities import Address
 
 __all__ = ["body_place"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.conversions import decayed
 from fetchc.check.typed import Constant, Follow, Part, Shift
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
+from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
     ArrayType,
     ChannelType,
@@ -20,15 +19,15 @@ from fetchc.program.types import (
     StructType,
     Window,
 )
+from fetchc.quantities import ByteOffset, ByteSize
 from fetchc.syntax import tree
-from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["capacity", "container_of", "length", "offset_of", "size_of"]
 

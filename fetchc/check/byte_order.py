@@ -6,7 +6,7 @@ mark, nor has a structure of these alone: it is read as if it had the machine's 
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, UnknownType
 
 TYPE_CHECKING = False

@@ -7,18 +7,18 @@ from fetchc.check.check import check, of_each
 from fetchc.check.conversions import cast
 from fetchc.check.members import member
 from fetchc.check.typenames import type_named
-from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.types import ComplexType
 from fetchc.record import assert_never
 from fetchc.syntax import tree
-from fetchc.syntax.parse import as_type
+from fetchc.syntax.expression_parser import as_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["call"]
 

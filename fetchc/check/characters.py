@@ -7,7 +7,7 @@ from fetchc.program.types import CharType, IntType, NamedType, QualifiedType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["encoding", "encoding_by_name", "wide"]
 

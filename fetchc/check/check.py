@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fetchc.check import members, scope
 from fetchc.check.typed import Address, Constant, Either, Follow
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
+from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import FunctionType, PointerType, StructType, VoidType
 from fetchc.record import assert_never
 from fetchc.syntax import tree

@@ -9,13 +9,13 @@ Source: DwarfUnit::constructMemberDIE of LLVM ("Size != FieldSize").
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import BoolType, CharType, EnumType, IntType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
     from fetchc.program.types import Member, StructType
     from fetchc.source import Span
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.typed import Address, Constant, Convert, Special
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
+from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -21,10 +20,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
     from fetchc.program.types import Type
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["cast", "decayed", "wrapped"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     Constant,
@@ -18,7 +18,7 @@ from fetchc.program.places import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Function, Variable
+    from fetchc.program.entities import Function, Variable
 
 __all__ = [
     "believed",

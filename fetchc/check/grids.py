@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from fetchc.check import indices
 from fetchc.check.typed import Follow, Part
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
+from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import CellType, PointerType, SequenceType
-from fetchc.units import ByteOffset
+from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
     from fetchc.source import Span
     from fetchc.syntax import tree
 

@@ -7,7 +7,7 @@ GNU C (`__real__`) call them, `low` and `high` for the words of an `__int128`.
 from __future__ import annotations
 
 from fetchc.program.types import ComplexType, FloatType, IntType, Member, StructType
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

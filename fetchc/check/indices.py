@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.typed import Convert, Counted, Follow, Part, Shift
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
+from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
     ArrayType,
     CharType,
@@ -18,15 +17,15 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = [
     "data_pointer",

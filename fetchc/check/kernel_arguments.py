@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from fetchc.check.site import Site
 from fetchc.check.typed import Held
-from fetchc.diag.errors import reject
-from fetchc.program.places import Absent, InRegister, Named
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import Absent, InRegister, Named
 from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.model import Diagnostic
-    from fetchc.program.model import Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function, Place, Variable
     from fetchc.source import Span
 
 __all__ = ["argument_by_number", "current_task", "parameter_by_name"]

@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.program.types import Member, StructType
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["by_macro"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.typed import Dispatched, Follow, Part
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     ChannelType,
     ComplexType,
@@ -22,9 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = [
     "by_getter",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Diagnostic, Label
-from fetchc.program.places import (
+from fetchc.diag.diagnostic import Diagnostic, Label, reject
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     AtSymbol,
@@ -24,8 +23,8 @@ from fetchc.record import assert_never
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function, Variable
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function, Variable
     from fetchc.source import Span
 
 __all__ = ["disagreement", "place_words", "settled"]

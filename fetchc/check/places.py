@@ -18,7 +18,7 @@ from fetchc.check.evidence import (
     same,
 )
 from fetchc.check.site import has_own_returns
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     Constant,
@@ -31,8 +31,8 @@ from fetchc.program.places import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.diag.model import Diagnostic
-    from fetchc.program.model import Function, Variable
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function, Variable
     from fetchc.source import Span
 
 __all__ = ["variable_place"]

@@ -11,9 +11,8 @@ from fetchc.check.characters import encoding
 from fetchc.check.check import check
 from fetchc.check.conversions import wrapped
 from fetchc.check.typed import Constant, Dispatched, Either, Held, Part, Ranged
-from fetchc.diag.errors import CompileError, reject
-from fetchc.diag.model import Label
-from fetchc.program.places import Constant as KnownPlace
+from fetchc.diag.diagnostic import CompileError, Label, reject
+from fetchc.program.entities import Constant as KnownPlace
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -29,8 +28,8 @@ from fetchc.program.types import (
     StructType,
 )
 from fetchc.syntax import tree
-from fetchc.syntax.build_trailers import not_a_number
-from fetchc.syntax.numbers import apply
+from fetchc.syntax.expression_actions import not_a_number
+from fetchc.syntax.tree import apply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,17 +9,16 @@ a caller takes is still returned, and so is what a function returns whose addres
 from __future__ import annotations
 
 from fetchc.check.unconfirmed import follows_convention
-from fetchc.diag.errors import reject
-from fetchc.program.places import InMemory, InRegister, Pieces
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import InMemory, InRegister, Pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function
-    from fetchc.program.places import Place
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function, Place
+    from fetchc.quantities import Address, DwarfRegister
     from fetchc.source import Span
-    from fetchc.units import Address, DwarfRegister
 
 __all__ = ["foreign", "must_be_returned", "must_be_unchanged"]
 

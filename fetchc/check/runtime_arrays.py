@@ -5,15 +5,15 @@ from __future__ import annotations
 from fetchc.check import indices
 from fetchc.check.evidence import optimised_by_gcc
 from fetchc.check.typed import Held, Ranged, Reckoned, Term
-from fetchc.program.places import InMemory, is_on_entry
+from fetchc.program.entities import InMemory, is_on_entry
 from fetchc.program.types import ArrayType, CharType, IntType, RangeType
-from fetchc.units import ByteSize
+from fetchc.quantities import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
 
 __all__ = ["in_full"]
 

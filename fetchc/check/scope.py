@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from fetchc.check.places import variable_place
 from fetchc.check.typed import Address, Constant, Follow, Held, Part, Special
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Diagnostic, Label
-from fetchc.program.places import (
-    Absent,
-    AtAddress,
-    AtSymbol,
-    Named,
-    PointerTo,
-)
+from fetchc.diag.diagnostic import Diagnostic, Label, reject
+from fetchc.program.entities import Absent, AtAddress, AtSymbol, Named, PointerTo
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, PointerType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function, Variable
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function, Variable
     from fetchc.source import Span
 
 __all__ = [

@@ -13,19 +13,19 @@ from fetchc.program.types import (
     QualifiedType,
     VoidType,
 )
+from fetchc.quantities import ByteSize, TypeId
 from fetchc.record import Record
-from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.typed import Granted
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.lang.base import Language
-    from fetchc.program.model import Function, Instance, StaticProbe
+    from fetchc.program.entities import Function, Instance, StaticProbe
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
+    from fetchc.quantities import Address
     from fetchc.target.machines import Architecture
-    from fetchc.units import Address
 
 __all__ = ["FOREIGN", "Checker", "Site", "has_own_returns", "must_not_be_returned_from"]
 

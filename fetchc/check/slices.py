@@ -12,7 +12,7 @@ from fetchc.check import builtins, indices
 from fetchc.check.check import check
 from fetchc.check.ranges import all_of, folded_range, ranged
 from fetchc.check.typed import Constant, Reckoned, Term
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import SliceType, StringType
 from fetchc.record import Record
 from fetchc.syntax import tree
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
     from fetchc.source import Span
 
 __all__ = ["counted", "of_slice"]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from fetchc.check.site import has_own_returns
 from fetchc.check.typed import Follow, Held, Special
-from fetchc.diag.errors import reject
-from fetchc.program.places import InMemory, InRegister
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import InMemory, InRegister
 from fetchc.program.types import CharType, UnknownType
-from fetchc.units import ByteSize
+from fetchc.quantities import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["register", "special"]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.check.site import Site
-    from fetchc.program.model import Extent, Function
-    from fetchc.units import Address
+    from fetchc.program.entities import Extent, Function
+    from fetchc.quantities import Address
 
 __all__ = ["start_within"]
 

@@ -9,12 +9,11 @@ value and the span that it came from.
 
 from __future__ import annotations
 
-from fetchc.program.model import RuntimeType
-from fetchc.program.places import Place
+from fetchc.program.entities import Place, RuntimeType
 from fetchc.program.types import BitField, Variant
+from fetchc.quantities import ByteOffset, TypeId
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.units import ByteOffset, TypeId
 
 __all__ = [
     "Address",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -11,15 +11,15 @@ from fetchc.program.types import (
     IntType,
     VoidType,
 )
+from fetchc.quantities import ByteSize
 from fetchc.syntax import tree
-from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["type_named"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import Diagnostic, Label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fetchc.abi import convention_for, entry_places
 from fetchc.check.evidence import believed, is_clone, is_unfetchable, optimised_by_gcc, same
 from fetchc.check.site import Checker
-from fetchc.diag.errors import CompileError
-from fetchc.program.places import (
+from fetchc.diag.diagnostic import CompileError
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     Constant,
@@ -19,15 +19,15 @@ from fetchc.program.places import (
     PointerTo,
 )
 from fetchc.program.types import StructType
+from fetchc.quantities import DwarfRegister
 from fetchc.target.machines import WordRules
-from fetchc.units import DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.check.site import Site
-    from fetchc.program.model import Extent, Function, Variable
+    from fetchc.program.entities import Extent, Function, Variable
 
 __all__ = ["follows_convention", "passed", "unconfirmed"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fetchc.check.members import members_of, promoted_from
 from fetchc.check.suggest import nearest
 from fetchc.check.typed import Follow
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
+from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
     ArrayType,
     DeclaredType,
@@ -20,9 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["no_member", "no_structure"]
 

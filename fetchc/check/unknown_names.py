@@ -5,14 +5,14 @@ from __future__ import annotations
 from fetchc.check.habits import name_meant
 from fetchc.check.scope import visible
 from fetchc.check.suggest import nearest
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.demangle import readable
 from fetchc.program.types import UnknownType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
     from fetchc.source import Span
 
 __all__ = ["unknown"]

@@ -8,15 +8,13 @@ instruction that is what the caller passed. What it says of the frame is of late
 from __future__ import annotations
 
 from fetchc.check.evidence import evidence
-from fetchc.program.model import Function
-from fetchc.program.places import Absent, InMemory, InRegister, Pieces
+from fetchc.program.entities import Absent, Function, InMemory, InRegister, Pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Variable
-    from fetchc.program.places import Place
-    from fetchc.units import DwarfRegister
+    from fetchc.program.entities import Place, Variable
+    from fetchc.quantities import DwarfRegister
 
 __all__ = ["argument_registers", "entry_place", "registers"]
 

@@ -8,8 +8,8 @@ the debug information does not tell of, and of long ones an optimised build keep
 from __future__ import annotations
 
 from fetchc.check.typed import Held, Special
-from fetchc.diag.errors import reject
-from fetchc.program.places import InRegister, Piece, Pieces
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import InRegister, Piece, Pieces
 from fetchc.program.types import (
     BoolType,
     CharType,
@@ -21,7 +21,7 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
-from fetchc.units import ByteOffset, ByteSize, DwarfRegister
+from fetchc.quantities import ByteOffset, ByteSize, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["result_value"]
 

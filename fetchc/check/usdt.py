@@ -7,11 +7,12 @@ A cast gives a pointer what it leads to: ``(struct request *)$arg1``.
 from __future__ import annotations
 
 from fetchc.check.typed import Held
-from fetchc.diag.errors import reject
-from fetchc.program.places import Absent, AtAddress, Constant, InMemory, InRegister
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import Absent, AtAddress, Constant, InMemory, InRegister
 from fetchc.program.types import FloatType, IntType
+from fetchc.quantities import Address, ByteOffset, ByteSize, DwarfRegister
 from fetchc.record import assert_never
-from fetchc.syntax.usdt import (
+from fetchc.syntax.usdt_parser import (
     Immediate,
     Refused,
     Spelled,
@@ -21,15 +22,13 @@ from fetchc.syntax.usdt import (
     split_arguments,
 )
 from fetchc.target.machines import table
-from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.program.model import StaticProbe
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place, StaticProbe
     from fetchc.source import Span
-    from fetchc.syntax.usdt import Operand, StaticArgument
+    from fetchc.syntax.usdt_parser import Operand, StaticArgument
     from fetchc.target.machines import Architecture
 
 __all__ = ["argument", "argument_type", "arguments"]

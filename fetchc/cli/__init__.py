@@ -118,7 +118,7 @@ def _answered(options: Options, output: Output) -> int:
     from fetchc.ceilings import Exceeded, unwatch
     from fetchc.cli.commands import COMMANDS
     from fetchc.cli.output import exit_status
-    from fetchc.diag.errors import CompileError, DebugInfoError, TracerError
+    from fetchc.diag.diagnostic import CompileError, DebugInfoError, TracerError
 
     if options.command == "compile":
         from fetchc.cli.modules import load
@@ -141,7 +141,7 @@ def _answered(options: Options, output: Output) -> int:
         return 4
     except (Exceeded, MemoryError) as beyond:
         unwatch()
-        from fetchc.diag.errors import too_costly
+        from fetchc.diag.diagnostic import too_costly
 
         output.diagnostics((too_costly(options.path, beyond).diagnostic,), "")
         return 3

@@ -7,7 +7,7 @@ import os
 from fetchc.ceilings import unwatch
 from fetchc.cli.definitions import document
 from fetchc.cli.reader import Reader, probed_file, reader
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.record import Record
 from fetchc.tracer.kernel.install import head
 from fetchc.tracer.kernel.leftovers import leftovers, told
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fetchc.api.program import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["run"]
 

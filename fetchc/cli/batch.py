@@ -13,7 +13,7 @@ from fetchc.answers.opened import Opened
 from fetchc.answers.question import identity, read_line
 from fetchc.ceilings import watch, watched, within_memory
 from fetchc.cli.standard_input import NAMED, given_bytes, unreadable
-from fetchc.diag.errors import CompileError, DebugInfoError, reject
+from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

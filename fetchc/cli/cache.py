@@ -8,7 +8,7 @@ from fetchc.cli import cache_folder
 from fetchc.debuginfo.finding.store import downloads
 from fetchc.debuginfo.kept.files import entries, removed
 from fetchc.debuginfo.safe_open import own_folder
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

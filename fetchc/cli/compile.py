@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-_TOOLS = ("perf", "bpftrace")  # the formats of fetchc.emit.formats
+_TOOLS = ("perf", "bpftrace")  # the formats of fetchc.emit.output_formats
 
 
 def run(options: Options, output: Output) -> int:
@@ -77,13 +77,13 @@ def _asked(
 def _settled(format: str) -> tuple[str, ...]:
     if format not in _TOOLS:
         return ()
-    from fetchc.emit.formats import settled
+    from fetchc.emit.output_formats import settled
 
     return settled(format)
 
 
 def _for_tool(output: Output, format: str, groups: list[tuple[Probe, list[Argument]]]) -> None:
-    from fetchc.emit.formats import written
+    from fetchc.emit.output_formats import written
 
     events = [event for probe, arguments in groups for event in probe.events(arguments)]
     result = written(format, events)
@@ -97,7 +97,7 @@ def _json(options: Options, output: Output, texts: list[str]) -> int:
 
     from fetchc.answers.documents import document, refused
     from fetchc.ceilings import Exceeded, unwatch
-    from fetchc.diag.errors import CompileError, DebugInfoError, too_costly
+    from fetchc.diag.diagnostic import CompileError, DebugInfoError, too_costly
 
     kernel = _kernel(options)
     try:

@@ -38,7 +38,7 @@ def _code(code: str, options: Options, output: Output) -> int:
         output.say(f"error: there is no diagnostic code `{code}`")
         output.say("codes look like FC0302; a diagnostic prints its own in brackets")
         return 2
-    from fetchc.diag.explain import explain
+    from fetchc.diag.codes import explain
 
     text = explain(code).rstrip("\n")
     if options.format == "json":
@@ -51,7 +51,7 @@ def _code(code: str, options: Options, output: Output) -> int:
 
 
 def _fetch(text: str, options: Options, output: Output) -> int:
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
     from fetchc.target.kernel_versions import running_version
 
     kernel = running_version() if options.kernel == "running" else options.kernel

@@ -41,7 +41,7 @@ def run(options: Options, output: Output) -> int:
 
 def _suggest(program: Program, glob: str, output: Output) -> None:
     from fetchc.cli.tracing.functions import wider
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
 
     help = wider(program, glob)
     if help is not None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TextIO
 
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["Output", "Unwritable", "discard", "exit_status"]
 
@@ -94,7 +94,7 @@ class Output:
         other characters that a reader would not see, and as :meth:`document` does.
         """
         if not text.isprintable():
-            from fetchc.diag.errors import reject
+            from fetchc.diag.diagnostic import reject
 
             for character in text:
                 hidden = not character.isprintable() and character != "\n"

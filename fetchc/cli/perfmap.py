@@ -10,7 +10,7 @@ from fetchc.debuginfo.dotnet.mapped import MappedMethods
 from fetchc.debuginfo.dotnet.program import DotnetProgram
 from fetchc.debuginfo.open import open_binary
 from fetchc.debuginfo.perfmap import written_line
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.tracer.process.mapped import Process, in_image
 from fetchc.tracer.process.perfmap import SETTING, collected, write
 

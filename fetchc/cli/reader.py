@@ -20,7 +20,7 @@ from fetchc.cli.output import Unwritable
 from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.kept import files
 from fetchc.debuginfo.safe_open import open_regular
-from fetchc.diag.errors import DebugInfoError, Error, too_costly
+from fetchc.diag.diagnostic import DebugInfoError, Error, too_costly
 from fetchc.privileges import give_up_root
 from fetchc.record import Record
 

@@ -14,7 +14,7 @@ from fetchc.cli.tracing.traceable import traceable
 from fetchc.cli.tracing.watch import Ending, watch
 from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.codes import TITLES
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.kernel.tracefs import find_tracefs
 from fetchc.tracer.kernelfilter import kernel_filter

@@ -7,11 +7,11 @@ capstone is optional and dear to import; nothing on the usual way of ``compile``
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
+from fetchc.quantities import Address
 from fetchc.record import Record
 from fetchc.target.machines import architecture as machine_of
 from fetchc.target.machines import parse_instruction, return_instructions, table
-from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from capstone import Cs, CsInsn
 
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
 
 __all__ = [
     "Exits",

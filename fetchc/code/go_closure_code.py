@@ -10,10 +10,10 @@ capstone is dear to import; only closures come here.
 from __future__ import annotations
 
 from fetchc.code.disassembly import instructions
-from fetchc.program.places import InMemory, InRegister
+from fetchc.program.entities import InMemory, InRegister
+from fetchc.quantities import Address, ByteOffset, DwarfRegister
 from fetchc.record import Record
 from fetchc.target.machines import table
-from fetchc.units import Address, ByteOffset, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

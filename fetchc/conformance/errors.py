@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import Error
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic, Error
 
 __all__ = ["ConformanceError", "refused"]
 

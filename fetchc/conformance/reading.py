@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 
 from fetchc.conformance import machine
-from fetchc.ir.decode import Decode
 from fetchc.ir.evaluate import Fault, Outcome, State, evaluate
-from fetchc.ir.nodes import Array, Char, Fetch, Scalar, Store, Text, Word
+from fetchc.ir.fetch import Array, Char, Decode, Fetch, Scalar, Store, Text, Word
 
 __all__ = ["Change", "Value", "as_it_is", "decoded", "fetched", "printed"]
 

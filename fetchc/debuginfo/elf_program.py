@@ -9,15 +9,15 @@ from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.elf.machines import architecture_of
 from fetchc.debuginfo.elf.symbols import STT_GNU_IFUNC
 from fetchc.debuginfo.ordinary import Ordinary
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.finding.search import Search
-    from fetchc.program.model import Function, StaticProbe
-    from fetchc.units import FileOffset
+    from fetchc.program.entities import Function, StaticProbe
+    from fetchc.quantities import FileOffset
 
 __all__ = ["ElfProgram"]
 

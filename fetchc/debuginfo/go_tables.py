@@ -13,7 +13,7 @@ addresses became offsets from the text in 1.18, a start line was put in with 1.2
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

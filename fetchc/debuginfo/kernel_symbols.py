@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fetchc.program.places import Absent, AtSymbol
+from fetchc.program.entities import Absent, AtSymbol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.elf.file import Elf
-    from fetchc.program.places import Place
-    from fetchc.units import Address
+    from fetchc.program.entities import Place
+    from fetchc.quantities import Address
 
 __all__ = ["PER_CPU", "of_several", "symbol_place"]
 

@@ -6,7 +6,7 @@ import os
 
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.debuginfo.safe_open import open_regular
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.program.model import Function, Property
+    from fetchc.program.entities import Function, Property
     from fetchc.program.protocol import ObjectTypes
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["Ordinary"]
 

@@ -7,7 +7,7 @@ Source: tools/perf/Documentation/jit-interface.txt; lines of .NET Core 2.1, 3.1 
 
 from __future__ import annotations
 
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 __all__ = ["MapLine", "parse_line", "parse_lines", "written_line"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.ordinary import Ordinary
-from fetchc.program.model import Callers, Uses
-from fetchc.program.places import Absent
+from fetchc.program.entities import Absent, Callers, Uses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Extent, Function, StaticProbe, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Extent, Function, Place, StaticProbe, Variable
     from fetchc.program.protocol import CodeMap
-    from fetchc.units import Address, TypeId
+    from fetchc.quantities import Address, TypeId
 
 __all__ = ["Plain"]
 

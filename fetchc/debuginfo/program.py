@@ -8,8 +8,8 @@ owns what they cache. They are imported where they are used: a listing of symbol
 from __future__ import annotations
 
 from fetchc.debuginfo.elf_program import ElfProgram
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address, ByteOffset, DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, ByteOffset, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +20,19 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.debuginfo.finding.search import Search
-    from fetchc.program.model import Callers, Extent, Function, Uses, Variable
-    from fetchc.program.places import AtAddress, Indirect, Place
+    from fetchc.program.entities import (
+        AtAddress,
+        Callers,
+        Extent,
+        Function,
+        Indirect,
+        Place,
+        Uses,
+        Variable,
+    )
     from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["DwarfProgram"]
 
@@ -270,7 +278,7 @@ class DwarfProgram(ElfProgram):
         information names there, so the answer holds at ``address`` only.
         """
         from fetchc.debuginfo.dwarf.locations.location import place_at
-        from fetchc.program.places import Absent, AtAddress, is_frame_relative
+        from fetchc.program.entities import Absent, AtAddress, is_frame_relative
 
         if variable.elsewhere:
             return Absent("FC0401", "the debug information describes no place in assembly")
@@ -305,7 +313,7 @@ class DwarfProgram(ElfProgram):
         return loaded_place(self._elf, self.architecture, symbol)
 
     def _at_entry(self, place: Place, around: Die | None, address: Address) -> Place:
-        from fetchc.program.places import Absent, AtAddress, FrameRelative, InMemory, InRegister
+        from fetchc.program.entities import Absent, AtAddress, FrameRelative, InMemory, InRegister
 
         if isinstance(place, InRegister | InMemory | FrameRelative | AtAddress | Absent):
             return place
@@ -318,7 +326,7 @@ class DwarfProgram(ElfProgram):
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
         from fetchc.debuginfo.dwarf.locations.location import frame_base_at
-        from fetchc.program.places import FrameRelative
+        from fetchc.program.entities import FrameRelative
 
         base = frame_base_at(self._info, self._die(function), function.address)
         return isinstance(base, FrameRelative)
@@ -402,7 +410,7 @@ class DwarfProgram(ElfProgram):
         """The canonical frame address, by the call-frame information."""
         from fetchc.debuginfo.dwarf.locations.frame import cfa_at
         from fetchc.debuginfo.dwarf.locations.symbolic import resolve_frame
-        from fetchc.program.places import FrameRelative
+        from fetchc.program.entities import FrameRelative
 
         rule = cfa_at(self._elf, address, function.address)
         return resolve_frame(FrameRelative(ByteOffset(0)), rule)

@@ -6,15 +6,15 @@ well-known ones, as for BTF.
 
 from __future__ import annotations
 
-from fetchc.program.model import Variable
+from fetchc.program.entities import Variable
 from fetchc.program.types import USER, Member, NamedType, PointerType, QualifiedType, StructType
+from fetchc.quantities import ByteSize
 from fetchc.target.machines import table
-from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.protocol import Program
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["marked_members", "marked_parameters"]
 

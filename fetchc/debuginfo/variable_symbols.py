@@ -9,8 +9,8 @@ location. And the location of what a shared library exports is stale where an ex
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_external, DW_AT_linkage_name
-from fetchc.program.places import AtAddress, Indirect
-from fetchc.units import ByteOffset
+from fetchc.program.entities import AtAddress, Indirect
+from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,13 +4,15 @@ The first two digits say which question failed: 01 the text, 02 names, 03 types,
 04 places, 05 the kernel's rules, 06 warnings (right, but it can surprise), 07 tracing,
 08 toolchains (of `fetchc conformance`), 09 files.
 
-To add one: a line here, a long text in :mod:`fetchc.diag.explain`, the place that
+To add one: a line here, a long text in :mod:`fetchc.diag.codes`, the place that
 raises it, a case under ``corpus/diagnostics/``. Tests hold the four together.
 """
 
 from __future__ import annotations
 
-__all__ = ["TITLES"]
+from pkgutil import get_data
+
+__all__ = ["TITLES", "explain"]
 
 TITLES = {
     "FC0101": "the expression does not parse",
@@ -130,3 +132,35 @@ TITLES = {
     "FC0908": "the debug file is of another build",
     "FC0909": "a file that the debug information is split over is not found",
 }
+
+
+# ------------------------------------------------------------------------------
+# The long form of a diagnostic code: ``fetchc explain FC0302``.
+#
+# The texts are data beside this module, in ``explanations.txt``, so that they read like the pages
+# they are. Not for the way of ``compile``.
+
+
+def explain(code: str) -> str:
+    """Title, meaning, example and cure of ``code``, one of :data:`fetchc.diag.codes.TITLES`.
+
+    Several lines without a final newline, at most 100 columns wide. Raises ValueError
+    for what is no code.
+    """
+    text = _texts().get(code)
+    if text is None:
+        raise ValueError(f"no diagnostic code {code!r}")
+    return f"{code}: {TITLES[code]}\n\n{text}"
+
+
+def _texts() -> dict[str, str]:
+    texts: dict[str, list[str]] = {}
+    lines: list[str] = []  # of the comment at the top, until the first code
+    content = get_data("fetchc.diag", "explanations.txt")  # of an installation that is a zip, too
+    assert content is not None
+    for line in content.decode("utf-8").split("\n"):
+        if line.startswith("FC"):
+            lines = texts[line] = []
+        else:
+            lines.append(line)
+    return {code: "\n".join(text).strip("\n") for code, text in texts.items()}

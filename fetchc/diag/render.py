@@ -8,7 +8,7 @@ of it can move the cursor, change colours or hide others.
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic, shortened
+from fetchc.diag.diagnostic import Diagnostic, shortened
 from fetchc.source import Span
 
 TYPE_CHECKING = False

@@ -6,13 +6,13 @@ import os
 
 from fetchc.check.kernel_arguments import parameter_by_name
 from fetchc.debuginfo.safe_open import open_regular
-from fetchc.diag.errors import reject
-from fetchc.emit.formats import Event, Item, KernelPoint
-from fetchc.emit.names import event_name, group_name
-from fetchc.program.places import Named as NamedPlace
+from fetchc.diag.diagnostic import reject
+from fetchc.emit.output_formats import Event, Item, KernelPoint
+from fetchc.emit.probe_definition import event_name, group_name
+from fetchc.program.entities import Named as NamedPlace
 from fetchc.program.types import ArrayType
+from fetchc.quantities import Address, FileOffset
 from fetchc.source import Span
-from fetchc.units import Address, FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from fetchc.check.check import check
 from fetchc.check.site import Checker
 from fetchc.check.typed import Counted
-from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.driver.points.found import Found
-from fetchc.ir.nodes import Bits, Fetch, Scalar
-from fetchc.ir.notation import body
-from fetchc.ir.verify import verify
+from fetchc.ir.fetch import Bits, Fetch, Scalar, body
+from fetchc.ir.fetch_rules import verify
 from fetchc.lower.lower import lower
 from fetchc.record import Record
 from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.ir.decode import Decode
+    from fetchc.ir.fetch import Decode
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel_versions import Kernel
 
@@ -120,7 +118,7 @@ def accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
     machine = found.site.architecture
     problems = verify(fetch, kernel, found.site.probe_kind, machine.named)
     if machine.word_bytes != kernel.word_bytes:
-        from fetchc.ir.words import misread
+        from fetchc.ir.fetch_rules import misread
 
         misleading = misread(fetch, machine, kernel)
         problems += () if misleading is None else (misleading,)

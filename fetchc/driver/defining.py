@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 
-from fetchc.diag.errors import CompileError, reject
-from fetchc.emit.definition import Probed, definition, verify_event
-from fetchc.emit.names import event_name, group_name
-from fetchc.ir.notation import body
-from fetchc.units import FileOffset
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.emit.probe_definition import Probed, definition, event_name, group_name, verify_event
+from fetchc.ir.fetch import body
+from fetchc.quantities import FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.check.site import Site
-    from fetchc.ir.nodes import Fetch
+    from fetchc.ir.fetch import Fetch
     from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["defined"]

@@ -12,14 +12,14 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
+from fetchc.quantities import ByteSize
 from fetchc.record import Record
-from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.program.types import BitField, Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["Layout", "Row", "VariantRows", "layout"]
 

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fetchc.driver.layout import Layout
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
 
 __all__ = [
@@ -62,7 +62,7 @@ def spelled(symbols: Iterable[str]) -> list[str]:
     from collections import Counter
 
     from fetchc.lang.cpp_functions import shortened
-    from fetchc.program.demangle_rust import is_rust
+    from fetchc.program.demangle import is_rust
 
     for one, name in shown.items():
         if name != one and not is_rust(one):
@@ -207,8 +207,8 @@ def layouts(program: Program, glob: str) -> list[Layout]:
     from fetchc.check.site import Checker, Site
     from fetchc.driver.layout import layout
     from fetchc.lang import language
+    from fetchc.quantities import Address
     from fetchc.target.machines import architecture
-    from fetchc.units import Address
 
     exact = "*" not in glob and ("?" not in glob or bool(program.types_named(glob, None)))
     names = [glob] if exact else matching(program.type_names(), glob)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.emit.names import argument_name
+from fetchc.emit.probe_definition import argument_name
 from fetchc.record import Record
 
 TYPE_CHECKING = False

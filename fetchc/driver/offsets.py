@@ -8,9 +8,9 @@ from fetchc.check.indices import element
 from fetchc.check.members import member, through
 from fetchc.check.site import Checker, Site
 from fetchc.check.typed import Held, Part
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.lang import language
-from fetchc.program.places import AtAddress
+from fetchc.program.entities import AtAddress
 from fetchc.program.types import (
     BitField,
     InterfaceType,
@@ -19,17 +19,17 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
+from fetchc.quantities import Address, BitOffset
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.syntax.limits import DEPTH
+from fetchc.syntax.tree import DEPTH
 from fetchc.target.machines import architecture
-from fetchc.units import Address, BitOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.program.protocol import Program
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["Offset", "offsets"]
 

@@ -6,9 +6,9 @@ from fetchc.check import scope
 from fetchc.check.place_words import place_words
 from fetchc.check.places import variable_place
 from fetchc.check.site import Checker
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
-from fetchc.program.places import Absent, Place
+from fetchc.program.entities import Absent, Place
 from fetchc.program.types import PointerType
 from fetchc.record import Record
 from fetchc.source import Span
@@ -17,10 +17,10 @@ from fetchc.syntax import tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.driver.points.found import Found
-    from fetchc.program.model import Variable
+    from fetchc.program.entities import Variable
     from fetchc.program.protocol import Program
+    from fetchc.quantities import TypeId
     from fetchc.target.kernel_versions import Kernel
-    from fetchc.units import TypeId
 
 __all__ = ["Shown", "visible"]
 
@@ -124,7 +124,7 @@ def _named_type(checker: Checker, variable: Variable) -> TypeId:
 
 
 def _no_names(program: Program, found: Found) -> CompileError:
-    from fetchc.diag.errors import reject
+    from fetchc.diag.diagnostic import reject
     from fetchc.program.demangle import readable
 
     function = found.site.function

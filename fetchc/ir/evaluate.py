@@ -7,12 +7,13 @@ a core file, or bytes.
 
 from __future__ import annotations
 
-from fetchc.ir.nodes import (
+from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
     Comm,
     Deref,
+    Fetch,
     Image,
     Immediate,
     KernelValue,
@@ -23,7 +24,10 @@ from fetchc.ir.nodes import (
     StackPointer,
     Text,
     Word,
+    body,
     fixed_bytes,
+    is_address,
+    number,
 )
 from fetchc.record import Record, assert_never
 
@@ -31,12 +35,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fetchc.ir.nodes import Fetch, Store, Value
+    from fetchc.ir.fetch import Store, Value
 
     Read = Callable[[int, int], bytes | None]
     Element = int | bytes | None
 
-__all__ = ["Fault", "Outcome", "State", "evaluate"]
+__all__ = ["Fault", "Outcome", "State", "evaluate", "listing"]
 
 _TEXT_BYTES = 4096  # MAX_STRING_SIZE, with the NUL
 _CHUNK = 256  # text is read in pieces that do not cross a page
@@ -202,3 +206,57 @@ def _number(raw: bytes, store: Store, state: State) -> int:
 
 def _bytes(store: Store, state: State) -> int:
     return state.word_bytes if isinstance(store, Word) else fixed_bytes(store)
+
+
+# ------------------------------------------------------------------------------
+# A listing of a fetch, one step a line, for internal errors and explanations.
+
+
+def listing(fetch: Fetch) -> str:
+    """The steps of ``fetch`` from the innermost on, as the kernel takes them.
+
+    ``+0(+8(%di)):string`` reads::
+
+        %di
+        load 8 bytes at +8
+        load string at +0
+    """
+    loads: list[Deref] = []
+    value: Value = fetch.value
+    while isinstance(value, Deref):
+        loads.append(value)
+        value = value.base
+    lines = [_start(value)]
+    for position, load in enumerate(reversed(loads), 1):
+        what = _stored(fetch.store) if position == len(loads) else "8 bytes"
+        memory = "user memory " if load.user else ""
+        sign, size = ("-", -load.offset) if load.offset < 0 else ("+", load.offset)
+        lines.append(f"load {what} at {memory}{sign}{number(size)}")
+    if not loads:
+        lines.append(f"store {_stored(fetch.store)}")
+    return "\n".join(lines)
+
+
+def _start(value: Value) -> str:
+    match value:
+        case Absolute(address):
+            return f"address {address:#x}"
+        case Image(offset):
+            return f"image {offset:+#x}"
+        case KernelValue(text=text) if is_address(value):
+            return f"symbol {text.removeprefix('@')}"
+        case _:
+            return body(Fetch(value, Word()))
+
+
+def _stored(store: Store) -> str:
+    match store:
+        case Word():
+            return "8 bytes"
+        case Array(element, count):
+            return f"{count} times {_stored(element)}"
+        case Bits(width, offset, container):
+            return f"{width} bits from bit {offset} of {container}"
+        case _:
+            # What stands behind the colon is as plain as any word for it.
+            return body(Fetch(Deref(Absolute(0), 0), store)).partition(":")[2]

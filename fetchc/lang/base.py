@@ -1,7 +1,7 @@
 """What differs between languages, as one record each; no other module asks which it is.
 
 To add a language: a module here with its record, a line in ``lang/__init__.py`` under
-the key that :class:`~fetchc.program.model.Function` carries (from DW_AT_language),
+the key that :class:`~fetchc.program.entities.Function` carries (from DW_AT_language),
 types that only it has in ``program/types.py`` and their reading in ``debuginfo``, a
 corpus directory with cases, a row in the README.
 """
@@ -14,10 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fetchc.diag.model import Diagnostic
-    from fetchc.program.model import Function
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["Language"]
 

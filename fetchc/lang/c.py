@@ -19,9 +19,9 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["CPLUSPLUS", "C", "spell"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.lang.base import Language
 from fetchc.program.types import (
     ArrayType,
@@ -17,9 +17,9 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["DOTNET"]
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 
 from fetchc.lang.go import package_of
-from fetchc.program.go_names import ALIASES, customary_package, without_tags, without_type_arguments
+from fetchc.program.go_symbol_names import (
+    ALIASES,
+    customary_package,
+    without_tags,
+    without_type_arguments,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from fetchc.lang.go import package_of
-from fetchc.program.go_names import ALIASES, without_tags
+from fetchc.program.go_symbol_names import ALIASES, without_tags
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from fetchc.program.protocol import Program
     from fetchc.program.types import Member, Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
     Spell = Callable[[Program, TypeId], str]
 

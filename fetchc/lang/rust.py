@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.lang.base import Language
 from fetchc.lang.c import CPLUSPLUS
-from fetchc.program.places import FrameRelative, InMemory
+from fetchc.program.entities import FrameRelative, InMemory
 from fetchc.program.types import ArrayType, PointerType, VoidType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["RUST"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fetchc.check.dotnet.references import uncompared_type
 from fetchc.check.typed import Asserted, Counted, Described, Present
-from fetchc.diag.model import Diagnostic, Label
-from fetchc.ir.decode import Decode
+from fetchc.diag.diagnostic import Diagnostic, Label
+from fetchc.ir.fetch import Decode
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import number
 

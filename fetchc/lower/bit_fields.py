@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Bits, Fetch, Scalar
+from fetchc.diag.diagnostic import reject
+from fetchc.ir.fetch import Bits, Decode, Fetch, Scalar
 from fetchc.lower.model import InValue, Known, Lowered, Memory, Spread
 from fetchc.lower.scalars import immediate, outside, straddles
 from fetchc.lower.store import plain
@@ -14,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Part, Typed
-    from fetchc.ir.nodes import Store
+    from fetchc.ir.fetch import Store
     from fetchc.lower.store import Plain
     from fetchc.source import Span
 

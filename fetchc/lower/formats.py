@@ -5,11 +5,8 @@ from __future__ import annotations
 from fetchc.check import indices
 from fetchc.check.members import member
 from fetchc.check.typed import Special
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Label
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Array, Char, Fetch, Scalar, Symbol, Text
-from fetchc.ir.notation import body
+from fetchc.diag.diagnostic import Label, reject
+from fetchc.ir.fetch import Array, Char, Decode, Fetch, Scalar, Symbol, Text, body
 from fetchc.lower.model import InValue, Lowered
 from fetchc.lower.scalars import bit_field_of, fetch_scalar, memory_of
 from fetchc.lower.store import plain
@@ -33,8 +30,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
-    from fetchc.ir.nodes import Value
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.ir.fetch import Value
     from fetchc.program.types import Type
 
 __all__ = ["formatted", "in_order", "is_byte"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.typed import Dispatched, Either, Reckoned, Special
-from fetchc.diag.errors import CompileError, reject
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import bit_field_of, incomplete, number, scalar, special
 from fetchc.lower.store import plain

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Fetch, Value
-from fetchc.program.places import Piece
+from fetchc.ir.fetch import Decode, Fetch, Value
+from fetchc.program.entities import Piece
+from fetchc.quantities import TypeId
 from fetchc.record import Record, assert_never
-from fetchc.units import TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from fetchc.check.place_words import place_words
-from fetchc.diag.errors import reject
-from fetchc.program.places import Indirect, InMemory, OnEntry, PointerTo, is_on_entry
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import Indirect, InMemory, OnEntry, PointerTo, is_on_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.places import Place
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Place
+    from fetchc.quantities import DwarfRegister
     from fetchc.source import Span
-    from fetchc.units import DwarfRegister
 
 __all__ = ["computed", "lost", "register_of"]
 

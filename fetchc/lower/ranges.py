@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from fetchc.check.typed import Ranged
-from fetchc.diag.errors import CompileError, reject
-from fetchc.diag.model import Diagnostic, Label
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import ELEMENTS, Array, Fetch, Scalar, Text
-from fetchc.ir.notation import body
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
+from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text, body
 from fetchc.lower.model import Lowered, Memory
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import plain

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fetchc.check.typed import Dispatched, Either, Reckoned
-from fetchc.diag.errors import CompileError, reject
-from fetchc.ir.notation import body
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.ir.fetch import body
 from fetchc.lower.model import Lowered
 
 TYPE_CHECKING = False

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fetchc.check.typed import Convert, Part, Special
-from fetchc.diag.errors import reject
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Bits, Comm, Fetch, Immediate, Scalar, Text, Word
+from fetchc.diag.diagnostic import reject
+from fetchc.ir.fetch import Bits, Comm, Decode, Fetch, Immediate, Scalar, Text, Word
 from fetchc.lower.model import InValue, Known, Lowered, Memory, Spread, inside, low_bits
 from fetchc.lower.store import Plain, plain
 from fetchc.lower.where import load_word, piece_at, where
@@ -15,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
-    from fetchc.ir.nodes import Store
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.ir.fetch import Store
     from fetchc.program.types import Type
     from fetchc.source import Span
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Scalar
+from fetchc.ir.fetch import Decode, Scalar
 from fetchc.program.types import (
     BoolType,
     ChannelType,
@@ -23,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["Plain", "is_character", "plain"]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fetchc.check.members import part
 from fetchc.check.typed import Follow, Held
-from fetchc.diag.model import Diagnostic, Label
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import ELEMENTS, Array, Fetch, Scalar, Text
+from fetchc.diag.diagnostic import Diagnostic, Label
+from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text
 from fetchc.lower.model import Lowered, Memory
 from fetchc.lower.scalars import memory_of, number
 from fetchc.lower.store import is_character

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
-from fetchc.program.places import (
-    Absent,
-    AtAddress,
-    FrameRelative,
-    Indirect,
-    InMemory,
-    Pieces,
-)
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import Absent, AtAddress, FrameRelative, Indirect, InMemory, Pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function
-    from fetchc.program.places import Place
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function, Place
+    from fetchc.quantities import DwarfRegister
     from fetchc.source import Span
-    from fetchc.units import DwarfRegister
 
 __all__ = ["unsaved"]
 

@@ -16,8 +16,8 @@ from fetchc.check.typed import (
     Shift,
     Special,
 )
-from fetchc.diag.errors import reject
-from fetchc.ir.nodes import (
+from fetchc.diag.diagnostic import reject
+from fetchc.ir.fetch import (
     Absolute,
     Comm,
     Deref,
@@ -31,17 +31,17 @@ from fetchc.ir.nodes import (
     is_address,
 )
 from fetchc.lower.model import InValue, Known, Memory, Spread, inside, low_bits
-from fetchc.program import places
+from fetchc.program import entities
 from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
     from fetchc.check.typed import Typed
-    from fetchc.ir.nodes import Value
+    from fetchc.ir.fetch import Value
     from fetchc.lower.model import Where
+    from fetchc.quantities import DwarfRegister
     from fetchc.source import Span
-    from fetchc.units import DwarfRegister
 
 __all__ = ["load_word", "piece_at", "pointed", "pointer", "where"]
 
@@ -185,37 +185,37 @@ def _bytes(site: Site, node: Held | Special) -> int:
     return site.program.word_bytes if size is None else size
 
 
-def _held(site: Site, place: places.Place, size: int, span: Span, name: str = "") -> Where:
+def _held(site: Site, place: entities.Place, size: int, span: Span, name: str = "") -> Where:
     match place:
-        case places.InRegister(register=register):
+        case entities.InRegister(register=register):
             return InValue(Register(_register_name(site, register, span, name)), 0, size)
-        case places.InMemory(register=register, offset=offset):
+        case entities.InMemory(register=register, offset=offset):
             return Memory(Register(_register_name(site, register, span)), offset)
-        case places.AtAddress(address=address):
+        case entities.AtAddress(address=address):
             return Memory(Image(site.program.image_offset(address, site.address)), 0)
-        case places.AtSymbol(symbol=symbol):
+        case entities.AtSymbol(symbol=symbol):
             return Memory(KernelValue("symbol", f"@{symbol}"), 0)
-        case places.Named(rule=rule, name=name):
+        case entities.Named(rule=rule, name=name):
             return InValue(KernelValue(rule, name), 0, size)
-        case places.Indirect(pointer=inner, offset=offset):
+        case entities.Indirect(pointer=inner, offset=offset):
             pointer = _held(site, inner, site.program.word_bytes, span, name)
             return Memory(load_word(site, pointer, span), offset)
-        case places.Constant(value=value, size=room):
+        case entities.Constant(value=value, size=room):
             return Known(value, room)
-        case places.Pieces(pieces=pieces):
+        case entities.Pieces(pieces=pieces):
             return Spread(pieces, 0, name)
-        case places.Absent(code=code, reason=reason):
+        case entities.Absent(code=code, reason=reason):
             words = site.architecture.in_words(reason)
             raise reject(code, f"this part cannot be fetched: {words}", span, "no place")
-        case places.PointerTo():
+        case entities.PointerTo():
             from fetchc.lower.on_entry import computed
 
             raise computed(site, place, span, name)
-        case places.OnEntry(register=register):
+        case entities.OnEntry(register=register):
             from fetchc.lower.on_entry import lost
 
             raise lost(site, register, span, name)
-        case places.FrameRelative():
+        case entities.FrameRelative():
             raise AssertionError(f"a frame-relative place was left: {place!r}")
         case _:
             assert_never(place)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from fetchc.check.members import part
 from fetchc.check.typed import Convert, Held, Part
-from fetchc.diag.errors import CompileError, reject
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import ELEMENTS, Array, Fetch, Scalar, Text
-from fetchc.ir.notation import body
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text, body
 from fetchc.lower.model import Lowered, Memory
 from fetchc.lower.scalars import memory_of, number
 from fetchc.lower.store import is_character, plain
 from fetchc.lower.texts import array_text, is_text_pointer
 from fetchc.lower.where import load_word, where
-from fetchc.program.places import InRegister, Pieces
+from fetchc.program.entities import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
     ChoiceType,
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["array", "difference", "refuse_choice", "refuse_whole", "words_of"]
 

@@ -2,7 +2,7 @@
 
 A Program is lazy: opening one reads a few headers, each question reads what it needs.
 It owns the caches; no other module caches. Readers raise
-:class:`~fetchc.diag.errors.DebugInfoError` with file, section and offset.
+:class:`~fetchc.diag.diagnostic.DebugInfoError` with file, section and offset.
 
 Nothing imports this module at run time: it is of use to type checkers alone.
 """
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from fetchc.program.model import (
+    from fetchc.program.entities import (
         Callers,
         Extent,
         Function,
         Instance,
         ObjectHeader,
+        Place,
         Property,
         RuntimeType,
         StaticProbe,
         Uses,
         Variable,
     )
-    from fetchc.program.places import Place
     from fetchc.program.types import Type
-    from fetchc.units import Address, FileOffset, TypeId
+    from fetchc.quantities import Address, FileOffset, TypeId
 else:
     Protocol = object
 

@@ -1,14 +1,14 @@
 """Types of a traced program, whatever its language and debug information.
 
-Types refer to each other by :data:`~fetchc.units.TypeId` through their Program, so
+Types refer to each other by :data:`~fetchc.quantities.TypeId` through their Program, so
 they may be cyclic and are read when asked for. Sizes and offsets are bytes; a size
 is None where the debug information gives none (a flexible array, a declaration).
 """
 
 from __future__ import annotations
 
+from fetchc.quantities import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
 from fetchc.record import Record
-from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
 
 __all__ = [
     "USER",

@@ -1,5 +1,5 @@
 """The expression language: ``grammar/*.lark``, its tables, the driver, the tree.
 
-Only :mod:`~fetchc.syntax.parse` and :mod:`~fetchc.syntax.unparse` are for other
+Only :mod:`~fetchc.syntax.expression_parser` and :mod:`~fetchc.syntax.unparse` are for other
 packages, and :mod:`~fetchc.syntax.tree` is what they speak of.
 """

@@ -46,7 +46,7 @@ class Unexpected(Exception):
     """The text stops making sense at ``token``, with the parser in ``state``.
 
     ``token.kind`` is empty where no terminal matches, and :data:`END` at the end.
-    :mod:`fetchc.syntax.errors` turns it into a diagnostic.
+    :mod:`fetchc.syntax.syntax_errors` turns it into a diagnostic.
     """
 
     def __init__(self, state: int, token: Token) -> None:

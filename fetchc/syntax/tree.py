@@ -8,10 +8,18 @@ the canonical text back. The syntax itself is ``grammar/expression.lark``.
 
 from __future__ import annotations
 
+from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 from fetchc.source import Span
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.diagnostic import CompileError
+
 __all__ = [
+    "BRACKETS",
+    "DEPTH",
+    "LENGTH",
     "AddressOf",
     "Argument",
     "ArrayOf",
@@ -45,8 +53,13 @@ __all__ = [
     "SliceOf",
     "Special",
     "TypeName",
+    "apply",
+    "constant",
+    "depth_exceeds",
+    "number",
+    "shown",
+    "too_deep",
 ]
-
 
 # --- types, in the spelling of C, C++, C# or Go -------------------------------------------
 
@@ -255,7 +268,7 @@ class SizeOf(Record):
     """``sizeof(e)`` or ``sizeof(T)``.
 
     A type that could be an expression (``sizeof(msg)``, ``sizeof(dns.Msg)``) is parsed as
-    one; :func:`fetchc.syntax.parse.as_type` reads such an expression as a type.
+    one; :func:`fetchc.syntax.expression_parser.as_type` reads such an expression as a type.
     """
 
     operand: Expression | TypeName
@@ -393,3 +406,120 @@ class Argument(Record):
     format: Format | None
     point: Point | None
     span: Span
+
+
+# ------------------------------------------------------------------------------
+# How long and how deep an argument may be.
+#
+# The kernel takes far less (62 characters of a fetch-arg's body, some tens of dereferences), but
+# that is said of the compiled text. These bounds keep every pass that walks a tree by recursion
+# safe.
+
+LENGTH = 4096  # characters of one argument
+BRACKETS = 200  # brackets open at once
+_SHOWN = 60  # characters of the text repeated in a message
+DEPTH = 200  # nodes of a tree from its root to a leaf
+
+
+def too_deep(span: Span) -> CompileError:
+    """The refusal of a tree that is deeper than :data:`DEPTH`."""
+    return reject("FC0102", f"more than {DEPTH} operations within each other", span, "too deep")
+
+
+def depth_exceeds(root: Record, limit: int = DEPTH) -> bool:
+    """Whether a tree is deeper than ``limit``; walks level by level, without recursion."""
+    level = [root]
+    for _ in range(limit):
+        level = [child for node in level for child in _children(node)]
+        if not level:
+            return False
+    return True
+
+
+def _children(node: Record) -> list[Record]:
+    found: list[Record] = []
+    fields: tuple[str, ...] = type(node).__match_args__
+    for field in fields:
+        value = getattr(node, field)
+        if isinstance(value, Record) and not isinstance(value, Span):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found.extend(item for item in value if isinstance(item, Record))
+    return found
+
+
+def shown(text: str) -> str:
+    """A piece of the text as a message has it: of bounded length, and safe to print."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text[:_SHOWN])
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+# ------------------------------------------------------------------------------
+# Numbers: as C, Go and C# write them, and constant arithmetic on them.
+
+_WORD_BITS = 64  # of the widest register that a fetch-arg knows
+
+# Suffixes say a type, which a number here does not have.
+_FORM = r"(?:0[xX](?P<x>[0-9a-fA-F]+)|0[bB](?P<b>[01]+)|0[oO]?(?P<o>[0-7]+)|(?P<d>[0-9]+))"
+_SUFFIX = r"(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])"
+_BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
+
+
+def number(text: str, span: Span) -> int:
+    """The value of a number as written; raises CompileError FC0101."""
+    if len(text) < 16 and text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
+        return int(text)
+    import re
+
+    found = re.fullmatch(_FORM + _SUFFIX, text)
+    if found is None or (found.lastgroup == "d" and len(found["d"]) > 1 and text[0] == "0"):
+        raise reject(
+            "FC0101",
+            f"`{shown(text)}` is not a number",
+            span,
+            "not a number",
+            help="write it as `10`, `0x1f`, `0b101` or `017` (octal)",
+        )
+    form = found.lastgroup or "d"
+    value = int(found[form], _BASES[form])
+    if value >= 1 << _WORD_BITS:
+        raise reject("FC0101", f"`{shown(text)}` needs more than 64 bits", span, "too big")
+    return value
+
+
+def constant(expression: Expression, depth: int = 0) -> int | None:
+    """The value of an expression of numbers alone, None for any other or a division by zero.
+
+    Raises CompileError FC0102 where it is too deep to look. Division truncates towards
+    zero, as in every language fetchc reads.
+    """
+    if depth > DEPTH:
+        raise too_deep(expression.span)
+    match expression:
+        case Integer(value=value):
+            return value
+        case Negate(operand=operand):
+            inner = constant(operand, depth + 1)
+            return None if inner is None else -inner
+        case Binary(operator=operator, left=left, right=right):
+            a, b = constant(left, depth + 1), constant(right, depth + 1)
+            if a is None or b is None:
+                return None
+            return apply(operator, a, b)
+        case _:
+            return None
+
+
+def apply(operator: str, a: int, b: int) -> int | None:
+    """Arithmetic of two constants; None of a division by zero."""
+    if operator == "+":
+        return a + b
+    if operator == "-":
+        return a - b
+    if operator == "*":
+        return a * b
+    if b == 0:
+        return None
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient

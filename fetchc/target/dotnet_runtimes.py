@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 from fetchc.target.machines import table
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 from fetchc.target.machines import table
 
@@ -163,7 +163,7 @@ def kernel(version: str) -> Kernel:
 
     ``5.10/32`` is a 32-bit kernel of that version. ``6.18/bpf`` is one whose events a BPF program
     reads: it has the record itself, whatever event probes make of it. Raises
-    :class:`~fetchc.diag.errors.CompileError` (FC0506) for a text that is not a version and
+    :class:`~fetchc.diag.diagnostic.CompileError` (FC0506) for a text that is not a version and
     for a kernel older than uprobe events.
     """
     facts = table("kernel/linux")

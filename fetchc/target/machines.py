@@ -7,10 +7,10 @@ module of them loaded when one of its tables is; records are built when asked fo
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
+from fetchc.quantities import ByteOffset, ByteSize, DwarfRegister
 from fetchc.record import Record
 from fetchc.target.tables import MODULES
-from fetchc.units import ByteOffset, ByteSize, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import operator
 
-from fetchc.diag.model import Diagnostic, Label
-from fetchc.ir.decode import Decode
+from fetchc.diag.diagnostic import Diagnostic, Label
+from fetchc.ir.fetch import Decode
 from fetchc.syntax.globs import glob_pattern
 from fetchc.tracer.shape import (
     Asserted,

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 
-from fetchc.diag.errors import CompileError, reject
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.syntax.limits import LENGTH
+from fetchc.syntax.tree import LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from contextlib import ExitStack
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.decoding import Decoder
 from fetchc.tracer.kernel.formats import parse_format
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.tracer.decoding import Symbol
     from fetchc.tracer.kernel.tracefs import Tracefs
     from fetchc.tracer.model import Event, Plan, Sample

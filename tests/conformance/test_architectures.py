@@ -18,7 +18,7 @@ import pytest
 
 import fetchc.abi.placement
 import fetchc.lower.scalars
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.record import Record
 from fetchc.target.machines import Convention, WordRules, convention
 from tests.support import cross, qemu_user

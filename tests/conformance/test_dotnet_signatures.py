@@ -12,8 +12,8 @@ from fetchc.abi import convention_for, entry_places
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.methods.parameters import CONTEXT
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent, InMemory, InRegister, Pieces, Place
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, InMemory, InRegister, Pieces, Place
 from fetchc.target.machines import architecture
 from tests.support.dotnet import NET9, NETCORE31, framework, missing
 from tests.support.dotnet_debug_info import DebugInfo

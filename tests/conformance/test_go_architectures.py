@@ -23,10 +23,10 @@ from fetchc.conformance.go.check import check
 from fetchc.conformance.go.draw import draw, draw_signatures
 from fetchc.conformance.reading import Change, as_it_is
 from fetchc.conformance.results import Tally
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
+from fetchc.quantities import Address
 from fetchc.record import Record
 from fetchc.target.machines import Convention, GoRules, convention
-from fetchc.units import Address
 from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS
 from tests.support.cross_go import OBJDUMP, Run, disassembled

@@ -19,8 +19,7 @@ from fetchc.code.disassembly import instructions
 from fetchc.code.go_stack_check import after_stack_check
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.lang import language
-from fetchc.program.model import Function
-from fetchc.program.places import InRegister, Pieces, Place
+from fetchc.program.entities import Function, InRegister, Pieces, Place
 from fetchc.target.machines import Convention, GoRules, architecture
 from tests.support import cross, qemu_user
 from tests.support.cross import TARGETS, Target

@@ -20,7 +20,7 @@ from fetchc.conformance.go.types import GoExpression
 from fetchc.conformance.reading import Change
 from fetchc.conformance.results import Tally
 from fetchc.conformance.stops import unavailable
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from tests.support.seeds import seeds
 from tests.support.toolchains import GO_VERSIONS, go_build, require
 

@@ -20,15 +20,14 @@ from fetchc.code.go_stack_check import after_stack_check
 from fetchc.conformance.go.run import build_go
 from fetchc.conformance.stops import Stop, run_with_stops, unavailable
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.lang.go import GO
-from fetchc.program.model import Function, Variable
-from fetchc.program.places import InMemory, InRegister, Pieces, Place
+from fetchc.program.entities import Function, InMemory, InRegister, Pieces, Place, Variable
 from fetchc.program.protocol import Program
 from fetchc.program.types import ArrayType, ComplexType, NamedType, QualifiedType, StructType
+from fetchc.quantities import Address, TypeId
 from fetchc.source import Span
 from fetchc.target.machines import Convention, GoRules, architecture
-from fetchc.units import Address, TypeId
 from tests.support.go_signatures import NUMBERS, GoSignatures
 from tests.support.seeds import seeds
 from tests.support.toolchains import ALL_GO_VERSIONS, GO_VERSIONS, go_build, go_number, require

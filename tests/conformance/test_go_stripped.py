@@ -19,7 +19,7 @@ import fetchc
 from fetchc.debuginfo.go import shapes
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.driver.layout import Layout
-from fetchc.units import ByteOffset
+from fetchc.quantities import ByteOffset
 from tests.support.programs import CORPUS
 from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require
 

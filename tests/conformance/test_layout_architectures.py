@@ -19,7 +19,7 @@ from fetchc.conformance.c.ask import layouts
 from fetchc.conformance.c.family import Family
 from fetchc.conformance.c.program import Probe
 from fetchc.conformance.reading import Change
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.source import Span
 from tests.support import cross
 from tests.support.cross import TARGETS

@@ -24,7 +24,7 @@ from fetchc.conformance.c.reduce import reduced, reproducer
 from fetchc.conformance.c.run import Build
 from fetchc.conformance.reading import Change
 from fetchc.conformance.results import Tally
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from tests.support.seeds import seeds
 from tests.support.toolchains import require
 

@@ -21,10 +21,10 @@ from fetchc.conformance.c.reduce import reduced, reproducer
 from fetchc.conformance.c.run import Build
 from fetchc.conformance.results import Tally
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.program.protocol import Program
+from fetchc.quantities import TypeId
 from fetchc.target.machines import Convention, EightbyteRules, convention
-from fetchc.units import TypeId
 from tests.support.seeds import seeds
 from tests.support.signatures import Dump, Signatures, differences, run
 from tests.support.toolchains import require

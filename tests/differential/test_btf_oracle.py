@@ -24,7 +24,7 @@ from fetchc.program.types import (
     QualifiedType,
     StructType,
 )
-from fetchc.units import TypeId
+from fetchc.quantities import TypeId
 from tests.support.programs import CORPUS
 from tests.support.toolchains import require
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent, OnEntry
-from fetchc.units import Address, TypeId
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, OnEntry
+from fetchc.quantities import Address, TypeId
 from tests.support.toolchains import require
 
 ONE = r"""

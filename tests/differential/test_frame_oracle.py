@@ -15,8 +15,8 @@ from elftools.elf.elffile import ELFFile
 from fetchc.debuginfo.dwarf.locations.cfi import Row
 from fetchc.debuginfo.dwarf.locations.frame import row
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.program.places import Absent, FrameRelative, Indirect, InMemory, InRegister
-from fetchc.units import Address, ByteOffset, DwarfRegister
+from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister
+from fetchc.quantities import Address, ByteOffset, DwarfRegister
 from tests.support.programs import described
 
 FIXTURES = described()

@@ -24,9 +24,9 @@ import pytest
 
 import fetchc
 from fetchc.driver.points import sites
-from fetchc.program import places
-from fetchc.program.places import Absent, Constant, InMemory, Pieces, Place
-from fetchc.units import ByteOffset, DwarfRegister
+from fetchc.program import entities
+from fetchc.program.entities import Absent, Constant, InMemory, Pieces, Place
+from fetchc.quantities import ByteOffset, DwarfRegister
 from tests.support.debian_sources import built
 from tests.support.gdb_scope import Frames, ask, drawn, length_of, place_of
 from tests.support.seeds import seeds
@@ -87,7 +87,7 @@ def plain(place: Place, length: int | None) -> Place:
         case Constant(value):
             return Constant(value if length is None else value % (1 << 8 * length))
         case Pieces(pieces):
-            parts = [places.Piece(p.offset, p.size, plain(p.place, None)) for p in pieces]
+            parts = [entities.Piece(p.offset, p.size, plain(p.place, None)) for p in pieces]
             return Pieces(tuple(parts))
         case _:
             return place
@@ -262,14 +262,14 @@ def bless(build: str, name: str, listed: dict[str, list[str]]) -> None:
 
 
 def _wrong_register(place: Place) -> Place:
-    if isinstance(place, places.InRegister):
-        return places.InRegister(DwarfRegister(place.register ^ 1))
+    if isinstance(place, entities.InRegister):
+        return entities.InRegister(DwarfRegister(place.register ^ 1))
     return place
 
 
 def _moved(place: Place) -> Place:
-    if isinstance(place, places.InMemory):
-        return places.InMemory(place.register, ByteOffset(place.offset + 8))
+    if isinstance(place, entities.InMemory):
+        return entities.InMemory(place.register, ByteOffset(place.offset + 8))
     return place
 
 

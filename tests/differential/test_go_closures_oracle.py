@@ -16,11 +16,10 @@ import pytest
 from fetchc.check.go.captured import captured_place
 from fetchc.check.site import Site
 from fetchc.debuginfo.open import open_binary
-from fetchc.program.model import Function, Variable
-from fetchc.program.places import InMemory
+from fetchc.program.entities import Function, InMemory, Variable
 from fetchc.program.protocol import Program
+from fetchc.quantities import Address, ByteOffset
 from fetchc.target.machines import architecture
-from fetchc.units import Address, ByteOffset
 from tests.support import cross
 from tests.support.cross import TARGETS
 from tests.support.programs import fixture

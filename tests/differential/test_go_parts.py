@@ -18,9 +18,9 @@ from fetchc.check.go.signature import lists_every_parameter
 from fetchc.check.site import Site
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.lang.go import GO
-from fetchc.program.places import Absent, InRegister, Pieces
+from fetchc.program.entities import Absent, InRegister, Pieces
+from fetchc.quantities import Address
 from fetchc.target.machines import architecture
-from fetchc.units import Address
 from tests.support.programs import fixture
 
 PACKAGES = ("strconv.", "main.", "fmt.", "reflect.", "os.")

@@ -25,8 +25,8 @@ from fetchc.debuginfo.dwarf.locations.location import place_at
 from fetchc.debuginfo.dwarf.locations.loclists import Entry, entries
 from fetchc.debuginfo.dwarf.locations.operations import operation_name, operations
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.program.places import Absent, Place
-from fetchc.units import Address, DieOffset
+from fetchc.program.entities import Absent, Place
+from fetchc.quantities import Address, DieOffset
 from tests.support.programs import described
 from tests.support.toolchains import require
 

@@ -15,7 +15,7 @@ from elftools.elf.elffile import ELFFile
 from fetchc.debuginfo.dwarf.entries import constants as dw
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.units import Address
+from fetchc.quantities import Address
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 

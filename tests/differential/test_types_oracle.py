@@ -16,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program import types
 from fetchc.program.types import StructType
-from fetchc.units import TypeId
+from fetchc.quantities import TypeId
 from tests.support.programs import fixture
 from tests.support.typed_programs import build
 

@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 import fetchc
-from fetchc.emit.formats import Event, written
+from fetchc.emit.output_formats import Event, written
 from tests.lab.test_kernel_functions import NAME, value, version
 from tests.support.kernel_lab import LabKernel
 from tests.support.kernel_lab_calls import COMM, Done, done, program

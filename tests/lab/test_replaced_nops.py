@@ -10,9 +10,9 @@ import pytest
 
 from fetchc.code.uprobe_instructions import nop_bytes
 from fetchc.debuginfo.program import DwarfProgram
+from fetchc.quantities import Address
 from fetchc.target.kernel_versions import kernel
 from fetchc.target.machines import table
-from fetchc.units import Address
 from tests.support.kernel_lab import LabKernel
 from tests.support.kernel_lab_guest import Guest
 from tests.support.nops import CALLS, FORMS, IN_CHILD, around, source

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import Diagnostic, Label
 from fetchc.driver.written.checking import Checked, check_definition
-from fetchc.ir.notation import body
+from fetchc.ir.fetch import body
 from fetchc.source import Span
 from fetchc.target.kernel_versions import kernel
 from tests.support import fetches, verdict_kernel_texts, verdict_texts

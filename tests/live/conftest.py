@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.leftovers import remove_leftovers
 from fetchc.tracer.kernel.tracefs import find_tracefs
 from tests.support.tracefs import unavailable

@@ -15,7 +15,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.model import Plan, Wanted
 from fetchc.tracer.shape import Leaf
 from tests.support.toolchains import require

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from tests.support.programs import Value
 
 __all__ = ["Unreadable", "read", "same"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from tests.live.reading import Unreadable, read, same
 from tests.support.programs import Value, calls, expressions, fixture
 from tests.support.toolchains import require
@@ -72,7 +72,7 @@ def _texts(asked: list[_Asked], format: str, group: str) -> list[str]:
 
 def _program(asked: list[_Asked]) -> str:
     # One program for all events, as `fetchc compile` prints it for several functions.
-    from fetchc.emit.formats import written
+    from fetchc.emit.output_formats import written
 
     events = [one for each in asked for one in each.probe.events(each.arguments, "g", each.event)]
     return written("bpftrace", events).text

@@ -16,8 +16,8 @@ import pytest
 
 from fetchc.code.disassembly import instruction_starts
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.program.places import OnEntry
-from fetchc.units import Address
+from fetchc.program.entities import OnEntry
+from fetchc.quantities import Address
 from tests.live.traced import trace
 from tests.support.toolchains import require
 from tests.support.tracefs import require_uprobes

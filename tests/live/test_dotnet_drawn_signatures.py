@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 import fetchc
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from tests.live.traced import trace
 from tests.support.dotnet import ahead_of_time
 from tests.support.tracefs import require_uprobes

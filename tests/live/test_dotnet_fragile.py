@@ -11,7 +11,7 @@ import pytest
 
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.live.traced import trace
 from tests.support.dotnet import NETCORE21, compiled, framework, host
 from tests.support.toolchains import ROOT

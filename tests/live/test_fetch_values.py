@@ -21,14 +21,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fetchc.conformance import machine
-from fetchc.emit.definition import Probed, definition
+from fetchc.emit.probe_definition import Probed, definition
 from fetchc.ir.evaluate import State, evaluate
-from fetchc.ir.nodes import Array, Deref, Fetch, Register, Scalar, Store, Text
-from fetchc.ir.notation import body
-from fetchc.ir.verify import verify
+from fetchc.ir.fetch import Array, Deref, Fetch, Register, Scalar, Store, Text, body
+from fetchc.ir.fetch_rules import verify
+from fetchc.quantities import FileOffset
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.kernel.owner import session_name
-from fetchc.units import FileOffset
 from tests.property.test_fetch_values import shown
 from tests.support import fetches
 from tests.support.verdicts import TRACEFS, Uprobes, why_not

@@ -14,7 +14,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from tests.live.reading import read, same
 from tests.support.programs import calls, fixture
 from tests.support.tracefs import Refused, Session, require_uprobes

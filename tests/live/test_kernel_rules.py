@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fetchc.conformance import machine
-from fetchc.diag.model import Diagnostic
-from fetchc.emit.definition import Probed, definition, verify_event
-from fetchc.ir.nodes import (
+from fetchc.diag.diagnostic import Diagnostic
+from fetchc.emit.probe_definition import Probed, definition, verify_event
+from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
@@ -36,11 +36,11 @@ from fetchc.ir.nodes import (
     Text,
     Value,
     Word,
+    body,
 )
-from fetchc.ir.notation import body
-from fetchc.ir.verify import verify
+from fetchc.ir.fetch_rules import verify
+from fetchc.quantities import FileOffset
 from fetchc.target.kernel_versions import Kernel, kernel, running_version
-from fetchc.units import FileOffset
 from tests.support import fetches
 from tests.support.verdicts import Uprobes, why_not
 

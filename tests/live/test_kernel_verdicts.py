@@ -13,10 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import Diagnostic, Label
 from fetchc.driver.written.checking import Checked, check_definition
-from fetchc.ir.nodes import Fetch
-from fetchc.ir.notation import body
+from fetchc.ir.fetch import Fetch, body
 from fetchc.source import Span
 from fetchc.target.kernel_versions import kernel, running_version
 from tests.support import fetches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from tests.live.reading import Unreadable, read, same
 from tests.support.programs import Value
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.tracefs import Tracefs
 from fetchc.tracer.model import Event
 from fetchc.tracer.session import Session

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.diag.codes import TITLES
-from fetchc.diag.explain import explain
+from fetchc.diag.codes import TITLES, explain
 from tests.support.cases import all_cases
 
 CHECKOUT = Path(__file__).parents[2]

@@ -8,9 +8,20 @@ from hypothesis import strategies as st
 
 from fetchc.conformance import machine
 from fetchc.ir.evaluate import Fault, Outcome, State, evaluate
-from fetchc.ir.nodes import Array, Bits, Char, Deref, Fetch, Register, Scalar, Store, Text, Word
-from fetchc.ir.notation import body
-from fetchc.ir.verify import verify
+from fetchc.ir.fetch import (
+    Array,
+    Bits,
+    Char,
+    Deref,
+    Fetch,
+    Register,
+    Scalar,
+    Store,
+    Text,
+    Word,
+    body,
+)
+from fetchc.ir.fetch_rules import verify
 from fetchc.target.kernel_versions import kernel
 from tests.support import fetches
 

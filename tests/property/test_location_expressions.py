@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.dwarf.entries.simple import simple_place
 from fetchc.debuginfo.dwarf.locations.expr import Machine, evaluate, resolve_frame
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import (
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     AtSymbol,
@@ -30,7 +30,7 @@ from fetchc.program.places import (
     Place,
     PointerTo,
 )
-from fetchc.units import Address, ByteOffset, DwarfRegister
+from fetchc.quantities import Address, ByteOffset, DwarfRegister
 
 WORD = 1 << 64
 CFA = InMemory(DwarfRegister(7), ByteOffset(8))

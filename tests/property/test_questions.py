@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fetchc.answers.bulk import answer
 from fetchc.answers.opened import Opened
 from fetchc.answers.question import read_line
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from tests.support.cases import CORPUS
 
 OPENED = Opened()

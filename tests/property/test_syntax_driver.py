@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.syntax import point_tables, tables
+from fetchc.syntax import expression_tables, point_tables
 from fetchc.syntax.driver import Token, Unexpected, run
 from tests.support.sentences import broken, oracle, sentence
 
@@ -60,8 +60,8 @@ def disagreement(module: Tables, grammar: str, start: str, text: str) -> str | N
 
 
 CASES = [
-    (tables, "expression", "argument"),
-    (tables, "expression", "type"),
+    (expression_tables, "expression", "argument"),
+    (expression_tables, "expression", "type"),
     (point_tables, "point", "point"),
 ]
 
@@ -110,33 +110,39 @@ PIECES += ["->", ".", "[", "]", "-", ">", "é"]
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_plain_texts_agree_with_lark(text: str) -> None:
     for start in ("argument", "type"):
-        assert (found := disagreement(tables, "expression", start, text)) is None, found
+        assert (found := disagreement(expression_tables, "expression", start, text)) is None, found
 
 
 @pytest.mark.parametrize("text", ["const.a", "chan[0]a", "map[a]b", "a.const", "volatile"])
 def test_words_of_the_grammar_are_not_plain(text: str) -> None:
-    assert disagreement(tables, "expression", "type", text) is None
-    unaware: Any = types.SimpleNamespace(**{name: getattr(tables, name) for name in tables.__all__})
+    assert disagreement(expression_tables, "expression", "type", text) is None
+    unaware: Any = types.SimpleNamespace(
+        **{name: getattr(expression_tables, name) for name in expression_tables.__all__}
+    )
     unaware.SPELLED = frozenset()
     assert disagreement(unaware, "expression", "type", text) is not None or text == "a.const"
 
 
 @pytest.mark.parametrize("which", ["rule", "move", "pattern"])
 def test_a_wrong_table_is_seen(which: str) -> None:
-    wrong: Any = types.SimpleNamespace(**{name: getattr(tables, name) for name in tables.__all__})
+    wrong: Any = types.SimpleNamespace(
+        **{name: getattr(expression_tables, name) for name in expression_tables.__all__}
+    )
     if which == "rule":
         wrong.RULES = tuple(
             (symbol, count, {"add": "subtract"}.get(action, action), kept)
-            for symbol, count, action, kept in tables.RULES
+            for symbol, count, action, kept in expression_tables.RULES
         )
     elif which == "move":
         wrong.STATES = tuple(
             {symbol: move for symbol, move in moves.items() if symbol != "_ARROW"}
-            for moves in tables.STATES
+            for moves in expression_tables.STATES
         )
     else:
-        wrong.PATTERN = tables.PATTERN.replace("0-9]\\w*", "0-9]+")
-        assert wrong.PATTERN != tables.PATTERN
+        wrong.PATTERN = expression_tables.PATTERN.replace("0-9]\\w*", "0-9]+")
+        assert wrong.PATTERN != expression_tables.PATTERN
     texts = ["a+b", "a->b", "0x12+1"]  # the last not plain, so that the pattern reads it
     assert any(disagreement(wrong, "expression", "argument", text) for text in texts)
-    assert not any(disagreement(tables, "expression", "argument", text) for text in texts)
+    assert not any(
+        disagreement(expression_tables, "expression", "argument", text) for text in texts
+    )

@@ -7,10 +7,10 @@ import random
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.syntax.parse import parse_argument, parse_point, parse_type
+from fetchc.syntax.expression_parser import parse_argument, parse_point, parse_type
 from fetchc.syntax.tree import Argument
 from fetchc.syntax.unparse import unparse, unparse_point, unparse_type
 from tests.support.sentences import WORDS, broken, sentence

@@ -13,7 +13,7 @@ from fetchc.debuginfo.dotnet.metadata.references import References
 from fetchc.debuginfo.dotnet.methods.instances import generic_code
 from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
 from fetchc.debuginfo.dotnet.types.layout import Layouts
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.target.dotnet_runtimes import runtime
 from tests.support.dotnet import core_image
 

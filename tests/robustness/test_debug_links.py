@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.finding.search import Search
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.elfwriter import Sym, elf_file
 
 CODES = ("FC0902", "FC0903", "FC0904", "FC0905", "FC0908", "FC0909")

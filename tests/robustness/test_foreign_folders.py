@@ -13,7 +13,7 @@ import pytest
 
 from fetchc.debuginfo.finding.debuginfod import ask
 from fetchc.debuginfo.safe_open import check_owner, own_folder
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.state import Kept, State, state_file
 from tests.support.cases import CORPUS
 from tests.support.elfwriter import elf_file

@@ -26,7 +26,7 @@ from fetchc.debuginfo.safe_open import (
     read_regular,
     resolved,
 )
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.process.mapped import Process
 from fetchc.tracer.process.perfmap import merge, own_lines
 from tests.support.cases import CORPUS

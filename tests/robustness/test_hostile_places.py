@@ -11,9 +11,9 @@ from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.locations.extents import extents
 from fetchc.debuginfo.dwarf.locations.location import place_at
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent, Place
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, Place
+from fetchc.quantities import Address
 from tests.support.dwarfwriter import Attr, Entry, Unit, base_die, compile_unit, program
 
 LOW, HIGH = 0x1000, 0x1040

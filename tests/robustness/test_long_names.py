@@ -14,7 +14,7 @@ import pytest
 
 import fetchc
 from fetchc.api.program import LONGEST_NAME
-from fetchc.diag.model import LONGEST
+from fetchc.diag.diagnostic import LONGEST
 from tests.support.cases import CORPUS
 from tests.support.fuzzing.asking import ask
 

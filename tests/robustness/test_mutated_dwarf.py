@@ -19,8 +19,8 @@ from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import BLOCK_FORMS, LOCAL_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 from tests.support.dwarfwriter import Unit, base_die, compile_unit, subprogram_die, write
 from tests.support.elfwriter import SHT_STRTAB, elf_file
 from tests.support.typed_programs import build

@@ -12,7 +12,7 @@ import pytest
 
 import fetchc
 from fetchc.debuginfo.go.stripped import StrippedGoProgram
-from fetchc.units import Address
+from fetchc.quantities import Address
 from tests.support.programs import fixture
 
 ROUNDS, SECONDS = 12, 4.0  # of a program, for one round

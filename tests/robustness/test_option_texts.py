@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from fetchc.syntax.parse import parse_argument
+from fetchc.syntax.expression_parser import parse_argument
 from tests.support.fuzzing import grammars
 
 ROUNDS = 150

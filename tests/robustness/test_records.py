@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fetchc.diag.errors import TracerError
-from fetchc.ir.decode import Decode
+from fetchc.diag.diagnostic import TracerError
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.decoding import Decoder
 from fetchc.tracer.kernel.tasks import Processes
 from fetchc.tracer.model import Event, Plan, Sample, Wanted

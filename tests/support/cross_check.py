@@ -21,8 +21,8 @@ import fetchc
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.machine import run as run_machine
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.ir.decode import Decode
 from fetchc.ir.evaluate import Outcome, State, evaluate
+from fetchc.ir.fetch import Decode
 from tests.support import cross, qemu_user
 from tests.support.cross import Target
 from tests.support.cross_signatures import CType, Leaf, Signatures

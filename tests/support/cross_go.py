@@ -16,11 +16,10 @@ from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.abi.signature import passed
 from fetchc.code.go_stack_check import after_stack_check
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.program.model import Function
-from fetchc.program.places import InMemory, InRegister, Pieces, Place
+from fetchc.program.entities import Function, InMemory, InRegister, Pieces, Place
 from fetchc.program.types import BoolType, FloatType, IntType
+from fetchc.quantities import TypeId
 from fetchc.target.machines import GoRules, architecture
-from fetchc.units import TypeId
 from tests.support.cross import TARGETS
 from tests.support.cross_check import KERNEL, Asked, as_it_is, symbols
 from tests.support.go_leaves import Leaf, leaves

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from fetchc.conformance.machine import Memory
-from fetchc.ir.nodes import (
+from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,

@@ -19,7 +19,7 @@ from typing import Any
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     Constant,
@@ -32,7 +32,7 @@ from fetchc.program.places import (
     Place,
     PointerTo,
 )
-from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
+from fetchc.quantities import Address, ByteOffset, ByteSize, DwarfRegister
 
 __all__ = ["Frames", "ask", "drawn", "length_of", "place_of"]
 

@@ -15,7 +15,7 @@ from fetchc.program.types import (
     QualifiedType,
     StructType,
 )
-from fetchc.units import TypeId
+from fetchc.quantities import TypeId
 
 __all__ = ["Leaf", "leaves"]
 

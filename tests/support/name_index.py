@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fetchc.debuginfo.dwarf.names.tags import NAMED
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 
 __all__ = ["indexed", "searched"]
 

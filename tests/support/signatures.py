@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fetchc.program.places import InMemory, InRegister, Pieces, Place
+from fetchc.program.entities import InMemory, InRegister, Pieces, Place
 from fetchc.program.protocol import Program
 from fetchc.program.types import (
     ArrayType,
@@ -23,7 +23,7 @@ from fetchc.program.types import (
     QualifiedType,
     StructType,
 )
-from fetchc.units import TypeId
+from fetchc.quantities import TypeId
 
 __all__ = ["Dump", "Signatures", "differences", "leaves", "run"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from fetchc.program.model import Function, Variable
+from fetchc.program.entities import Function, Variable
 from fetchc.program.protocol import Program
 from fetchc.program.types import Type
-from fetchc.units import Address, ByteSize, TypeId
+from fetchc.quantities import Address, ByteSize, TypeId
 
 __all__ = ["TypeTable", "function"]
 

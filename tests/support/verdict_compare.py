@@ -10,7 +10,7 @@ import errno
 import re
 
 from fetchc.conformance import machine
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.driver.written.checking import Checked
 from fetchc.source import Span
 from tests.support.verdicts import Verdict

@@ -7,17 +7,17 @@ the inheritance, whatever its spelling.
 from __future__ import annotations
 
 from fetchc.check.typed import Shift
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import PointerType, StructType, UnknownType
-from fetchc.units import ByteOffset
+from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["along"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fetchc.check.cpp.library_data import library_class
 from fetchc.check.cpp.library_paths import alternatives, at
 from fetchc.check.typed import Address, Convert, Follow, Part, Present
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     ArrayType,
     BitField,
@@ -21,7 +21,7 @@ from fetchc.program.types import (
     StructType,
     Variant,
 )
-from fetchc.units import BitOffset, ByteOffset
+from fetchc.quantities import BitOffset, ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.check.cpp.library_paths import alternatives, at, plain_name
 from fetchc.check.typed import Constant, Follow, Part
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.program.types import ArrayType, PointerType, StructType
 from fetchc.record import Record
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = [
     "LibraryClass",

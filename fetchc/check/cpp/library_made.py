@@ -10,7 +10,7 @@ from fetchc.check.characters import encoding_by_name
 from fetchc.check.cpp.library_data import elements_of_block, filled, number_of
 from fetchc.check.cpp.library_paths import at
 from fetchc.check.typed import Constant, Convert, Either, Follow, Part, Ranged, Reckoned, Term
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     ArrayType,
     BitField,
@@ -18,7 +18,7 @@ from fetchc.program.types import (
     PointerType,
     RangeType,
 )
-from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize
+from fetchc.quantities import BitOffset, BitSize, ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from fetchc.check.cpp.library_data import LibraryClass
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["computed", "element_of_block", "fixed_array", "flag", "wide_text"]
 

@@ -7,9 +7,9 @@ from fetchc.check.cpp.library import chosen, followed, grant, known_at, member, 
 from fetchc.check.cpp.library_data import library_class
 from fetchc.check.cpp.library_paths import alternatives, numbered
 from fetchc.check.typed import Constant, Convert, Counted
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import DifferenceType, PointerType, StructType
-from fetchc.units import ByteSize
+from fetchc.quantities import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

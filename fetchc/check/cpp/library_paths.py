@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fetchc.check import members
 from fetchc.check.typed import Address, Convert, Follow, Part
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.program.types import BitField, PointerType, StructType
-from fetchc.units import BitOffset, BitSize, ByteOffset
+from fetchc.quantities import BitOffset, BitSize, ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.program.types import Member, Type
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["alternatives", "at", "numbered", "plain_name"]
 

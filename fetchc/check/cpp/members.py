@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fetchc.check import members, scope
 from fetchc.check.typed import Part
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import PointerType, StructType, UnknownType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.program.model import Variable
+    from fetchc.program.entities import Variable
     from fetchc.program.types import Member
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["bases", "captured", "of_class", "of_class_named"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.typed import Address, Convert, Either, Follow, Part, Reckoned, Shift, Term
 from fetchc.program.types import PointerType, StructType, UnknownType
-from fetchc.units import ByteOffset
+from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.program.protocol import Program
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["each_of", "of_virtual_base", "pointer_to_virtual_base"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.check.typed import Convert, Described, Follow, Part, Shift
 from fetchc.check.uncompared import uncompared
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     BoolType,
     CharType,
@@ -18,18 +18,18 @@ from fetchc.program.types import (
     SequenceType,
     StructType,
 )
+from fetchc.quantities import ByteOffset, ByteSize
 from fetchc.record import Record
-from fetchc.units import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.protocol import ObjectTypes
     from fetchc.program.types import Type
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["Description", "cast_reference", "described", "is_class", "uncompared_type"]
 

@@ -17,19 +17,18 @@ the address. ``x`` is such a copy, ``&x`` one that is in memory, or the address.
 from __future__ import annotations
 
 from fetchc.abi import convention_for, go_version
-from fetchc.program.places import Absent, InMemory, Pieces
+from fetchc.program.entities import Absent, InMemory, Pieces
 from fetchc.program.types import PointerType
+from fetchc.quantities import Address, ByteOffset
 from fetchc.record import Record
-from fetchc.units import Address, ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
     from fetchc.code.go_closure_code import Content, Fill
-    from fetchc.program.model import Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Function, Place, Variable
+    from fetchc.quantities import TypeId
     from fetchc.target.machines import GoRules
-    from fetchc.units import TypeId
 
 __all__ = ["captured_place", "is_in_object"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fetchc.check.typed import Follow
 from fetchc.program.types import Member, SliceType, StructType
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

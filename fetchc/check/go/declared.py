@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from fetchc.diag.errors import reject
-from fetchc.program.places import Absent, FrameRelative, Indirect
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import Absent, FrameRelative, Indirect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Function, Place, Variable
+    from fetchc.quantities import Address
     from fetchc.source import Span
-    from fetchc.units import Address
 
 __all__ = ["has_slot_for_result", "in_scope", "require_declared"]
 

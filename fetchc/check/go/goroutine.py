@@ -11,8 +11,8 @@ from __future__ import annotations
 from fetchc.abi import convention_for
 from fetchc.check import members
 from fetchc.check.typed import Follow, Held
-from fetchc.diag.errors import reject
-from fetchc.program.places import InRegister
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import InRegister
 from fetchc.program.types import StructType
 from fetchc.target.machines import GoRules
 
@@ -20,10 +20,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function
+    from fetchc.quantities import DwarfRegister, TypeId
     from fetchc.source import Span
-    from fetchc.units import DwarfRegister, TypeId
 
 __all__ = ["goroutine_number", "stack_end"]
 

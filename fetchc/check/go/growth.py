@@ -10,12 +10,12 @@ what stands behind it finds the registers overwritten.
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import Diagnostic, Label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.source import Span
 
 __all__ = ["lost_by_growth"]

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from fetchc.abi import go_version
 from fetchc.check.evidence import evidence
-from fetchc.program.places import FrameRelative, InMemory
+from fetchc.program.entities import FrameRelative, InMemory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Function, Place, Variable
 
 __all__ = ["NOT_IN_ORDER", "out_of_order"]
 

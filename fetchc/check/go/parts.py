@@ -17,14 +17,13 @@ from itertools import combinations
 from fetchc.abi import convention_for, entry_places
 from fetchc.abi.go_abi import Shapes
 from fetchc.abi.signature import UnclassifiedError
-from fetchc.program.places import Absent, FrameRelative, InMemory, InRegister, Piece, Pieces
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.program.entities import Absent, FrameRelative, InMemory, InRegister, Piece, Pieces
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Function, Place, Variable
 
     Part = tuple[int, int]  # offset in the variable, bytes
 

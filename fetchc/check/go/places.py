@@ -18,22 +18,21 @@ from fetchc.abi import convention_for, go_version
 from fetchc.check.evidence import evidence, same
 from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
 from fetchc.check.place_words import disagreement, settled
-from fetchc.diag.errors import CompileError
-from fetchc.program.places import Absent, InMemory, InRegister, Pieces
+from fetchc.diag.diagnostic import CompileError
+from fetchc.program.entities import Absent, InMemory, InRegister, Pieces
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
+from fetchc.quantities import Address
 from fetchc.target.machines import GoRules
-from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.abi.go_arginfo import CallLayout
     from fetchc.check.site import Site
-    from fetchc.diag.model import Diagnostic
-    from fetchc.program.model import Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function, Place, Variable
+    from fetchc.quantities import DwarfRegister
     from fetchc.source import Span
     from fetchc.target.machines import Convention
-    from fetchc.units import DwarfRegister
 
 __all__ = ["go_place", "loses_registers", "lost_by"]
 

@@ -16,18 +16,16 @@ from fetchc.check.go.order import NOT_IN_ORDER, out_of_order
 from fetchc.check.go.signature import lists_every_parameter
 from fetchc.check.place_words import place_words
 from fetchc.check.typed import Held
-from fetchc.diag.errors import reject
-from fetchc.program.places import Absent, FrameRelative, InMemory
-from fetchc.units import ByteOffset
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import Absent, FrameRelative, InMemory
+from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker, Site
     from fetchc.check.typed import Typed
-    from fetchc.diag.errors import CompileError
-    from fetchc.diag.model import Diagnostic
-    from fetchc.program.model import Function, Variable
-    from fetchc.program.places import Place
+    from fetchc.diag.diagnostic import CompileError, Diagnostic
+    from fetchc.program.entities import Function, Place, Variable
     from fetchc.source import Span
 
 __all__ = ["numbered", "place_at_return"]

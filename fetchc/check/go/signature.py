@@ -13,7 +13,7 @@ from fetchc.lang.go import package_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Function, Variable
+    from fetchc.program.entities import Function, Variable
     from fetchc.program.protocol import Program
 
 __all__ = ["counted_by_results", "lists_every_parameter"]

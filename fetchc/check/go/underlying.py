@@ -9,7 +9,7 @@ Source: Go specification, "Conversions", "Type identity".
 from __future__ import annotations
 
 from fetchc.check.typed import Convert
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     ArrayType,
     ComplexType,
@@ -20,15 +20,15 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
+from fetchc.quantities import ByteSize
 from fetchc.syntax import tree
-from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
-    from fetchc.units import TypeId
 
 __all__ = ["convertible", "never_runes", "of_text"]
 

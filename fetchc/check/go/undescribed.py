@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fetchc.abi import convention_for
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.target.machines import GoRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Site
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.source import Span
 
 __all__ = ["is_assembly", "must_follow_convention"]

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from fetchc.abi import argument_place, convention_for
 from fetchc.check.typed import Held, Special
-from fetchc.diag.errors import reject
-from fetchc.program.places import InMemory, Piece, Pieces
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import InMemory, Piece, Pieces
 from fetchc.program.types import InterfaceType, SliceType, StringType
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
+    from fetchc.quantities import TypeId
     from fetchc.source import Span
     from fetchc.target.machines import Convention
-    from fetchc.units import TypeId
 
 __all__ = ["from_word"]
 

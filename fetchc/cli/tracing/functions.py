@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import CompileError, reject
-from fetchc.program.go_names import without_type_arguments
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.program.go_symbol_names import without_type_arguments
 from fetchc.record import Record
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.cli.tracing.request import BUILTINS, Refused
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.tracer.conditions import of_nothing, unfit, within
 from fetchc.tracer.filters import Condition, replaced
 from fetchc.tracer.shape import (

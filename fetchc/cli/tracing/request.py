@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import CompileError
-from fetchc.ir.decode import Decode
+from fetchc.diag.diagnostic import CompileError
+from fetchc.ir.fetch import Decode
 from fetchc.record import Record
 from fetchc.tracer.filters import All, comparisons, parse_filter
 from fetchc.tracer.shape import Leaf
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fetchc.cli.options import Options
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.tracer.filters import Filter
     from fetchc.tracer.model import Event, Value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.calls import Hits
 from fetchc.cli.tracing.targets import CALLER
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.record import Record
 from fetchc.tracer import shape as shapes
 from fetchc.tracer.values.kinds import CodeAddress, ReturnAddress, SymbolName

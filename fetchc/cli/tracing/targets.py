@@ -5,9 +5,8 @@ from __future__ import annotations
 from fetchc.cli.tracing.functions import named
 from fetchc.cli.tracing.reading import reading
 from fetchc.cli.tracing.request import Refused
-from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic
-from fetchc.emit.names import event_name
+from fetchc.diag.diagnostic import CompileError, Diagnostic
+from fetchc.emit.probe_definition import event_name
 from fetchc.record import Record
 from fetchc.tracer.plan.planning import distinct
 

@@ -6,7 +6,7 @@ A function that was named is another matter: its refusal is the answer.
 from __future__ import annotations
 
 from fetchc.cli.tracing.targets import LeftOut, Targets
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.tracer.kernel.install import PROBED, file_of
 from fetchc.tracer.kernel.kernel_symbols import SYMBOLS, several
 from fetchc.tracer.kernel.unprobeable import BLACKLIST, untraceable

@@ -14,7 +14,7 @@ from fetchc.conformance.c.types import Alias, CType, Struct, declare, resolved
 from fetchc.conformance.process import written
 from fetchc.conformance.reading import Change, as_it_is
 from fetchc.conformance.results import REFUSED, Reproducer, without
-from fetchc.diag.errors import Error
+from fetchc.diag.diagnostic import Error
 
 __all__ = ["reduced", "reproducer"]
 

@@ -11,7 +11,7 @@ from fetchc.conformance.c.program import Probe
 from fetchc.conformance.c.run import Build, Told
 from fetchc.conformance.c.types import Array, CType, Member, Number, Struct, resolved
 from fetchc.conformance.results import LIMITS
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["Refusals"]
 

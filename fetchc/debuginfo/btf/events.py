@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import re
 
-from fetchc.program.model import Variable
-from fetchc.program.places import Absent, Indirect, Named
+from fetchc.program.entities import Absent, Indirect, Named, Variable
 from fetchc.program.types import (
     ArrayType,
     CharType,
@@ -23,16 +22,16 @@ from fetchc.program.types import (
     StructType,
     VoidType,
 )
-from fetchc.units import ByteOffset, ByteSize, DieOffset
+from fetchc.quantities import ByteOffset, ByteSize, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.btf.program import BtfProgram
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
     Field = tuple[Variable, Place]
 

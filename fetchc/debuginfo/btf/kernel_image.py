@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fetchc.ceilings import HELP, kernel_image_size
 from fetchc.debuginfo.btf.reader import MAGIC
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from fetchc.debuginfo.btf.kept import running_btf
 from fetchc.debuginfo.btf.program import BtfProgram
 from fetchc.debuginfo.btf.reader import MAGIC, Btf
 from fetchc.debuginfo.safe_open import open_regular, read_regular
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.target.machines import architecture
 
 __all__ = ["open_file", "open_running"]

@@ -11,22 +11,21 @@ from fetchc.debuginfo.btf.reader import Btf
 from fetchc.debuginfo.btf.types import AGGREGATES, BtfTypes
 from fetchc.debuginfo.c_words import QUALIFIERS, base_spelling
 from fetchc.debuginfo.plain import Plain
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import Function, Variable
-from fetchc.program.places import Absent
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, Function, Variable
 from fetchc.program.types import DeclaredType, EnumType, FloatType, IntType
+from fetchc.quantities import Address, ByteSize, DieOffset, TypeId
 from fetchc.target.machines import table
-from fetchc.units import Address, ByteSize, DieOffset, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.btf.reader import Entry
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
-    from fetchc.units import FileOffset
+    from fetchc.quantities import FileOffset
 
 __all__ = ["BtfProgram"]
 

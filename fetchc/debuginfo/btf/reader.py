@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from array import array
 
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ not find reads as nothing. So of a kernel that runs its own list is asked.
 from __future__ import annotations
 
 from fetchc.debuginfo.kernel_symbols import of_several
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent, AtSymbol
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, AtSymbol
 from fetchc.program.types import ArrayType, PointerType
+from fetchc.quantities import ByteSize, TypeId
 from fetchc.target.machines import table
-from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.btf.program import BtfProgram
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
 __all__ = ["SYMBOLS", "known_type", "place_of_symbol"]
 

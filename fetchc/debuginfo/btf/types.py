@@ -6,7 +6,7 @@ pointer to void) gets a negative id. Source: Documentation/bpf/btf.rst of Linux,
 
 from __future__ import annotations
 
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.types import (
     USER,
     ArrayType,
@@ -26,8 +26,8 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
+from fetchc.quantities import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
 from fetchc.target.machines import table
-from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

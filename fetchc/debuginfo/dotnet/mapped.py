@@ -10,9 +10,9 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from fetchc.debuginfo.perfmap import MapLine
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
+from fetchc.quantities import Address, ByteSize, FileOffset
 from fetchc.record import Record
-from fetchc.units import Address, ByteSize, FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.debuginfo.dotnet.image.bundle import bundle_of
 from fetchc.debuginfo.dotnet.program import DotnetProgram
 from fetchc.debuginfo.safe_open import is_regular
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

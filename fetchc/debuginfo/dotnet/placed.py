@@ -10,10 +10,9 @@ from fetchc.debuginfo.dotnet.image.ready_to_run import ReadyToRun
 from fetchc.debuginfo.dotnet.methods.parameters import CONTEXT
 from fetchc.debuginfo.dotnet.types.statics import static_fields, static_place
 from fetchc.debuginfo.plain import Plain
-from fetchc.program.model import Variable
-from fetchc.program.places import Absent
+from fetchc.program.entities import Absent, Variable
 from fetchc.program.types import PointerType, SequenceType, StructType
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +20,9 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.methods.methods import Method
     from fetchc.debuginfo.dotnet.types.types import DotnetTypes
-    from fetchc.program.model import Extent, Function
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Extent, Function, Place
     from fetchc.program.protocol import CodeMap
-    from fetchc.units import Address
+    from fetchc.quantities import Address
 
 __all__ = ["Placed"]
 

@@ -28,11 +28,11 @@ from fetchc.debuginfo.dotnet.types.sanity import must_fit, must_have_texts_at
 from fetchc.debuginfo.dotnet.types.types import DotnetTypes
 from fetchc.debuginfo.dotnet.types.written import WrittenTypes
 from fetchc.debuginfo.safe_open import is_regular
-from fetchc.diag.errors import CompileError, DebugInfoError
-from fetchc.program.model import Function
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
+from fetchc.program.entities import Function
 from fetchc.program.types import VoidType
+from fetchc.quantities import Address, ByteSize, DieOffset, FileOffset, TypeId
 from fetchc.target.dotnet_runtimes import runtime
-from fetchc.units import Address, ByteSize, DieOffset, FileOffset, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.image.pe import Pe
     from fetchc.debuginfo.dotnet.metadata.framework import Process
     from fetchc.debuginfo.dotnet.methods.methods import Method
-    from fetchc.program.model import Property, Variable
+    from fetchc.program.entities import Property, Variable
     from fetchc.program.protocol import ObjectTypes, Program
     from fetchc.program.types import Type
 

@@ -11,7 +11,7 @@ from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.elf.file import Elf
-    from fetchc.units import Address
+    from fetchc.quantities import Address
 
 __all__ = ["may_be_copied"]
 

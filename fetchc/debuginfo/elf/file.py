@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fetchc.debuginfo.elf.image import SHT_NOBITS, Image, Segment
 from fetchc.debuginfo.elf.symbols import Symbol, SymbolTable, symbol_table
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address, FileOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

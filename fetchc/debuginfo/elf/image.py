@@ -11,9 +11,9 @@ from struct import Struct
 
 from fetchc.debuginfo.elf.sections import Section
 from fetchc.debuginfo.safe_open import open_regular
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, ByteSize, FileOffset
 from fetchc.record import Record
-from fetchc.units import Address, ByteSize, FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import glob
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.finding.installed import libraries
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct
 
 from fetchc.ceilings import HELP, inflation
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

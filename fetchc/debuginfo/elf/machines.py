@@ -5,7 +5,7 @@ Source: https://www.sco.com/developers/gabi/latest/ch4.eheader.html and the psAB
 
 from __future__ import annotations
 
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from struct import Struct
 
+from fetchc.quantities import Address
 from fetchc.target.machines import table
-from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import mmap
 from mmap import MADV_DONTNEED, PAGESIZE
 
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

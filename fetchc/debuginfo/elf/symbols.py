@@ -10,9 +10,9 @@ from __future__ import annotations
 from struct import Struct
 
 from fetchc.ceilings import HELP, joined_names
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, ByteSize
 from fetchc.record import Record
-from fetchc.units import Address, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ Source: the wiki of SystemTap, UserSpaceProbeImplementation; sys/sdt.h of system
 
 from __future__ import annotations
 
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import StaticProbe
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import StaticProbe
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ more; .gnu.version_d has the versions' names.
 from __future__ import annotations
 
 from fetchc.debuginfo.elf.symbols import symbol_table
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Source: the gABI's ELFCOMPRESS_ZSTD; RFC 8878, of which several frames may follo
 from __future__ import annotations
 
 from fetchc.debuginfo.elf.inflate import StreamInflater
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import os
 
 from fetchc.debuginfo.finding.search import Search
 from fetchc.debuginfo.safe_open import resolved
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 __all__ = ["of_process"]
 

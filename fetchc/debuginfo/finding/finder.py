@@ -15,7 +15,7 @@ from fetchc.debuginfo.finding.same import (
     read_link,
 )
 from fetchc.debuginfo.safe_open import exists, real_path
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

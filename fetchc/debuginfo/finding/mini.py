@@ -6,7 +6,7 @@ It has the function symbols that .dynsym lacks. Source: the GDB manual, "MiniDeb
 from __future__ import annotations
 
 from fetchc.debuginfo.elf.image import Image
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 __all__ = ["mini_image"]
 

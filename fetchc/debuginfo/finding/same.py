@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fetchc.debuginfo.elf.image import Image
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

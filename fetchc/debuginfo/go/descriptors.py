@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.go.memory import Memory
     from fetchc.debuginfo.go.module import GoVersion, Module
-    from fetchc.diag.errors import DebugInfoError
+    from fetchc.diag.diagnostic import DebugInfoError
 
 __all__ = ["Descriptor", "Descriptors", "Field"]
 

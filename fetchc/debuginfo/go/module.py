@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 from fetchc.record import Record
 from fetchc.target.machines import table
-from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

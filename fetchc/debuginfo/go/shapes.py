@@ -9,7 +9,7 @@ what is in a type's arguments, as ``%T`` prints it.
 from __future__ import annotations
 
 from fetchc.debuginfo.go import descriptors
-from fetchc.program.go_names import INTEGERS
+from fetchc.program.go_symbol_names import INTEGERS
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -27,7 +27,7 @@ from fetchc.program.types import (
     StructType,
     VoidType,
 )
-from fetchc.units import ByteOffset, ByteSize, TypeId
+from fetchc.quantities import ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,22 +17,21 @@ from fetchc.debuginfo.go.module import known_version, module
 from fetchc.debuginfo.go.shapes import FIRST, Shapes, linker_name
 from fetchc.debuginfo.go.typesearch import descriptor_of, label, named
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import Function, RuntimeType, Variable
-from fetchc.program.places import AtAddress
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import AtAddress, Function, RuntimeType, Variable
 from fetchc.program.types import IntType, Member, StructType
+from fetchc.quantities import Address, ByteOffset, ByteSize, DieOffset
 from fetchc.target.machines import table
-from fetchc.units import Address, ByteOffset, ByteSize, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.go.functable import FunctionTable, Row
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
     from fetchc.program.protocol import Program, RuntimeTypes
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["StrippedGoProgram", "stripped_go"]
 

@@ -10,7 +10,7 @@ from fetchc.debuginfo.go.functable import function_table
 from fetchc.debuginfo.go.memory import Memory
 from fetchc.debuginfo.go.module import known_version, module
 from fetchc.debuginfo.go.shapes import linker_name
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

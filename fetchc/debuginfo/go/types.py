@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.attributes import is_go
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_go_runtime_type, DW_TAG_typedef
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import RuntimeType
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import RuntimeType
 from fetchc.program.types import QualifiedType, VoidType
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.debuginfo.elf.file import Elf
     from fetchc.debuginfo.go.descriptors import Descriptors
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["DescriptorTable", "descriptor_table"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from fetchc.debuginfo.dwarf.names.go_names import unescaped
 from fetchc.debuginfo.go.descriptors import LABEL
 from fetchc.debuginfo.go.shapes import FIRST, linker_name
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.go_names import ALIASES, MOVED
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.go_symbol_names import ALIASES, MOVED
 from fetchc.program.types import ArrayType, PointerType, SliceType
-from fetchc.units import Address, ByteSize, TypeId
+from fetchc.quantities import Address, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ Source: Go, src/cmd/compile/internal/ssagen/abi.go (makeABIWrapper); src/cmd/lin
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.names.function_symbols import ABI0
-from fetchc.program.model import Variable
+from fetchc.program.entities import Variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.elf.file import Elf
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
 
 __all__ = ["declared_by_twin"]
 

@@ -13,7 +13,7 @@ import struct
 from fetchc.debuginfo.dwarf.entries import walk
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_declaration, DW_AT_name
 from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

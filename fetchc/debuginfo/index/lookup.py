@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.index.gdb import GdbNames
     from fetchc.debuginfo.index.standard import StandardNames
-    from fetchc.units import DieOffset
+    from fetchc.quantities import DieOffset
 
     Answer = TypeVar("Answer")
 

@@ -22,7 +22,7 @@ from fetchc.debuginfo.dwarf.entries.forms import DAMAGED, read_uleb
 from fetchc.debuginfo.dwarf.entries.marks import Marks
 from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.kept.files import KeptFile, save_later
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

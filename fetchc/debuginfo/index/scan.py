@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.index.found import First, Key, Plan
     from fetchc.debuginfo.index.functions import Entry
     from fetchc.debuginfo.index.reading import Name
-    from fetchc.diag.errors import DebugInfoError
+    from fetchc.diag.diagnostic import DebugInfoError
 
 __all__ = ["read_units", "scan"]
 

@@ -9,7 +9,7 @@ section 6.1.1; tables 6.1 and 7.23; gdb's manual, "Extensions to .debug_names".
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.forms import DAMAGED, encoding
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from array import array
 
 from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.kept.files import KeptFile, save_later
-from fetchc.units import Address, DieOffset
+from fetchc.quantities import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

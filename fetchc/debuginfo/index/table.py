@@ -14,8 +14,8 @@ from struct import Struct
 from fetchc.ceilings import HELP, joined_names
 from fetchc.debuginfo.dwarf.names.tags import KEYWORDS, VARIABLES
 from fetchc.debuginfo.index.columns import Column, Texts, column, texts
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 
 from fetchc.check.check import check
 from fetchc.check.site import Checker
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
 from fetchc.driver.explained.hints import Hints
 from fetchc.driver.explained.outcomes import outcome
@@ -19,16 +19,15 @@ from fetchc.driver.explained.roads import Hop, Walk
 from fetchc.driver.points.found import Found
 from fetchc.driver.points.sites import find_site
 from fetchc.driver.written.fetching import ReadFetch
-from fetchc.ir.notation import body
+from fetchc.ir.fetch import body
 from fetchc.record import Record
-from fetchc.syntax.fetcharg import read_fetch
-from fetchc.syntax.parse import parse_argument
+from fetchc.syntax.expression_parser import parse_argument
+from fetchc.syntax.fetcharg_parser import read_fetch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.diag.model import Diagnostic
-    from fetchc.ir.decode import Decode
-    from fetchc.ir.nodes import Fetch
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.ir.fetch import Decode, Fetch
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel_versions import Kernel
 

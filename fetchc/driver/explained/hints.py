@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fetchc.check.typed import Part, Shift
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.explained.landmarks import Spot, inside
-from fetchc.ir.nodes import Array, Bits, Text
+from fetchc.ir.fetch import Array, Bits, Text
 from fetchc.lower.model import InValue, Memory
 from fetchc.lower.where import load_word, where
 from fetchc.program.types import SliceType, StringType
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
-    from fetchc.ir.nodes import Store, Value
+    from fetchc.ir.fetch import Store, Value
 
 __all__ = ["Hints"]
 

@@ -17,9 +17,9 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.ir.nodes import Bits
+    from fetchc.ir.fetch import Bits
     from fetchc.program.types import Member
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["Spot", "behind", "inside"]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fetchc.ir.nodes import Array, Bits, Char, Scalar, Text
+from fetchc.ir.fetch import Array, Bits, Char, Scalar, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.ir.decode import Decode
-    from fetchc.ir.nodes import Store
+    from fetchc.ir.fetch import Decode, Store
 
 __all__ = ["outcome"]
 

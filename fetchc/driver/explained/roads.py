@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fetchc.check import scope
 from fetchc.check.places import variable_place
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.explained.landmarks import Spot, behind, inside
-from fetchc.ir.nodes import (
+from fetchc.ir.evaluate import listing
+from fetchc.ir.fetch import (
     Array,
     Bits,
     Char,
@@ -23,16 +24,15 @@ from fetchc.ir.nodes import (
     StackPointer,
     Text,
     Word,
+    body,
     fixed_bytes,
     is_address,
 )
-from fetchc.ir.notation import body
-from fetchc.ir.show import listing
-from fetchc.program.places import InMemory, InRegister, Named, Pieces
+from fetchc.program.entities import InMemory, InRegister, Named, Pieces
 from fetchc.program.types import PointerType
+from fetchc.quantities import ByteSize
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.units import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from fetchc.check.site import Checker
     from fetchc.driver.explained.hints import Hints
-    from fetchc.ir.nodes import Store, Value
-    from fetchc.program.places import Place
+    from fetchc.ir.fetch import Store, Value
+    from fetchc.program.entities import Place
 
 __all__ = ["Hop", "Walk"]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.driver.points.functions import find_function, meant
 from fetchc.lang import language
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.diag.model import Diagnostic
-    from fetchc.program.model import Function
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
     from fetchc.target.machines import Architecture

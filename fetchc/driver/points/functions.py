@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.lang import language
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
 
 __all__ = ["find_function", "is_only_inlined", "meant"]
@@ -59,7 +59,7 @@ def is_only_inlined(program: Program, name: str) -> bool:
 def meant(program: Program, name: str) -> list[str]:
     """Names of the functions that a glob, or a part of a name, stands for."""
     from fetchc.driver.listing import matching
-    from fetchc.program.go_names import without_type_arguments
+    from fetchc.program.go_symbol_names import without_type_arguments
 
     by_part = language(program.main_language()).functions_meant
     # A star among type arguments (Stack[*Item].Push, f<int*>) or in a parameter's type is a

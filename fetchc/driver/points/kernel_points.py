@@ -7,20 +7,20 @@ is an event with its fields, ``rawtracepoint:T`` a tracepoint with what its prob
 from __future__ import annotations
 
 from fetchc.check.site import Site
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.driver.points.found import Found
 from fetchc.driver.points.functions import find_function
 from fetchc.lang import language
+from fetchc.quantities import Address
 from fetchc.syntax.tree import Point
 from fetchc.target.machines import architecture
-from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.diag.model import Diagnostic
-    from fetchc.program.model import Function
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
 
 __all__ = ["kernel_described", "kernel_names", "kernel_site", "with_room"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.site import Site
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic, reject
 from fetchc.driver.points.addresses import function_at_point
 from fetchc.driver.points.found import Found
 from fetchc.driver.points.functions import find_function, is_only_inlined
@@ -13,7 +12,7 @@ from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.diag.errors import CompileError
+    from fetchc.diag.diagnostic import CompileError
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from fetchc.check.site import Site
 from fetchc.code.disassembly import jump_targets
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
-from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.points.found import Found
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from fetchc.check.evidence import is_fragment
 from fetchc.check.site import FOREIGN, Site, must_not_be_returned_from
-from fetchc.diag.errors import CompileError, reject
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.driver.points.found import Found
 from fetchc.lang import language
 from fetchc.target.machines import architecture
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 
     from fetchc.code.disassembly import Exits
     from fetchc.lang.base import Language
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
-    from fetchc.units import Address
+    from fetchc.quantities import Address
 
 __all__ = [
     "PASSED",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import CompileError, reject
-from fetchc.diag.model import Diagnostic
-from fetchc.ir.nodes import Bits
-from fetchc.ir.notation import type_text
+from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
+from fetchc.ir.fetch import Bits, type_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
 
     from fetchc.driver.naming import Named
     from fetchc.driver.points.found import Found
-    from fetchc.ir.nodes import Fetch
+    from fetchc.ir.fetch import Fetch
     from fetchc.source import Span
 
 __all__ = ["apart", "at_address", "require_alike"]

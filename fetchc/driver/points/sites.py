@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.site import Site
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.driver.points.addresses import address_at_point, function_at_point, is_called
 from fetchc.driver.points.found import Found
 from fetchc.driver.points.functions import is_only_inlined
@@ -13,12 +13,12 @@ from fetchc.target.machines import architecture, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.diag.model import Diagnostic
-    from fetchc.program.model import Function
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
+    from fetchc.quantities import Address
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel_versions import Kernel
-    from fetchc.units import Address
 
 __all__ = ["find_site"]
 
@@ -177,6 +177,6 @@ def _as_point(program: Program, name: str) -> Point | None:
             return None
     if program.functions_named(name):
         return None
-    from fetchc.syntax.parse import parse_point
+    from fetchc.syntax.expression_parser import parse_point
 
     return parse_point(name)

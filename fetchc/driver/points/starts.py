@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic, reject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
+    from fetchc.quantities import Address
     from fetchc.syntax.tree import Point
-    from fetchc.units import Address
 
 __all__ = ["require_start", "unknown_start"]
 

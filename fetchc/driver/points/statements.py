@@ -6,8 +6,7 @@ from bisect import bisect_left
 
 from fetchc.check.evidence import is_fragment, optimised_by_gcc
 from fetchc.check.site import Site
-from fetchc.diag.errors import reject
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic, reject
 from fetchc.lang import language
 from fetchc.target.machines import architecture
 
@@ -15,12 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import CodeMap, Program
+    from fetchc.quantities import Address
     from fetchc.source import Span
     from fetchc.syntax.tree import Point
-    from fetchc.units import Address
 
     Places = tuple[tuple[Address, ...], str]
 
@@ -199,7 +198,7 @@ def _site(program: Program, address: Address, label: str) -> Site:
     if entry and rules.stack_check:
         # The first instruction of a Go function runs again each time the stack grows.
         from fetchc.driver.points.addresses import behind_stack_check
-        from fetchc.units import Address
+        from fetchc.quantities import Address
 
         assert function is not None
         address = Address(address + behind_stack_check(program, function))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.program.demangle import demangled, is_mangled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import Function
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
 
 __all__ = ["ambiguous", "indirect", "several_called", "unknown"]

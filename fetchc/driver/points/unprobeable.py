@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.code.uprobe_instructions import unprobeable
-from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.diagnostic import CompileError, reject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from fetchc.check.site import Site
     from fetchc.code.uprobe_instructions import Unprobeable
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
+    from fetchc.quantities import Address
     from fetchc.syntax.tree import Point
-    from fetchc.units import Address
 
 __all__ = ["refuse_unprobeable"]
 

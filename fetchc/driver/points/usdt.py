@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.site import Site
 from fetchc.check.usdt import arguments
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.driver.points.found import Found
 from fetchc.lang import language
 from fetchc.target.machines import architecture
@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.diag.errors import CompileError
-    from fetchc.program.model import StaticProbe
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import StaticProbe
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
 

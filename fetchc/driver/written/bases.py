@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.driver.written.problems import Depends, problem_at
-from fetchc.ir.nodes import (
+from fetchc.ir.fetch import (
     Absolute,
     Comm,
     Deref,
@@ -24,11 +24,11 @@ from fetchc.ir.nodes import (
 )
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.syntax.fetcharg import Leaf, kernel_number
+from fetchc.syntax.fetcharg_parser import Leaf, kernel_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.ir.nodes import Value
+    from fetchc.ir.fetch import Value
 
 __all__ = ["ReadBase", "not_a_number", "read_base"]
 

@@ -2,21 +2,20 @@
 
 A definition is a whole line of ``uprobe_events``, ``kprobe_events`` or ``dynamic_events``, or one
 fetch-arg of a uprobe. The rules are those that
-``compile`` holds its own output to (:mod:`fetchc.ir.verify`, :mod:`fetchc.emit.definition`).
+``compile`` holds its own output to (:mod:`fetchc.ir.fetch_rules`, :mod:`fetchc.emit.probe_definition`).
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.driver.written.fetching import ReadFetch
 from fetchc.driver.written.lines import ReadLine
-from fetchc.ir.nodes import ReturnValue
+from fetchc.ir.fetch import ReturnValue
 from fetchc.record import Record
-from fetchc.syntax.definition import is_definition
-from fetchc.syntax.fetcharg import read_fetch
+from fetchc.syntax.definition_parser import is_definition
+from fetchc.syntax.fetcharg_parser import read_fetch
 from fetchc.target.kernel_versions import dotted, kernel, previous, turns
 from fetchc.target.machines import architecture
 

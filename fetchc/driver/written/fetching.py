@@ -8,31 +8,23 @@ of those is refused here; tests/live/test_kernel_verdicts.py lists them.
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.driver.written.bases import not_a_number, read_base
 from fetchc.driver.written.problems import placed, problem_at
 from fetchc.driver.written.stores import ReadType
-from fetchc.emit.definition import argument_problem
-from fetchc.ir.nodes import (
-    Comm,
-    Deref,
-    Fetch,
-    KernelValue,
-    StackPointer,
-    Text,
-    Word,
-)
-from fetchc.ir.verify import findings
+from fetchc.emit.probe_definition import argument_problem
+from fetchc.ir.fetch import Comm, Deref, Fetch, KernelValue, StackPointer, Text, Word
+from fetchc.ir.fetch_rules import findings
 from fetchc.source import Span
-from fetchc.syntax.fetcharg import Leaf, Load, kernel_number
+from fetchc.syntax.fetcharg_parser import Leaf, Load, kernel_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from fetchc.driver.written.problems import Depends
-    from fetchc.ir.nodes import Store, Value
-    from fetchc.syntax.fetcharg import FetchText, Piece
+    from fetchc.ir.fetch import Store, Value
+    from fetchc.syntax.fetcharg_parser import FetchText, Piece
     from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["ReadFetch"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from fetchc.diag.model import Diagnostic
-from fetchc.syntax.format_words import format_meant
+from fetchc.diag.diagnostic import Diagnostic
+from fetchc.syntax.syntax_errors import format_meant
 from fetchc.target.machines import architecture, tables_under
 
 TYPE_CHECKING = False

@@ -11,11 +11,11 @@ import re
 from fetchc.driver.written.problems import Depends, problem_at
 from fetchc.record import Record
 from fetchc.source import Span
-from fetchc.syntax.fetcharg import Piece, kernel_number
+from fetchc.syntax.fetcharg_parser import Piece, kernel_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["KernelPlace", "read_kernel_place"]
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 
-from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import CompileError, Diagnostic
 from fetchc.driver.written.fetching import ReadFetch
 from fetchc.driver.written.kernel_places import read_kernel_place
 from fetchc.driver.written.problems import Depends, placed, problem_at
-from fetchc.emit.definition import (
+from fetchc.emit.probe_definition import (
     argument_problem,
     event_problem,
     group_problem,
@@ -22,18 +21,18 @@ from fetchc.emit.definition import (
     number_problem,
     size_problem,
 )
-from fetchc.ir.nodes import KernelValue
+from fetchc.ir.fetch import KernelValue
 from fetchc.source import Span
-from fetchc.syntax.definition import read_definition
-from fetchc.syntax.fetcharg import kernel_number, read_fetch
+from fetchc.syntax.definition_parser import read_definition
+from fetchc.syntax.fetcharg_parser import kernel_number, read_fetch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from fetchc.ir.nodes import Fetch
-    from fetchc.syntax.definition import PlaceText
-    from fetchc.syntax.fetcharg import Piece
+    from fetchc.ir.fetch import Fetch
+    from fetchc.syntax.definition_parser import PlaceText
+    from fetchc.syntax.fetcharg_parser import Piece
     from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["ReadLine"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import Diagnostic, Label
 from fetchc.record import Record
 from fetchc.source import Span
 

@@ -10,13 +10,12 @@ import os
 
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import CompileError, DebugInfoError
-from fetchc.diag.model import Diagnostic, Label
-from fetchc.units import Address
+from fetchc.diag.diagnostic import CompileError, DebugInfoError, Diagnostic, Label
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
     from fetchc.source import Span
     from fetchc.target.kernel_versions import Kernel
 

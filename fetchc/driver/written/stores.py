@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.driver.written.problems import Depends, problem_at
-from fetchc.ir.nodes import Array, Bits, Char, Scalar, Symbol, Text
+from fetchc.ir.fetch import Array, Bits, Char, Scalar, Symbol, Text
 from fetchc.source import Span
-from fetchc.syntax.fetcharg import kernel_number
+from fetchc.syntax.fetcharg_parser import kernel_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.ir.nodes import Store
-    from fetchc.syntax.fetcharg import Piece
+    from fetchc.ir.fetch import Store
+    from fetchc.syntax.fetcharg_parser import Piece
 
     Element = Scalar | Char | Bits | Text | Symbol
 

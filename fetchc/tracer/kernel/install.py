@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 import time
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.kernel_symbols import must_be_one
 from fetchc.tracer.kernel.refusals import refused_definition
 from fetchc.tracer.kernel.tracefs import refused

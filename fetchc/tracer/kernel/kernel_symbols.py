@@ -9,8 +9,7 @@ Source: number_of_same_symbols, kernel/trace/trace_kprobe.c; kernel/kallsyms.c.
 
 from __future__ import annotations
 
-from fetchc.diag.errors import TracerError
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic, TracerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

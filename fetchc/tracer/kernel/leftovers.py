@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from fetchc.tracer.kernel.install import head, listed, uninstall
 from fetchc.tracer.kernel.instance import remove_instance
 from fetchc.tracer.kernel.owner import alive

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.record import Record
 from fetchc.tracer.kernel.install import head, install, listed, uninstall
 from fetchc.tracer.kernel.owner import alive
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.tracer.kernel.state import State
     from fetchc.tracer.kernel.tracefs import Tracefs
 

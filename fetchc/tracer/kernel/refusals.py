@@ -11,8 +11,7 @@ import errno
 import os
 import re
 
-from fetchc.diag.errors import TracerError
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import Diagnostic, Label, TracerError
 from fetchc.source import Span
 from fetchc.tracer.kernel.unprobeable import unprobeable
 

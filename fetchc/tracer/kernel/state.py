@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from fetchc.diag.errors import TracerError
+    from fetchc.diag.diagnostic import TracerError
 
 __all__ = ["Kept", "State", "state_file"]
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import errno
 import os
 
-from fetchc.diag.errors import TracerError
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic, TracerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.tracefs import refused
 
 __all__ = ["unread"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fetchc.ir.nodes import ELEMENTS, Absolute, Array, Deref, Image, Scalar
+from fetchc.ir.fetch import ELEMENTS, Absolute, Array, Deref, Image, Scalar
 from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.ir.nodes import Value
+    from fetchc.ir.fetch import Value
 
 __all__ = ["Block", "chunks", "moved_by", "place"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from fetchc.check.typed import Address, Constant, Convert, Held, Part, Special
 from fetchc.debuginfo.dwarf.locations.frames_around import entered_with
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.lower import texts
 from fetchc.lower.on_entry import lost, register_of
 from fetchc.lower.scalars import kept
 from fetchc.lower.store import plain
-from fetchc.program.places import (
+from fetchc.program.entities import (
     AtAddress,
     Indirect,
     InMemory,
@@ -22,7 +22,7 @@ from fetchc.program.places import (
     PointerTo,
     is_on_entry,
 )
-from fetchc.program.places import Constant as Known
+from fetchc.program.entities import Constant as Known
 from fetchc.program.types import PointerType
 from fetchc.tracer.plan.leaves import Leaves
 from fetchc.tracer.shape import Called, Leaf, Sum
@@ -31,8 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.lower.store import Plain
-    from fetchc.program.model import Callers
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Callers, Place
     from fetchc.syntax.tree import Format
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.shape import Shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.lower import texts
 from fetchc.lower.bit_fields import smallest_container
 from fetchc.lower.lower import named_members
@@ -21,7 +21,7 @@ from fetchc.source import Span
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.site import Checker
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["FULL", "Limits", "extents", "joined"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.driver.compile import accepted, for_kernel
-from fetchc.ir.nodes import (
+from fetchc.ir.fetch import (
     Absolute,
     Array,
     Comm,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from fetchc.driver.points.found import Found
-    from fetchc.ir.nodes import Value
+    from fetchc.ir.fetch import Value
     from fetchc.source import Span
     from fetchc.target.kernel_versions import Kernel
 

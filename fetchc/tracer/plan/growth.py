@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.go.places import lost_by
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Fetch, Register, Word
+from fetchc.ir.fetch import Decode, Fetch, Register, Word
 from fetchc.tracer.shape import Kept, Leaf
 
 TYPE_CHECKING = False

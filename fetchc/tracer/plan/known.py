@@ -11,7 +11,7 @@ import re
 
 from fetchc.check.assertions import held_as
 from fetchc.check.members import member
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.program.types import InterfaceType
 from fetchc.target.machines import table
 from fetchc.tracer.shape import Known, Worded

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import part
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Array, Bits, Deref, Symbol, Text, fixed_bytes
+from fetchc.ir.fetch import Array, Bits, Decode, Deref, Symbol, Text, fixed_bytes
 from fetchc.lower.model import Lowered, Memory
 from fetchc.lower.scalars import scalar
 from fetchc.lower.store import plain
@@ -18,11 +17,11 @@ if TYPE_CHECKING:
     from fetchc.check.site import Checker
     from fetchc.check.typed import Typed
     from fetchc.lower.store import Plain
+    from fetchc.quantities import TypeId
     from fetchc.syntax.tree import Format
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.plan.fields import Fields
     from fetchc.tracer.shape import Shape
-    from fetchc.units import TypeId
 
 __all__ = ["Leaves", "number_alone"]
 

@@ -6,7 +6,7 @@ from fetchc.check import indices
 from fetchc.check.members import part, through
 from fetchc.check.runtime_arrays import in_full
 from fetchc.check.typed import Convert, Described, Follow
-from fetchc.ir.nodes import ELEMENTS, Deref
+from fetchc.ir.fetch import ELEMENTS, Deref
 from fetchc.lower import texts, wholes
 from fetchc.lower.model import Memory
 from fetchc.lower.store import is_character
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from fetchc.lower.model import Where
     from fetchc.lower.store import Plain
     from fetchc.program.types import Member, Type, Window
+    from fetchc.quantities import TypeId
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.shape import Shape
-    from fetchc.units import TypeId
 
 __all__ = ["Lists"]
 

@@ -6,12 +6,12 @@ import os
 
 from fetchc.check.check import check
 from fetchc.check.site import Checker
-from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.defining import defined
-from fetchc.emit.names import argument_name, event_name
-from fetchc.ir.nodes import Comm, Fetch, KernelValue, Text
+from fetchc.emit.probe_definition import argument_name, event_name
+from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text
 from fetchc.record import Record
-from fetchc.syntax.parse import written
+from fetchc.syntax.expression_parser import written
 from fetchc.tracer.model import COMM, WHICH, Plan, Wanted, Witness
 from fetchc.tracer.plan.extents import FULL, Limits
 from fetchc.tracer.plan.fields import Fields
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.check.typed import Typed
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.points.found import Found
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Argument

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from fetchc.check.typed import Address, Follow, Shift
 from fetchc.check.typed import Ranged as RangedNode
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import ELEMENTS, Deref
+from fetchc.ir.fetch import ELEMENTS, Decode, Deref
 from fetchc.lower import texts
 from fetchc.lower.scalars import memory_of
 from fetchc.lower.store import Plain, plain
 from fetchc.lower.where import load_word, pointed
+from fetchc.quantities import ByteOffset
 from fetchc.tracer.plan.lists import Lists
 from fetchc.tracer.shape import Between, Bytes, Difference, Guard, Items, Leaf, Ranged, Reckoned
-from fetchc.units import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fetchc.check import typed
-from fetchc.diag.errors import CompileError
-from fetchc.ir.nodes import Deref
+from fetchc.diag.diagnostic import CompileError
+from fetchc.ir.fetch import Deref
 from fetchc.lower.model import Memory
 from fetchc.lower.where import load_word, where
 from fetchc.tracer.plan.dynamic import Dynamic
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.ir.nodes import Value
+    from fetchc.ir.fetch import Value
     from fetchc.tracer.plan.extents import Limits
 
 __all__ = ["Sums"]

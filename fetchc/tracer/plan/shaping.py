@@ -20,9 +20,8 @@ from fetchc.check.typed import (
     Reckoned,
     Special,
 )
-from fetchc.diag.errors import CompileError
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Array, Fetch, Scalar, Text, fixed_bytes, is_address
+from fetchc.diag.diagnostic import CompileError
+from fetchc.ir.fetch import Array, Decode, Fetch, Scalar, Text, fixed_bytes, is_address
 from fetchc.lower import texts, wholes
 from fetchc.lower.formats import in_order, is_byte
 from fetchc.lower.lower import entries, left_out, lower, named_members

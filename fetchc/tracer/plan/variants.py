@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import part
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.lower import wholes
 from fetchc.lower.lower import left_out
 from fetchc.program.types import StructType

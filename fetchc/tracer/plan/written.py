@@ -8,7 +8,7 @@ from __future__ import annotations
 from fetchc.check import scope
 from fetchc.check.members import find, part, through
 from fetchc.check.typed import Follow
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.lower.store import Plain, plain
 from fetchc.program.types import (
     ArrayType,
@@ -28,8 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.typed import Typed
     from fetchc.program.types import Type
+    from fetchc.quantities import TypeId
     from fetchc.tracer.shape import Shape
-    from fetchc.units import TypeId
 
 __all__ = ["Written"]
 

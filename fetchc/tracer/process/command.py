@@ -8,8 +8,7 @@ import signal
 import time
 from contextlib import suppress
 
-from fetchc.diag.errors import TracerError
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic, TracerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

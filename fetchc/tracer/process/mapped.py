@@ -13,7 +13,7 @@ from fetchc.debuginfo.dotnet.mapped import MappedMethods
 from fetchc.debuginfo.dotnet.program import DotnetProgram
 from fetchc.debuginfo.perfmap import MapLine, number, parse_line
 from fetchc.debuginfo.safe_open import open_regular
-from fetchc.diag.errors import DebugInfoError, reject
+from fetchc.diag.diagnostic import DebugInfoError, reject
 from fetchc.driver.points.unfound import unknown
 from fetchc.record import Record
 from fetchc.tracer.kernel.tracefs import refused

@@ -23,7 +23,7 @@ from fetchc.tracer.process.symbolfile import MACHINES, symbol_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.diag.errors import TracerError
+    from fetchc.diag.diagnostic import TracerError
     from fetchc.tracer.process.mapped import Process
 
 __all__ = ["Collected", "Merged", "collected", "merge", "own_lines", "write"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

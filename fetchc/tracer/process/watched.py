@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["Watched"]
 

@@ -7,9 +7,9 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.protocol import ObjectTypes, RuntimeTypes
+    from fetchc.quantities import TypeId
     from fetchc.tracer.shape import Shape
     from fetchc.tracer.shapes.single import Leaf
-    from fetchc.units import TypeId
 
 __all__ = ["Asserted", "Dispatched", "Identity", "Known", "OfType", "TypeName", "Worded"]
 

@@ -6,7 +6,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.ir.decode import Decode
+    from fetchc.ir.fetch import Decode
     from fetchc.tracer.shapes.single import Leaf
 
 __all__ = ["Between", "Difference", "Reckoned", "Sum", "Term"]

@@ -6,7 +6,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.ir.decode import Decode
+    from fetchc.ir.fetch import Decode
     from fetchc.tracer.shape import Shape
 
 __all__ = ["Bytes", "Guard", "Leaf", "Row", "Sized"]
@@ -60,7 +60,7 @@ class Bytes(Record):
 
     It ends where ``length``, a number, says (bytes of ``text``, units of ``utf-16``); without
     one at the first NUL or, where the object has no more than ``limit`` bytes, there.
-    ``kind`` is that of :class:`~fetchc.ir.decode.Decode`, or utf-32 (units of four bytes).
+    ``kind`` is that of :class:`~fetchc.ir.fetch.Decode`, or utf-32 (units of four bytes).
     """
 
     field: str

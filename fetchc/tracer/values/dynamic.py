@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fetchc.program.protocol import ObjectTypes, RuntimeTypes
+    from fetchc.quantities import TypeId
     from fetchc.tracer.model import Value
     from fetchc.tracer.shape import Shape, Worded
-    from fetchc.units import TypeId
 
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]

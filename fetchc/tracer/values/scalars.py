@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from fetchc.ir.decode import Decode
+    from fetchc.ir.fetch import Decode
     from fetchc.tracer.model import Value
 
     Meaning = Callable[[int], Value]

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.cli import main
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.install import head, install, listed, uninstall
 from fetchc.tracer.kernel.tracefs import Tracefs, find_tracefs
 from tests.support.programs import fixture

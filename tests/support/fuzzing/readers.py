@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fetchc.debuginfo.perfmap import parse_lines
-from fetchc.diag.errors import DebugInfoError, TracerError
+from fetchc.diag.diagnostic import DebugInfoError, TracerError
 from fetchc.tracer.kernel.formats import parse_format
 from fetchc.tracer.kernel.pages import Layout, parse_layout, samples
 from fetchc.tracer.kernel.ring import Stacks

@@ -20,7 +20,7 @@ from fetchc.program.types import (
     StructType,
     Type,
 )
-from fetchc.units import ByteOffset, ByteSize, TypeId
+from fetchc.quantities import ByteOffset, ByteSize, TypeId
 from tests.support.types import TypeTable
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.abi import convention_for
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from tests.support.types import TypeTable, function
 
 GO_REGISTERS = "Go cmd/compile go1.27.3; regabi"

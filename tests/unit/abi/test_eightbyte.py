@@ -7,8 +7,8 @@ import time
 import pytest
 
 from fetchc.abi import parameter_places, result_place
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent, Indirect, InMemory, InRegister, Piece, Pieces, Place
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, Indirect, InMemory, InRegister, Piece, Pieces, Place
 from fetchc.program.types import (
     ArrayType,
     BitField,
@@ -25,8 +25,8 @@ from fetchc.program.types import (
     Type,
     UnknownType,
 )
+from fetchc.quantities import BitOffset, BitSize, ByteOffset, ByteSize, DwarfRegister, TypeId
 from fetchc.target.machines import Convention, convention
-from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize, DwarfRegister, TypeId
 from tests.support.types import TypeTable
 
 C = convention("sysv-x86_64")

@@ -8,9 +8,8 @@ import pytest
 
 from fetchc.abi import entry_places, go_version, parameter_places, result_places
 from fetchc.abi.signature import dictionary_position
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import Variable
-from fetchc.program.places import Absent, InMemory, InRegister, Piece, Pieces, Place
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, InMemory, InRegister, Piece, Pieces, Place, Variable
 from fetchc.program.types import (
     ArrayType,
     FloatType,
@@ -23,8 +22,8 @@ from fetchc.program.types import (
     StructType,
     VoidType,
 )
+from fetchc.quantities import ByteOffset, ByteSize, DieOffset, DwarfRegister, TypeId
 from fetchc.target.machines import convention
-from fetchc.units import ByteOffset, ByteSize, DieOffset, DwarfRegister, TypeId
 from tests.support.types import TypeTable, function
 
 REGISTERS = convention("go-x86_64-regabi")

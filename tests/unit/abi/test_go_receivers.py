@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fetchc.abi.signature import missing_receiver
-from fetchc.program.model import Variable
+from fetchc.program.entities import Variable
 from fetchc.program.types import IntType, PointerType, StructType
-from fetchc.units import ByteSize, DieOffset, TypeId
+from fetchc.quantities import ByteSize, DieOffset, TypeId
 from tests.support.types import TypeTable, function
 
 OLD, NEW = "Go cmd/compile go1.21.13; regabi", "Go cmd/compile go1.22.10; regabi"

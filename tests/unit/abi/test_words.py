@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.abi import parameter_places, result_place
-from fetchc.program.places import Absent, Indirect, InMemory, InRegister, Pieces, Place
+from fetchc.program.entities import Absent, Indirect, InMemory, InRegister, Pieces, Place
 from fetchc.program.types import (
     ArrayType,
     ComplexType,
@@ -19,8 +19,8 @@ from fetchc.program.types import (
     StructType,
     Type,
 )
+from fetchc.quantities import ByteOffset, ByteSize, TypeId
 from fetchc.target.machines import architecture, convention
-from fetchc.units import ByteOffset, ByteSize, TypeId
 from tests.support.types import TypeTable
 
 SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "__int128": 16}

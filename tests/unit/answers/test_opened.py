@@ -9,7 +9,7 @@ import pytest
 
 from fetchc.answers.opened import PROGRAMS, Opened
 from fetchc.answers.question import Question
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from tests.support.cases import CORPUS
 
 GCC = CORPUS / "c/layouts/bin/gcc-O2-dwarf5"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fetchc.answers.question import Question, identity, read_line, read_question
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 
 GOOD = {"binary": "b", "expressions": ["e"]}
 

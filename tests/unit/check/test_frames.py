@@ -10,7 +10,7 @@ import pytest
 import fetchc
 from fetchc.code.disassembly import instruction_starts
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.units import Address
+from fetchc.quantities import Address
 from tests.support.toolchains import require
 
 SOURCE = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic
 from tests.support.programs import fixture
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fetchc.check.go.signature import counted_by_results
-from fetchc.program.model import Variable
+from fetchc.program.entities import Variable
 from fetchc.program.types import IntType, PointerType
-from fetchc.units import ByteSize, DieOffset, TypeId
+from fetchc.quantities import ByteSize, DieOffset, TypeId
 from tests.support.types import TypeTable, function
 
 OLD, NEW = "Go cmd/compile go1.15.15", "Go cmd/compile go1.22.10; regabi"

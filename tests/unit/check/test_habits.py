@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from tests.support.programs import fixture
 
 PROBE = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit", kernel="6.1")

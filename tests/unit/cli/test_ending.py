@@ -66,7 +66,7 @@ def test_what_it_says_of_itself_is_said(words: list[str]) -> None:
 
 PLANTED = """
 import fetchc.cli.functions
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 def run(options, output):
     output.line("first")
     raise DebugInfoError("FC0904", "FILE", "it ends here")

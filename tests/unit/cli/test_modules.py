@@ -24,11 +24,11 @@ if sys.argv[1] == "own":
     from fetchc.cli.modules import install, load
     install()
     if sys.argv[2:]:
-        load(["fetchc.units", "fetchc.debuginfo", "fetchc.debuginfo.elf"])
+        load(["fetchc.quantities", "fetchc.debuginfo", "fetchc.debuginfo.elf"])
         assert "fetchc.debuginfo.elf" in sys.modules
-        assert sys.modules["fetchc"].units is sys.modules["fetchc.units"]
-import fetchc.debuginfo.elf, fetchc.units
-for module in (fetchc.debuginfo.elf, fetchc.units):
+        assert sys.modules["fetchc"].units is sys.modules["fetchc.quantities"]
+import fetchc.debuginfo.elf, fetchc.quantities
+for module in (fetchc.debuginfo.elf, fetchc.quantities):
     spec = module.__spec__
     print(module.__name__, module.__file__, module.__cached__, module.__package__)
     print(getattr(module, "__path__", None), spec.origin, spec.has_location, spec.parent)

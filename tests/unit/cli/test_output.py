@@ -12,8 +12,7 @@ import pytest
 
 from fetchc.cli import main
 from fetchc.cli.output import Output
-from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import CompileError, Diagnostic
 from tests.support.programs import fixture
 
 

@@ -22,7 +22,7 @@ from fetchc.cli.reader import Reader, of_another_user, probed_file
 from fetchc.cli.tracing import targets
 from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.kept import files
-from fetchc.diag.errors import DebugInfoError, reject
+from fetchc.diag.diagnostic import DebugInfoError, reject
 from fetchc.source import Span
 from tests.support.programs import CORPUS
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.cli import main
-from fetchc.diag.errors import TracerError
-from fetchc.diag.model import Diagnostic, Label
+from fetchc.diag.diagnostic import Diagnostic, Label, TracerError
 from fetchc.source import Span
 
 

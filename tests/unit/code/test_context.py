@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fetchc.code.go_closure_code import Fill, fills
-from fetchc.program.places import InMemory, InRegister
+from fetchc.program.entities import InMemory, InRegister
+from fetchc.quantities import Address, DwarfRegister
 from fetchc.target.machines import architecture, convention_tables, table
-from fetchc.units import Address, DwarfRegister
 
 BASE = Address(0x1000)
 

@@ -8,8 +8,8 @@ import pytest
 
 from fetchc.code.disassembly import exits, instruction_starts
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import CompileError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import CompileError
+from fetchc.quantities import Address
 from tests.support.programs import fixture, fixtures
 
 BASE = Address(0x401000)

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from fetchc.code.disassembly import is_instruction_start
-from fetchc.diag.errors import CompileError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import CompileError
+from fetchc.quantities import Address
 
 BASE = Address(0x401000)
 CODE = bytes.fromhex("55 4889e5 b801000000 5d c3")  # push; mov; mov $1; pop; ret

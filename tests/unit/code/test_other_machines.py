@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fetchc.code.disassembly import exits, instruction_starts, taken_off
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
+from fetchc.quantities import Address
 from fetchc.target.machines import return_instructions, tables_under
-from fetchc.units import Address
 
 BASE = Address(0x1000)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.code.disassembly import taken, written
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 import fetchc
 from fetchc.code.disassembly import instruction_starts
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.program.model import Callers
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     AtAddress,
+    Callers,
     Constant,
     Indirect,
     InMemory,
@@ -22,7 +22,7 @@ from fetchc.program.places import (
     Place,
     PointerTo,
 )
-from fetchc.units import Address, ByteOffset, DwarfRegister
+from fetchc.quantities import Address, ByteOffset, DwarfRegister
 from tests.support.toolchains import require
 
 DI, SI, SP = DwarfRegister(5), DwarfRegister(4), DwarfRegister(7)

@@ -8,8 +8,8 @@ import pytest
 
 from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
 from fetchc.debuginfo.elf.file import Elf
+from fetchc.quantities import Address
 from fetchc.target.machines import call_rules
-from fetchc.units import Address
 from tests.support.elfwriter import Load, elf_file
 
 START, FAR = 0x1000, 0x9000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.dwarf.entries.forms import read_sleb, read_uleb
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.assembler import sleb, uleb
 
 

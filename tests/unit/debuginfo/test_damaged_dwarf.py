@@ -12,8 +12,8 @@ from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import encoding
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address, DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, DieOffset
 from tests.support.assembler import uleb
 from tests.support.dwarfwriter import Attr, Entry, Unit, compile_unit, write
 from tests.support.elfwriter import elf_file

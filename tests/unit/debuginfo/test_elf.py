@@ -14,8 +14,8 @@ import pytest
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.elf.sections import Section
 from fetchc.debuginfo.finding.search import Search
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 from tests.support.elfwriter import Load, Sym, elf_file
 
 CLASSES = list(product((32, 64), (True, False)))

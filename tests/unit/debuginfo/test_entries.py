@@ -10,8 +10,8 @@ from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.die import LocationListRef
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address, DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, DieOffset
 from tests.support.assembler import uleb
 from tests.support.dwarfwriter import (
     Attr,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.dwarf.locations.expr import Machine, evaluate, moved, resolve_frame
 from fetchc.debuginfo.dwarf.locations.operations import operation_name
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import (
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     Constant,
@@ -26,7 +26,7 @@ from fetchc.program.places import (
     Place,
     PointerTo,
 )
-from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
+from fetchc.quantities import Address, ByteOffset, ByteSize, DwarfRegister
 
 CFA = FrameRelative(ByteOffset(0))
 

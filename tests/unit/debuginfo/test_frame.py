@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fetchc.debuginfo.dwarf.locations.cfi import Row
 from fetchc.debuginfo.dwarf.locations.frame import cfa_at, row
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent, FrameRelative, Indirect, InMemory, InRegister, Place
-from fetchc.units import Address, ByteOffset, DwarfRegister
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister, Place
+from fetchc.quantities import Address, ByteOffset, DwarfRegister
 from tests.support.toolchains import ROOT
 
 FRAME_ADDRESS = 0x2000

@@ -11,7 +11,7 @@ from fetchc.debuginfo.dwarf.locations.frames_around import (
     outer_frame,
     outermost,
 )
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     Constant,
     FrameRelative,
@@ -22,8 +22,8 @@ from fetchc.program.places import (
     Place,
     PointerTo,
 )
+from fetchc.quantities import ByteOffset, DwarfRegister
 from fetchc.target.machines import CallRules
-from fetchc.units import ByteOffset, DwarfRegister
 
 BX, BP, DI, SP, R12, RETURN = map(DwarfRegister, (3, 6, 5, 7, 12, 16))
 RULES = CallRules(b"\xe8", (), frozenset({BX, BP, R12}), SP)

@@ -13,9 +13,9 @@ from fetchc.debuginfo.dwarf.entries.scopes import parts
 from fetchc.debuginfo.dwarf.names import go_names
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.program.model import Function
+from fetchc.program.entities import Function
 from fetchc.program.types import IntType, PointerType, StructType
-from fetchc.units import Address
+from fetchc.quantities import Address
 from tests.support.cases import CORPUS
 from tests.support.dwarfwriter import Attr, Entry, Unit, compile_unit, variable_die
 from tests.support.dwarfwriter import program as program_file

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.dwarf.lines.header import file_name
 from fetchc.debuginfo.dwarf.lines.rows import LineRow, rows
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 
 OPERANDS = "00 01 01 01 01 00 00 00 01 00 00 01"
 TWO_FILES = "2f7372632f6100 62 00 006d61696e2e6300 00 00 00 782e6800 01 00 00 00"

@@ -21,10 +21,17 @@ from fetchc.debuginfo.dwarf.locations.const_value import constant_of
 from fetchc.debuginfo.dwarf.locations.extents import extents
 from fetchc.debuginfo.dwarf.locations.location import frame_base_at, place_at
 from fetchc.debuginfo.dwarf.locations.loclists import entries
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import Extent
-from fetchc.program.places import Absent, Constant, FrameRelative, InMemory, InRegister, Place
-from fetchc.units import Address, ByteOffset, DwarfRegister
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import (
+    Absent,
+    Constant,
+    Extent,
+    FrameRelative,
+    InMemory,
+    InRegister,
+    Place,
+)
+from fetchc.quantities import Address, ByteOffset, DwarfRegister
 
 WHOLE_LIST = LocationListRef(0)
 NOT_HERE = "the compiler gives it no location (it was optimised out)"

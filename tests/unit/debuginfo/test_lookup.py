@@ -14,7 +14,7 @@ from fetchc.debuginfo.dwarf.entries.by_address import function_at
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.units import Address
+from fetchc.quantities import Address
 from tests.support.assembler import uleb
 from tests.support.dwarfwriter import (
     Attr,

@@ -9,7 +9,7 @@ import pytest
 
 from fetchc.debuginfo.btf.symbols import place_of_symbol
 from fetchc.debuginfo.open import open_binary
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 
 def refusal(path: Path | str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import pytest
 
 from fetchc.debuginfo.dwarf.entries.package import PackageIndex
 from fetchc.debuginfo.elf.image import Image
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.elfwriter import elf_file
 
 INFO, ABBREV, STR_OFFSETS = 1, 3, 6

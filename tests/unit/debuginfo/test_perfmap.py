@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.debuginfo.perfmap import MapLine, number, parse_line, parse_lines, written_line
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 
 @pytest.mark.parametrize(

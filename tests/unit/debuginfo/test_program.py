@@ -15,11 +15,19 @@ from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.lines import of_function
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program import types as t
-from fetchc.program.places import Absent, AtAddress, InMemory, InRegister, OnEntry, Pieces
+from fetchc.program.entities import Absent, AtAddress, InMemory, InRegister, OnEntry, Pieces
 from fetchc.program.types import BitField
-from fetchc.units import Address, BitOffset, BitSize, ByteOffset, ByteSize, DwarfRegister, TypeId
+from fetchc.quantities import (
+    Address,
+    BitOffset,
+    BitSize,
+    ByteOffset,
+    ByteSize,
+    DwarfRegister,
+    TypeId,
+)
 from tests.support.dwarfwriter import (
     Attr,
     Entry,

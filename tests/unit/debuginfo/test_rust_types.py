@@ -8,7 +8,7 @@ import pytest
 
 from fetchc.debuginfo.dwarf.entries import constants as dw
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program import types as t
 from tests.support.dwarfwriter import Attr, Entry, Ref, Unit, base_die, compile_unit
 from tests.support.dwarfwriter import program as written

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dwarf.entries import constants as dw
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program import types as t
 from tests.support.dwarfwriter import Attr, Entry
 from tests.unit.debuginfo.test_types_hostile import die, name, program, ref, size

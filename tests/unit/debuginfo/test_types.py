@@ -10,7 +10,7 @@ import pytest
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program import types as t
 from fetchc.program.types import BitField, Member, Type
-from fetchc.units import BitOffset, BitSize, ByteSize, TypeId
+from fetchc.quantities import BitOffset, BitSize, ByteSize, TypeId
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 from tests.support.typed_programs import build

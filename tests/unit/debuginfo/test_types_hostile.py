@@ -14,11 +14,11 @@ from elftools.elf.elffile import ELFFile
 
 from fetchc.debuginfo.dwarf.entries import constants as dw
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program import types as t
-from fetchc.program.model import Function
+from fetchc.program.entities import Function
 from fetchc.program.types import Type
-from fetchc.units import Address, TypeId
+from fetchc.quantities import Address, TypeId
 from tests.support.dwarfwriter import (
     Attr,
     Entry,

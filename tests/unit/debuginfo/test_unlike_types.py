@@ -11,7 +11,7 @@ from fetchc.debuginfo.dwarf.entries.constants import DW_AT_name, DW_TAG_structur
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.index.scan import scan
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 from tests.support.toolchains import require
 
 # Both `entry` have one size, begin in line 4 of their file and with the same member.

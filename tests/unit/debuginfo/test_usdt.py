@@ -10,9 +10,9 @@ import pytest
 
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.elf.usdt import static_probes
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import StaticProbe
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import StaticProbe
+from fetchc.quantities import Address
 from tests.support.elfwriter import Load, elf_file
 
 BASE = 0x2000

@@ -8,7 +8,7 @@ from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.locations.variables import locals_at
 from fetchc.debuginfo.elf.file import Elf
-from fetchc.units import Address
+from fetchc.quantities import Address
 from tests.support.dwarfwriter import Attr, Entry, Ref, Unit, base_die, compile_unit, program
 
 

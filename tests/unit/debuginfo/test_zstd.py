@@ -12,7 +12,7 @@ import zstandard
 
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.elf.sections import Section
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.elfwriter import elf_file
 
 COMPRESSED = 0x800

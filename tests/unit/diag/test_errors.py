@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 import fetchc
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.source import Span
 from tests.support.programs import fixture
 

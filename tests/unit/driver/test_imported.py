@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import CompileError, Diagnostic
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 

@@ -10,7 +10,7 @@ import fetchc
 from fetchc.check.kernel_arguments import _numbered
 from fetchc.check.site import Site
 from fetchc.debuginfo.btf.program import BtfProgram
-from fetchc.program.places import Absent
+from fetchc.program.entities import Absent
 from fetchc.target.machines import architecture
 from tests.support.btfwriter import BtfWriter
 

@@ -7,7 +7,7 @@ import pytest
 import fetchc
 from fetchc.driver.offsets import Offset
 from fetchc.program.types import BitField
-from fetchc.units import BitOffset, BitSize
+from fetchc.quantities import BitOffset, BitSize
 from tests.support.cases import CORPUS
 
 C = fetchc.open(str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5"))

@@ -7,7 +7,7 @@ import pytest
 import fetchc
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.driver.points.returns import must_not_be_returned_from
-from fetchc.program.model import Function
+from fetchc.program.entities import Function
 from tests.support.programs import fixture
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import fetchc
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.model import Diagnostic
-from fetchc.units import Address
+from fetchc.diag.diagnostic import Diagnostic
+from fetchc.quantities import Address
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 

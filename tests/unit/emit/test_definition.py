@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from fetchc.emit.definition import Probed, definition, verify_event
-from fetchc.ir.nodes import Array, Char, Deref, Fetch, Register, Scalar, Text, Word
+from fetchc.emit.probe_definition import Probed, definition, verify_event
+from fetchc.ir.fetch import Array, Char, Deref, Fetch, Register, Scalar, Text, Word
+from fetchc.quantities import FileOffset
 from fetchc.target.kernel_versions import kernel
-from fetchc.units import FileOffset
 
 DI = Register("di")
 WORD = Fetch(DI, Word())

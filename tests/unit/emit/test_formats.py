@@ -6,15 +6,15 @@ import re
 
 import pytest
 
-from fetchc.diag.errors import CompileError
-from fetchc.emit.formats import FORMATS, Event, Item, KernelPoint, settled, written
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import (
+from fetchc.diag.diagnostic import CompileError
+from fetchc.emit.output_formats import FORMATS, Event, Item, KernelPoint, settled, written
+from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
     Char,
     Comm,
+    Decode,
     Deref,
     Fetch,
     Image,
@@ -31,8 +31,8 @@ from fetchc.ir.nodes import (
     Value,
     Word,
 )
+from fetchc.quantities import Address, FileOffset
 from fetchc.target.kernel_versions import kernel
-from fetchc.units import Address, FileOffset
 
 DI = Register("di")
 INTEGER = Decode("integer", 32, True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.emit.names import argument_name, event_name, group_name, is_identifier
+from fetchc.emit.probe_definition import argument_name, event_name, group_name, is_identifier
 from fetchc.target.kernel_versions import kernel
 
 KERNEL = kernel("6.18")

@@ -6,7 +6,7 @@ import pytest
 
 from fetchc.conformance.machine import Memory
 from fetchc.ir.evaluate import Fault, Outcome, State, evaluate
-from fetchc.ir.nodes import (
+from fetchc.ir.fetch import (
     Array,
     Bits,
     Comm,

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.ir.nodes import (
-    Array,
-    Bits,
-    Char,
-    Scalar,
-    Store,
-    Symbol,
-    Text,
-    Word,
-    fixed_bytes,
-)
+from fetchc.ir.fetch import Array, Bits, Char, Scalar, Store, Symbol, Text, Word, fixed_bytes
 
 
 def test_sizes_in_the_event() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.diag.errors import CompileError
-from fetchc.ir.nodes import (
+from fetchc.diag.diagnostic import CompileError
+from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
@@ -23,8 +23,8 @@ from fetchc.ir.nodes import (
     Symbol,
     Text,
     Word,
+    body,
 )
-from fetchc.ir.notation import body
 
 DI, SP = Register("di"), Register("sp")
 

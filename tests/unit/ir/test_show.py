@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.ir.nodes import (
+from fetchc.ir.evaluate import listing
+from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
@@ -17,7 +18,6 @@ from fetchc.ir.nodes import (
     Text,
     Word,
 )
-from fetchc.ir.show import listing
 
 DI = Register("di")
 

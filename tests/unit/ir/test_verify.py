@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.ir.nodes import (
+from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
@@ -25,7 +25,7 @@ from fetchc.ir.nodes import (
     Value,
     Word,
 )
-from fetchc.ir.verify import instructions, verify
+from fetchc.ir.fetch_rules import instructions, verify
 from fetchc.target.kernel_versions import kernel
 
 DI = Register("di")

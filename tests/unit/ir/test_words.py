@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.diag.errors import CompileError
-from fetchc.ir.nodes import (
+from fetchc.diag.diagnostic import CompileError
+from fetchc.ir.fetch import (
     Array,
     Deref,
     Fetch,
@@ -20,7 +20,7 @@ from fetchc.ir.nodes import (
     Value,
     Word,
 )
-from fetchc.ir.words import misread
+from fetchc.ir.fetch_rules import misread
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture
 

@@ -11,8 +11,8 @@ import fetchc
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.lang.go import GO
-from fetchc.program.model import Function
-from fetchc.units import Address
+from fetchc.program.entities import Function
+from fetchc.quantities import Address
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 

@@ -10,7 +10,7 @@ import fetchc
 from fetchc.debuginfo.go import stripped
 from fetchc.debuginfo.go.stripped import stripped_go
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.driver.points.functions import find_function
 from fetchc.lang.go import spell
 from fetchc.lang.go_shapes import shapes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.lower.bit_fields import smallest_container
 from fetchc.source import Span
 

@@ -6,17 +6,17 @@ import re
 
 import pytest
 
-from fetchc.diag.errors import CompileError
-from fetchc.diag.model import Diagnostic
-from fetchc.syntax import tables
+from fetchc.diag.diagnostic import CompileError, Diagnostic
+from fetchc.syntax import expression_tables
 from fetchc.syntax.driver import Unexpected, run
-from fetchc.syntax.errors import complaint_for
-from fetchc.syntax.examples import EXAMPLES, Complaint
-from fetchc.syntax.limits import BRACKETS, DEPTH, LENGTH
-from fetchc.syntax.parse import parse_argument, parse_point, parse_type
+from fetchc.syntax.expression_parser import parse_argument, parse_point, parse_type
+from fetchc.syntax.syntax_errors import EXAMPLES, Complaint, complaint_for
+from fetchc.syntax.tree import BRACKETS, DEPTH, LENGTH
 
-TERMINALS = set(re.findall(r"\?P<(\w+)>", tables.PATTERN)) | {"$END"}
-RULES = {rule[0] for rule in tables.RULES} | {rule[2] for rule in tables.RULES}
+TERMINALS = set(re.findall(r"\?P<(\w+)>", expression_tables.PATTERN)) | {"$END"}
+RULES = {rule[0] for rule in expression_tables.RULES} | {
+    rule[2] for rule in expression_tables.RULES
+}
 
 
 def refused(text: str) -> Diagnostic:
@@ -43,7 +43,7 @@ class _Nothing:
 )
 def test_each_example_gets_its_own_message(complaint: Complaint, example: str) -> None:
     with pytest.raises(Unexpected) as caught:
-        run(tables, "argument", example, _Nothing())
+        run(expression_tables, "argument", example, _Nothing())
     assert complaint_for("argument", caught.value) is complaint
     assert refused(example).code == "FC0101"
 

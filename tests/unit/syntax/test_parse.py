@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.source import Span
-from fetchc.syntax.parse import as_type, parse_argument, parse_point, parse_type
+from fetchc.syntax.expression_parser import as_type, parse_argument, parse_point, parse_type
 from fetchc.syntax.tree import (
     Argument,
     ArrayOf,

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from fetchc.syntax import usdt_tables
-from fetchc.syntax.usdt import (
+from fetchc.syntax.usdt_parser import (
     Immediate,
     Operand,
     Refused,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.diag.errors import CompileError
-from fetchc.ir.legality import PROBES
+from fetchc.diag.diagnostic import CompileError
+from fetchc.ir.fetch_rules import PROBES
 from fetchc.resources import data_path
 from fetchc.target.kernel_versions import kernel, running_version
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
+from fetchc.quantities import DwarfRegister
 from fetchc.target.machines import EightbyteRules, architecture, convention, table, tables_under
-from fetchc.units import DwarfRegister
 from tests.support.toolchains import ROOT
 
 

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.model import Plan, Wanted
 from fetchc.tracer.shape import Difference, Leaf, Members, Row, Shape
 from fetchc.tracer.values.addresses import address_of_kernel, address_of_program

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.process.command import WAITING, Command
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.conditions import accepts, of_nothing, unfit
 from fetchc.tracer.filters import Condition, parse_filter
 from fetchc.tracer.shape import (
@@ -28,8 +28,8 @@ from fetchc.tracer.values.scalars import meaning
 
 if TYPE_CHECKING:
     from fetchc.program.protocol import ObjectTypes, RuntimeTypes
+    from fetchc.quantities import TypeId
     from fetchc.tracer.model import Value
-    from fetchc.units import TypeId
 
 
 def one(text: str) -> Condition:

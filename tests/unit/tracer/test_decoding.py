@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from fetchc.diag.errors import TracerError
-from fetchc.ir.decode import Decode
+from fetchc.diag.diagnostic import TracerError
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.decoding import Decoder
 from fetchc.tracer.kernel.tasks import Processes
 from fetchc.tracer.model import Field, Format, Plan, Sample, Wanted

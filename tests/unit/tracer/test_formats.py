@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.formats import parse_format
 from fetchc.tracer.model import Field
 

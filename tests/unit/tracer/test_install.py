@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel import install as module
 from fetchc.tracer.kernel.install import head, install, listed, uninstall
 from fetchc.tracer.kernel.tracefs import Tracefs

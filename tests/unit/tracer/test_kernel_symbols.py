@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.kernel_symbols import must_be_one, why_not_there
 
 LIST = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.filters import parse_filter
 from fetchc.tracer.kernelfilter import kernel_filter
 from fetchc.tracer.model import Plan, Wanted

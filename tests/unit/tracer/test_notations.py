@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.shape import Leaf, Noted
 from fetchc.tracer.values.kinds import SymbolName
 from fetchc.tracer.values.notations import NOTATIONS

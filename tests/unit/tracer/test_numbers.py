@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.model import Format, Plan, Wanted
 from fetchc.tracer.shape import Guard, Leaf
 from fetchc.tracer.values.decoders import reader

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.ir.decode import Decode
-from fetchc.program.model import ObjectHeader
+from fetchc.ir.fetch import Decode
+from fetchc.program.entities import ObjectHeader
+from fetchc.quantities import TypeId
 from fetchc.tracer.shape import Guard, Identity, Leaf, OfType
-from fetchc.units import TypeId
 from tests.support.records import NEAR, read
 
 NUMBER = Decode("integer", 32)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.pages import Layout, parse_layout, samples
 from tests.support.ring_pages import EVENT, PAGE, word
 

@@ -13,7 +13,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.perfmap import MapLine, parse_lines
-from fetchc.diag.errors import CompileError, DebugInfoError, TracerError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError, TracerError
 from fetchc.tracer.process.mapped import Process
 from fetchc.tracer.process.perfmap import merge
 from fetchc.tracer.process.symbolfile import symbol_file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.shape import Between, Bytes, Difference, Guard, Items, Leaf, Ranged, Row
 from fetchc.tracer.values.kinds import CutList, CutText
 from tests.support.records import NEAR, THREAD, read

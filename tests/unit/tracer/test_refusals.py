@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.diag.render import render
 from fetchc.tracer.kernel.refusals import refused_definition, refused_filter
 from fetchc.tracer.kernel.tracefs import Tracefs

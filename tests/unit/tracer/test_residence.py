@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.model import Plan, Wanted
 from fetchc.tracer.shape import Bytes, Guard, Leaf, Ranged, Row, Shape
 from fetchc.tracer.values.decoders import reader

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.state import Kept, State, state_file
 
 ONE = Kept("g", "e", "/bin/server", "main.f", ("r.id", "-x"), ("p:g/e /bin/server:0x10 a=%di",))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.tasks import Processes, check_namespace, threads_of
 from fetchc.tracer.kernel.tracefs import Tracefs
 from fetchc.tracer.process.memory import mapped

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from fetchc.diag.errors import TracerError
-from fetchc.diag.model import Diagnostic
+from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.tracer.kernel.tracefs import Tracefs, find_tracefs, refused_setting
 
 
@@ -92,7 +91,7 @@ def test_what_the_kernel_answers_is_told_apart(
 
 AS_NOBODY = """
 import os, sys
-from fetchc.diag.errors import TracerError
+from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.tracefs import find_tracefs
 os.setuid(65534)
 try:

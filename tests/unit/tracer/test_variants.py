@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.plan.leaves import number_alone
 from fetchc.tracer.shape import Leaf
 from fetchc.tracer.values.kinds import Tuple

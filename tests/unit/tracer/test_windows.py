@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.shape import Guard, Items, Leaf, Row, Sequence
 from fetchc.tracer.values.kinds import CutList
 from tests.support.records import read

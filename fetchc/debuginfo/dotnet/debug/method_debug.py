@@ -10,9 +10,8 @@ from bisect import bisect_right
 
 from fetchc.debuginfo.dotnet.debug.portable_pdb import pdb_of
 from fetchc.debuginfo.dotnet.metadata.signatures import SignatureReader
-from fetchc.program.model import Extent
-from fetchc.program.places import Absent
-from fetchc.units import Address
+from fetchc.program.entities import Absent, Extent
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.metadata.signatures import Signature
     from fetchc.debuginfo.dotnet.methods.methods import Method
-    from fetchc.program.model import Function, Instance, Variable
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Function, Instance, Place, Variable
     from fetchc.program.protocol import CodeMap
 
     Lines = dict[int, tuple[Address, ...]]

@@ -12,7 +12,7 @@ import zlib
 from fetchc.debuginfo.dotnet.image.pe import map_file
 from fetchc.debuginfo.dotnet.metadata.tables import Metadata, compressed
 from fetchc.debuginfo.safe_open import is_regular
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.image.pe import Pe, map_file
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from fetchc.units import Address
+    from fetchc.quantities import Address
 else:
     Protocol = object
 

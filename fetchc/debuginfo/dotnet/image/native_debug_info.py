@@ -9,15 +9,15 @@ that says whether more follow, the highest first.
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.image.native_format import array_element, native_number
-from fetchc.program.places import Absent, Indirect, InMemory, InRegister, Piece, Pieces
+from fetchc.program.entities import Absent, Indirect, InMemory, InRegister, Piece, Pieces
+from fetchc.quantities import ByteOffset, ByteSize, DwarfRegister
 from fetchc.record import Record
-from fetchc.units import ByteOffset, ByteSize, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.image.pe import Pe
     from fetchc.debuginfo.dwarf.entries.cursor import Cursor
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
 __all__ = ["Boundary", "NativeDebugInfo", "VariableRange", "debug_info_of"]
 

@@ -12,9 +12,9 @@ import os
 
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.safe_open import open_regular
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, ByteSize, FileOffset
 from fetchc.record import Record
-from fetchc.units import Address, ByteSize, FileOffset
 
 __all__ = ["Pe", "PeSection", "map_file"]
 

@@ -11,8 +11,8 @@ from fetchc.debuginfo.dotnet.image.native_format import (
     native_number,
     table_entries,
 )
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

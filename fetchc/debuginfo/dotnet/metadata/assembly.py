@@ -6,7 +6,7 @@ from fetchc.debuginfo.dotnet.image.pe import Pe, map_file
 from fetchc.debuginfo.dotnet.image.ready_to_run import ReadyToRun, native_header
 from fetchc.debuginfo.dotnet.metadata.signatures import SignatureReader
 from fetchc.debuginfo.dotnet.metadata.tables import Token, compressed, metadata_of
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

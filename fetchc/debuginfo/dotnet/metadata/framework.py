@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from fetchc.debuginfo.dotnet.image.ready_to_run import ReadyToRun
 from fetchc.debuginfo.safe_open import exists, is_regular, listed, read_regular, resolved
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import os
 
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.safe_open import is_regular, listed
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ Source: ECMA-335, partition II, section 23.2; the codes from 0x3d to 0x3f are of
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.metadata.tables import compressed
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct
 
 from fetchc.debuginfo.dotnet.metadata.schema import CODED, TABLES
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False

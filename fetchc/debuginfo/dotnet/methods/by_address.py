@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from fetchc.debuginfo.dotnet.methods.by_address import CodeByAddress
 from fetchc.debuginfo.dotnet.methods.methods import Methods
 from fetchc.debuginfo.perfmap import parse_lines
 from fetchc.debuginfo.safe_open import is_regular
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Source: ECMA-335, II.25.4 (method bodies), III (instructions).
 
 from __future__ import annotations
 
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ from fetchc.debuginfo.dotnet.metadata.signatures import (
 )
 from fetchc.debuginfo.dotnet.methods.by_address import CodeByAddress
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

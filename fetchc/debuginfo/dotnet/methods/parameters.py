@@ -5,9 +5,9 @@ from __future__ import annotations
 from fetchc.debuginfo.dotnet.metadata.assembly import PARAMETER
 from fetchc.debuginfo.dotnet.metadata.signatures import Generic, Primitive
 from fetchc.debuginfo.dotnet.types.closed import Instance
-from fetchc.program.model import Variable
+from fetchc.program.entities import Variable
 from fetchc.program.types import IntType, PointerType
-from fetchc.units import ByteSize, DieOffset
+from fetchc.quantities import ByteSize, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.signatures import Signature
     from fetchc.debuginfo.dotnet.methods.methods import Method
     from fetchc.debuginfo.dotnet.types.types import DotnetTypes
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
     Arguments = tuple[tuple[int, ...], tuple[int, ...]]
 

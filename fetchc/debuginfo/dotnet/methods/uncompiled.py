@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.debuginfo.dotnet.metadata.spelling import class_spelled
 from fetchc.debuginfo.dotnet.methods.mono import MonoCode
 from fetchc.debuginfo.dotnet.methods.state_machines import continued_in
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

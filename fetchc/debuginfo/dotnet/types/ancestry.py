@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.metadata.signatures import Defined, Generic, SignatureReader
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from fetchc.debuginfo.dotnet.types.arrangement import (
 )
 from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items, Link
 from fetchc.debuginfo.dotnet.types.numbers import NUMBERS
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.program.types import BoolType, CharType, FloatType, IntType, UnknownType, VoidType
-from fetchc.units import ByteSize
+from fetchc.quantities import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

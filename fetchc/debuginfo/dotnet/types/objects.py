@@ -5,8 +5,8 @@ from __future__ import annotations
 from fetchc.debuginfo.dotnet.metadata.spelling import class_spelled
 from fetchc.debuginfo.dotnet.types.ancestry import definitions
 from fetchc.debuginfo.dotnet.types.closed import PRIMITIVE_TYPES, Code, Instance, Items
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import ObjectHeader
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import ObjectHeader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.types.types import DotnetTypes
     from fetchc.program.protocol import ObjectTypes
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["DotnetObjects"]
 

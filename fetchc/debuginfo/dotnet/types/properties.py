@@ -8,8 +8,8 @@ from fetchc.debuginfo.dotnet.methods.getters import CALL, LENGTH, LOAD, LOAD_ADD
 from fetchc.debuginfo.dotnet.types.ancestry import overriding
 from fetchc.debuginfo.dotnet.types.closed import Code, Instance, Items
 from fetchc.debuginfo.dotnet.types.numbers import NUMBERS
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import Property
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Property
 from fetchc.program.types import Member, SequenceType, StructType
 
 TYPE_CHECKING = False

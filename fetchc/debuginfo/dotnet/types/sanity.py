@@ -8,7 +8,7 @@ the fields of texts, whose places are also written down in targets/runtime/dotne
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.types.closed import Instance
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fetchc.program.types import (
     StructType,
     Window,
 )
-from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize
+from fetchc.quantities import BitOffset, BitSize, ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dotnet.types.types import DotnetTypes
     from fetchc.program.types import Type
+    from fetchc.quantities import TypeId
     from fetchc.target.dotnet_runtimes import ArrayPlaces
-    from fetchc.units import TypeId
 
 __all__ = ["array", "string", "window"]
 

@@ -6,13 +6,13 @@ Where a static field is the runtime decides when it loads the class: nothing in 
 from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.methods.methods import Methods
-from fetchc.program.places import Absent, Constant
-from fetchc.units import ByteSize
+from fetchc.program.entities import Absent, Constant
+from fetchc.quantities import ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
 __all__ = ["static_fields", "static_place"]
 

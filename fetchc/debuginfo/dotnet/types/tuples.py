@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.debuginfo.dotnet.metadata.signatures import Array, Generic, Pointer
 from fetchc.debuginfo.dotnet.types.closed import Instance, Items, Link
 from fetchc.program.types import Member, StructType
-from fetchc.units import ByteOffset
+from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from fetchc.debuginfo.dotnet.types.layout import Layouts
 from fetchc.debuginfo.dotnet.types.numbers import NUMBERS, SIGNED, number_type
 from fetchc.debuginfo.dotnet.types.sequences import array, string, window
 from fetchc.debuginfo.dotnet.types.tuples import further_items, renamed, with_names
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.types import (
     ArrayType,
     DifferenceType,
@@ -23,8 +23,8 @@ from fetchc.program.types import (
     StructType,
     UnknownType,
 )
+from fetchc.quantities import ByteOffset, ByteSize, TypeId
 from fetchc.record import assert_never
-from fetchc.units import ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

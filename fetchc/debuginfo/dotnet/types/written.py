@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
     from fetchc.debuginfo.dotnet.types.types import DotnetTypes
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["WrittenTypes"]
 

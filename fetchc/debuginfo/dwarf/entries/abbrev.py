@@ -17,7 +17,7 @@ from fetchc.debuginfo.dwarf.entries.forms import (
     read_uleb,
 )
 from fetchc.debuginfo.dwarf.entries.skip import fixed_size, interpreted, skipper
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

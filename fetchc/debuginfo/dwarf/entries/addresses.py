@@ -13,8 +13,8 @@ from struct import Struct
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.ranges import ranges
 from fetchc.debuginfo.elf.image import Image
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address, DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

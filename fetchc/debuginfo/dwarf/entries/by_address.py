@@ -8,7 +8,7 @@ from fetchc.debuginfo.dwarf.entries.candidates import code_bytes, is_entry, star
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import ADDRESS_INDEX_FORMS
 from fetchc.debuginfo.dwarf.entries.ranges import ranges
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from fetchc.debuginfo.dwarf.entries import walk
 from fetchc.debuginfo.dwarf.entries.candidates import code_bytes, is_entry, starts_before
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import STRING_INDEX_FORMS
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

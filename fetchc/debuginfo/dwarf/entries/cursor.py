@@ -1,14 +1,14 @@
 """The byte reader of everything that is not read by generated code.
 
 A cursor stands in one section and reads or raises a located
-:class:`~fetchc.diag.errors.DebugInfoError` (FC0904); it never advances on failure.
+:class:`~fetchc.diag.diagnostic.DebugInfoError` (FC0904); it never advances on failure.
 """
 
 from __future__ import annotations
 
 from struct import Struct
 
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from fetchc.debuginfo.dwarf.entries.stretches import SectionSet, Stretch, signatures
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from fetchc.debuginfo.dwarf.entries.forms import (
     STRING_INDEX_FORMS,
     read_uleb,
 )
+from fetchc.quantities import Address, DieOffset
 from fetchc.record import Record
-from fetchc.units import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.marks import Marks
 from fetchc.debuginfo.dwarf.entries.ranges import ranges
 from fetchc.debuginfo.dwarf.entries.units import Unit, read_unit
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address, DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

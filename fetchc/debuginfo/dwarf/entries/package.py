@@ -178,6 +178,6 @@ def _index(image: Image, name: str) -> PackageIndex | None:
 
 
 def _malformed(image: Image, what: str) -> Exception:
-    from fetchc.diag.errors import DebugInfoError
+    from fetchc.diag.diagnostic import DebugInfoError
 
     return DebugInfoError("FC0904", image.path, what, ".debug_cu_index")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.units import Address
+    from fetchc.quantities import Address
 
     Order = Literal["little", "big"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.forms import ADDRESS_FORMS
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import ALTERNATE_REFERENCE_FORMS, LOCAL_REFERENCE_FORMS
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

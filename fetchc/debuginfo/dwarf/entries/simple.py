@@ -8,13 +8,13 @@ Source: DWARF 5, section 2.6.1.
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.forms import read_sleb
-from fetchc.program.places import Absent, AtAddress, FrameRelative, InRegister
-from fetchc.units import Address, ByteOffset, DwarfRegister
+from fetchc.program.entities import Absent, AtAddress, FrameRelative, InRegister
+from fetchc.quantities import Address, ByteOffset, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
 __all__ = ["LEFT_OUT", "NO_LOCATION", "simple_place"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.stretches import signatures
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from struct import Struct
 
 from fetchc.debuginfo.elf.image import Image
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

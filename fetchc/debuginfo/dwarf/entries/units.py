@@ -8,8 +8,8 @@ from __future__ import annotations
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import Encoding, encoding
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address, DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from fetchc.debuginfo.dwarf.lines.rows import raw_rows, rows
 from fetchc.debuginfo.dwarf.locations.variables import called_at, locals_around, parameters
 from fetchc.debuginfo.dwarf.names import functions
 from fetchc.debuginfo.dwarf.names.inlined import inlined_calls
-from fetchc.program.model import Instance
-from fetchc.units import Address
+from fetchc.program.entities import Instance
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.lines.rows import RawRow
     from fetchc.debuginfo.elf.file import Elf
-    from fetchc.program.model import Function, Variable
+    from fetchc.program.entities import Function, Variable
 
     Lines = dict[int, tuple[Address, ...]]
 

@@ -19,7 +19,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_FORM_strp,
     DW_FORM_udata,
 )
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False

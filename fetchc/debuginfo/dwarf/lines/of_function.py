@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_decl_file, DW_AT_decl_line
 from fetchc.debuginfo.dwarf.lines.header import file_name
 from fetchc.debuginfo.dwarf.lines.rows import raw_rows
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

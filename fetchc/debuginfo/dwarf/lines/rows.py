@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.forms import DAMAGED, read_uleb
 from fetchc.debuginfo.dwarf.lines.header import read_header
+from fetchc.quantities import Address
 from fetchc.record import Record
-from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

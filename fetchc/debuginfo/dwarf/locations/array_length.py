@@ -16,14 +16,14 @@ from fetchc.debuginfo.dwarf.entries.constants import (
 )
 from fetchc.debuginfo.dwarf.locations.expr import worth
 from fetchc.debuginfo.dwarf.locations.location import frame_base_at, place_at
-from fetchc.program.places import Absent
+from fetchc.program.entities import Absent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-    from fetchc.program.places import Place
-    from fetchc.units import Address
+    from fetchc.program.entities import Place
+    from fetchc.quantities import Address
 
 __all__ = ["array_length"]
 

@@ -17,8 +17,8 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_lexical_block,
 )
 from fetchc.debuginfo.dwarf.locations.operations import DW_OP_reg0, DW_OP_regx, is_register
+from fetchc.quantities import Address, DwarfRegister
 from fetchc.record import Record
-from fetchc.units import Address, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -30,9 +30,8 @@ from fetchc.debuginfo.dwarf.locations.frame import row
 from fetchc.debuginfo.dwarf.locations.frames_around import Frame, outer_frame, outermost
 from fetchc.debuginfo.dwarf.locations.location import frame_base_at
 from fetchc.debuginfo.dwarf.names import functions
-from fetchc.program.model import Caller, Callers
-from fetchc.program.places import Absent, is_on_entry
-from fetchc.units import Address
+from fetchc.program.entities import Absent, Caller, Callers, is_on_entry
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.locations.call_sites import CallSite
     from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
     from fetchc.debuginfo.elf.file import Elf
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
 
 __all__ = ["callers", "described_calls"]
 

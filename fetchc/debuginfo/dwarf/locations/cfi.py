@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.dwarf.locations.pointers import encoded_pointer
-from fetchc.program.places import Absent, FrameRelative, Indirect, InMemory, InRegister
+from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister
+from fetchc.quantities import Address, ByteOffset, DwarfRegister
 from fetchc.record import Record
-from fetchc.units import Address, ByteOffset, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.locations.evaluation import Machine
     from fetchc.debuginfo.dwarf.locations.frame_entries import Cie, Fde
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
 __all__ = ["CfaRule", "Row", "row_at"]
 

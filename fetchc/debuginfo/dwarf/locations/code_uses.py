@@ -10,7 +10,7 @@ import re
 from array import array
 from struct import Struct
 
-from fetchc.units import Address
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_FORM_GNU_addr_index,
 )
 from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.places import Absent, Constant
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, Constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

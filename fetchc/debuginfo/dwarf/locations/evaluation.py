@@ -20,7 +20,7 @@ from fetchc.debuginfo.dwarf.locations.symbolic import (
     started,
     wrapped,
 )
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     Constant,
@@ -30,8 +30,8 @@ from fetchc.program.places import (
     InRegister,
     OnEntry,
 )
+from fetchc.quantities import Address, ByteOffset, ByteSize, DwarfRegister
 from fetchc.record import Record
-from fetchc.units import Address, ByteOffset, ByteSize, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.cursor import Cursor
     from fetchc.debuginfo.dwarf.locations.operations import Operation
     from fetchc.debuginfo.dwarf.locations.symbolic import Value
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
 __all__ = ["Machine", "Run", "step"]
 

@@ -2,7 +2,7 @@
 
 The program is run on symbols (:mod:`fetchc.debuginfo.dwarf.locations.symbolic`), not on a process.
 What it describes and a fetch-arg can reach ends in a place; everything else in
-:class:`~fetchc.program.places.Absent` with the reason.
+:class:`~fetchc.program.entities.Absent` with the reason.
 
 Source: DWARF 5, sections 2.5 and 2.6.
 """
@@ -14,7 +14,7 @@ from fetchc.debuginfo.dwarf.locations import operations as op
 from fetchc.debuginfo.dwarf.locations.evaluation import Machine, Run, step
 from fetchc.debuginfo.dwarf.locations.operations import operation_name, operations
 from fetchc.debuginfo.dwarf.locations.symbolic import moved, resolve_frame, started
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     FrameRelative,
@@ -23,7 +23,7 @@ from fetchc.program.places import (
     Piece,
     Pieces,
 )
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.units import Unit
     from fetchc.debuginfo.dwarf.locations.operations import Operation
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
 __all__ = ["Machine", "evaluate", "moved", "place", "resolve_frame", "worth"]
 

@@ -9,10 +9,9 @@ from fetchc.debuginfo.dwarf.entries.constants import DW_AT_frame_base, DW_AT_loc
 from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION
 from fetchc.debuginfo.dwarf.locations.location import described, description_of, without_location
 from fetchc.debuginfo.dwarf.locations.loclists import MAX_ENTRIES, entries, section_name
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import Extent
-from fetchc.program.places import Absent, Indirect, OnEntry, PointerTo, is_on_entry
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import Absent, Extent, Indirect, OnEntry, PointerTo, is_on_entry
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.locations.loclists import Entry
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
     Range = tuple[Address, Address]
     Part = tuple[Address, Address, Place | None]

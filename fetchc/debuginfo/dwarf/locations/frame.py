@@ -18,8 +18,8 @@ from fetchc.debuginfo.dwarf.locations.pointers import (
     DW_EH_PE_omit,
     encoded_pointer,
 )
-from fetchc.program.places import Absent
-from fetchc.units import Address
+from fetchc.program.entities import Absent
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

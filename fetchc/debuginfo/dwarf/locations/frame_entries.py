@@ -12,9 +12,9 @@ from fetchc.debuginfo.dwarf.locations.pointers import (
     encoded_number,
     encoded_pointer,
 )
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, DwarfRegister
 from fetchc.record import Record
-from fetchc.units import Address, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ other frames may have changed since, so that what lies there is nowhere.
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.locations.symbolic import moved, pointer_to
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     Constant,
@@ -20,12 +20,12 @@ from fetchc.program.places import (
     PointerTo,
     is_on_entry,
 )
-from fetchc.units import ByteOffset, DwarfRegister
+from fetchc.quantities import ByteOffset, DwarfRegister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.locations.cfi import Row
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
     from fetchc.target.machines import CallRules
 
 __all__ = ["Frame", "entered_with", "outer_frame", "outermost"]

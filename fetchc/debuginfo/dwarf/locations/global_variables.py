@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.program.model import Variable
+    from fetchc.program.entities import Variable
 
 __all__ = ["global_variables", "placed"]
 

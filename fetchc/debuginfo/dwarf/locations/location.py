@@ -11,8 +11,8 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_location,
 )
 from fetchc.debuginfo.dwarf.entries.simple import NO_LOCATION, simple_place
-from fetchc.program.places import Absent
-from fetchc.units import Address, DieOffset
+from fetchc.program.entities import Absent
+from fetchc.quantities import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.locations.loclists import Entry
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
     Pointee = Callable[[int], Place]
 

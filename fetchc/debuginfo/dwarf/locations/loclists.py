@@ -6,9 +6,9 @@ view pairs: binutils' ``include/dwarf2.def``, DW_LLE_view_pair (gcc -gvariable-l
 
 from __future__ import annotations
 
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 from fetchc.record import Record
-from fetchc.units import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ Source: DWARF 5, section 7.7.1, table 7.9; the GNU operations are those of binut
 from __future__ import annotations
 
 from fetchc.ceilings import OPERATIONS
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ Source: Linux Standard Base Core 5.0, section 10.5.1 (DW_EH_PE_*).
 
 from __future__ import annotations
 
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

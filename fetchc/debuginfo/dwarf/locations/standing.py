@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.locations.frame import cfa_at
-from fetchc.program.places import Absent, FrameRelative
+from fetchc.program.entities import Absent, FrameRelative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fetchc.debuginfo.elf.file import Elf
-    from fetchc.program.model import Function
-    from fetchc.program.places import Place
-    from fetchc.units import Address
+    from fetchc.program.entities import Function, Place
+    from fetchc.quantities import Address
 
 __all__ = ["stands"]
 

@@ -6,7 +6,7 @@ something that only a run could tell, with the words for the user.
 
 from __future__ import annotations
 
-from fetchc.program.places import (
+from fetchc.program.entities import (
     Absent,
     AtAddress,
     AtSymbol,
@@ -21,12 +21,12 @@ from fetchc.program.places import (
     Pieces,
     PointerTo,
 )
+from fetchc.quantities import Address, ByteOffset
 from fetchc.record import Record, assert_never
-from fetchc.units import Address, ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.program.places import Place
+    from fetchc.program.entities import Place
 
 __all__ = [
     "Number",

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.locations.call_sites import tells_of_tail_calls
 from fetchc.debuginfo.dwarf.locations.callers import described_calls
-from fetchc.program.model import Uses
-from fetchc.units import Address
+from fetchc.program.entities import Uses
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
     from fetchc.debuginfo.elf.file import Elf
-    from fetchc.program.model import Function
+    from fetchc.program.entities import Function
 
 __all__ = ["uses"]
 

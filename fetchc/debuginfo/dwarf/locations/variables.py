@@ -30,8 +30,8 @@ from fetchc.debuginfo.dwarf.entries.constants import (
 from fetchc.debuginfo.dwarf.entries.scopes import declaration
 from fetchc.debuginfo.dwarf.names.instances import merged
 from fetchc.debuginfo.dwarf.types.table import VOID
-from fetchc.program.model import Variable
-from fetchc.units import Address, TypeId
+from fetchc.program.entities import Variable
+from fetchc.quantities import Address, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

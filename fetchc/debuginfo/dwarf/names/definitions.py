@@ -18,7 +18,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
 from fetchc.debuginfo.dwarf.entries.scopes import declaration, own_name, qualified_name
 from fetchc.debuginfo.dwarf.names.tags import CLASSES
 from fetchc.debuginfo.dwarf.types.aggregates import AGGREGATES, members
-from fetchc.units import TypeId
+from fetchc.quantities import TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.units import DieOffset
+    from fetchc.quantities import DieOffset
 
     # Entries with code of the symbols that a linkage name stands for.
     Linked = Callable[[str], list[Die]]

@@ -13,7 +13,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.entries.scopes import answers_to, declaration, last_part
-from fetchc.units import TypeId
+from fetchc.quantities import TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

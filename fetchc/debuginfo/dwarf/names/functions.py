@@ -17,8 +17,8 @@ from fetchc.debuginfo.dwarf.entries.constants import (
 )
 from fetchc.debuginfo.dwarf.entries.scopes import declaration, qualified_name
 from fetchc.debuginfo.dwarf.names.function_symbols import symbols_named, with_clones
-from fetchc.program.model import Function
-from fetchc.units import Address, ByteSize
+from fetchc.program.entities import Function
+from fetchc.quantities import Address, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_constant,
 )
 from fetchc.debuginfo.dwarf.names.go_names import package_of, unescaped
-from fetchc.units import TypeId
+from fetchc.quantities import TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

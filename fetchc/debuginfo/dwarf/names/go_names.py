@@ -12,7 +12,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_go_package_name,
     DW_AT_name,
 )
-from fetchc.program.go_names import ALIASES, MOVED, customary_package
+from fetchc.program.go_symbol_names import ALIASES, MOVED, customary_package
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

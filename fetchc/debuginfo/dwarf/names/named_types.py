@@ -32,7 +32,7 @@ from fetchc.debuginfo.dwarf.names import go_names
 from fetchc.debuginfo.dwarf.names.definitions import definition, distinct, indexed
 from fetchc.debuginfo.dwarf.names.tags import CLASSES, NAMED, ORDINARY
 from fetchc.program.types import FloatType, IntType
-from fetchc.units import ByteSize, TypeId
+from fetchc.quantities import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_variable,
 )
 from fetchc.program.types import BitField, DeclaredType, Member, StructType, UnknownType
-from fetchc.units import BitOffset, BitSize, ByteOffset, ByteSize
+from fetchc.quantities import BitOffset, BitSize, ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["AGGREGATES", "has_static_member", "members", "structure"]
 

@@ -26,8 +26,8 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_TAG_subrange_type,
 )
 from fetchc.program.types import ArrayType, CharType, IntType, UnknownType
+from fetchc.quantities import ByteSize, TypeId
 from fetchc.record import Record
-from fetchc.units import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

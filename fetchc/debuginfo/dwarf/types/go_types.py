@@ -33,7 +33,7 @@ from fetchc.program.types import (
     SliceType,
     StringType,
 )
-from fetchc.units import ByteSize, TypeId
+from fetchc.quantities import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from fetchc.program.types import (
     PointerType,
     StructType,
 )
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

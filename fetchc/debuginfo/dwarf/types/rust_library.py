@@ -20,7 +20,7 @@ from fetchc.program.types import (
     StructType,
     Window,
 )
-from fetchc.units import ByteOffset, ByteSize, TypeId
+from fetchc.quantities import ByteOffset, ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from fetchc.program.types import (
     StructType,
     Variant,
 )
-from fetchc.units import ByteOffset, ByteSize
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

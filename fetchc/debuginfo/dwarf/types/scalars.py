@@ -34,14 +34,14 @@ from fetchc.program.types import (
     IntType,
     UnknownType,
 )
-from fetchc.units import BitOffset, ByteSize
+from fetchc.quantities import BitOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.types.table import TypeTable
     from fetchc.program.types import Type
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["base", "enumeration", "foreign_bit_field", "has_foreign_order", "is_signed"]
 
@@ -96,7 +96,7 @@ def base(types: TypeTable, die: Die, *, in_one_byte: bool = False) -> Type:
 
 
 def _go_kind(die: Die) -> str:
-    from fetchc.program.go_names import INTEGERS
+    from fetchc.program.go_symbol_names import INTEGERS
 
     return INTEGERS.get((die.unsigned(DW_AT_go_kind) or 0) & 0x1F, "")
 

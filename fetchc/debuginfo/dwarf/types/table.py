@@ -47,7 +47,7 @@ from fetchc.program.types import (
     UnknownType,
     VoidType,
 )
-from fetchc.units import ByteSize, DieOffset, TypeId
+from fetchc.quantities import ByteSize, DieOffset, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

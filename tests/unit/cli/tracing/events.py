@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fetchc.cli.tracing.targets import Target
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.filters import parse_filter
 from fetchc.tracer.model import Event, Plan, Wanted
 from fetchc.tracer.shape import Leaf

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fetchc.cli.tracing.calls import Hits, value_of
 from fetchc.cli.tracing.targets import FRAME, GOROUTINE, Target
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer.conditions import of_nothing
 from fetchc.tracer.filters import Condition, parse_filter
 from fetchc.tracer.shape import Leaf

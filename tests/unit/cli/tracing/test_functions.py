@@ -9,7 +9,7 @@ import pytest
 
 from fetchc.api.program import Program
 from fetchc.cli.tracing.functions import Name, named
-from fetchc.diag.errors import CompileError, reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.listing import matching
 
 

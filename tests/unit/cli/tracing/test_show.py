@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from fetchc.cli.tracing.show import has_function
-from fetchc.ir.decode import Decode
+from fetchc.ir.fetch import Decode
 from fetchc.tracer import shape as shapes
 
 if TYPE_CHECKING:

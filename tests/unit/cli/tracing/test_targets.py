@@ -12,7 +12,7 @@ from fetchc.cli.tracing import functions
 from fetchc.cli.tracing.functions import named
 from fetchc.cli.tracing.request import request
 from fetchc.cli.tracing.targets import CALLER, FRAME, GOROUTINE, Targets, collect
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from fetchc.tracer.filters import comparisons
 from tests.support.btfwriter import BtfWriter
 from tests.support.programs import fixture

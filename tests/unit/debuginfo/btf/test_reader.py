@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fetchc.debuginfo.btf.program import BtfProgram
 from fetchc.debuginfo.btf.reader import Btf
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.types import (
     ArrayType,
     BitField,
@@ -19,7 +19,7 @@ from fetchc.program.types import (
     PointerType,
     StructType,
 )
-from fetchc.units import BitOffset, BitSize, ByteSize, TypeId
+from fetchc.quantities import BitOffset, BitSize, ByteSize, TypeId
 from tests.support.btfwriter import BtfWriter
 
 

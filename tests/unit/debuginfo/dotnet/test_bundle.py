@@ -12,7 +12,7 @@ import pytest
 import fetchc
 from fetchc.debuginfo.dotnet.image.bundle import SIGNATURE, bundle_of
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.tracer.process.mapped import Process
 from tests.support.elfwriter import elf_file
 

@@ -9,7 +9,7 @@ import pytest
 import fetchc
 from fetchc.debuginfo.dwarf.entries import constants as dw
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from tests.support.dwarfwriter import (
     Attr,
     Entry,

@@ -24,7 +24,7 @@ from fetchc.debuginfo.dotnet.metadata.signatures import (
     SignatureReader,
 )
 from fetchc.debuginfo.dwarf.entries.cursor import Cursor
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.pewriter import (
     assembly,
     core_tables,

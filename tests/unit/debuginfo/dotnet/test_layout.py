@@ -11,7 +11,7 @@ from fetchc.debuginfo.dotnet.metadata.references import References
 from fetchc.debuginfo.dotnet.types.arrangement import Layout
 from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
 from fetchc.debuginfo.dotnet.types.layout import Layouts
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.target.dotnet_runtimes import runtime
 from tests.support.pewriter import Column, assembly, core_tables
 

@@ -8,8 +8,8 @@ import pytest
 
 from fetchc.debuginfo.dotnet.mapped import Mapped, MappedMethods
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.diag.errors import CompileError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import CompileError
+from fetchc.quantities import Address
 
 SAMPLE = Path(__file__).parents[4] / "corpus/dotnet/echo/bin/sample.dll"
 ECHO = "sample.Providers.EchoProvider.calculateEchoValue(string)"

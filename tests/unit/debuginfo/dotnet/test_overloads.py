@@ -6,7 +6,7 @@ import pytest
 
 from fetchc.debuginfo.dotnet.metadata.written_names import parameters_fit
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.dotnet import NETCORE31, framework, missing
 
 

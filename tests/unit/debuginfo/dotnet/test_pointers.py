@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from tests.support.dotnet import NETCORE31, framework, missing
 
 FUNCTION = "EventSource.WriteEventCore(int, int, EventData*)"

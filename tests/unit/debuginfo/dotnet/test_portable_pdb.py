@@ -19,7 +19,7 @@ from fetchc.debuginfo.dotnet.debug.portable_pdb import (
 )
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.metadata.tables import Metadata
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.dotnet import NET9, missing
 
 GUID = bytes(range(16))

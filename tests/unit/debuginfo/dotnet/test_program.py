@@ -17,10 +17,10 @@ from fetchc.debuginfo.dotnet.metadata import framework
 from fetchc.debuginfo.dotnet.metadata.framework import Process, folders_of
 from fetchc.debuginfo.dotnet.program import DotnetProgram
 from fetchc.debuginfo.open import open_binary
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.lang.dotnet import spell
 from fetchc.program.types import EnumType, SequenceType, StructType
-from fetchc.units import ByteSize
+from fetchc.quantities import ByteSize
 from tests.support.container import contained
 
 FOLDER = Path(__file__).parents[4] / "corpus/dotnet/echo"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.pewriter import Column, core_tables, image, metadata
 
 LENGTH, LETTER = b"\x06\x08", b"\x06\x03"  # fields: int, char

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.lang.dotnet import DOTNET
 from tests.support.pewriter import Column, core_tables, image, metadata, native_number
 

@@ -21,7 +21,7 @@ from tests.support.dotnet import NETCORE31, framework, missing
 
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.signatures import Signature
-    from fetchc.units import TypeId
+    from fetchc.quantities import TypeId
 
 TWO = "System.ValueTuple<int, string>"
 LIST, MAP = "System.Collections.Generic.List", "System.Collections.Generic.Dictionary"

@@ -10,7 +10,7 @@ import fetchc
 from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
 from fetchc.debuginfo.dotnet.methods.uncompiled import is_inlined, why_no_code
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.diag.errors import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from tests.support.dotnet import NETCORE31, framework, missing
 from tests.support.pewriter import Column, core_tables, image, metadata
 

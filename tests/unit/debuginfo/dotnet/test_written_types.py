@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.diag.errors import CompileError
+from fetchc.diag.diagnostic import CompileError
 from tests.support.dotnet import NETCORE31, framework, missing
 
 TYPES = Path(__file__).parents[4] / "corpus/dotnet/layouts/bin"  # types.dll, of programs' types

@@ -12,7 +12,7 @@ import pytest
 from fetchc.debuginfo.finding.container import of_process
 from fetchc.debuginfo.finding.search import Search
 from fetchc.debuginfo.safe_open import resolved
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.container import chrooted, contained
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="another root directory needs root")

@@ -13,7 +13,7 @@ import pytest
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.finding.search import Search
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.debug_files import OTHER, OWN, by_build_id, debug_file, info_of, note
 from tests.support.elfwriter import elf_file
 from tests.support.web import send, serving

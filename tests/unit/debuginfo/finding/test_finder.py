@@ -9,7 +9,7 @@ import pytest
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.finding.search import Search
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.debug_files import (
     OTHER,
     OWN,

@@ -10,8 +10,8 @@ import pytest
 from fetchc.debuginfo.elf.file import Elf
 from fetchc.debuginfo.finding import mini
 from fetchc.debuginfo.finding.search import Search
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address
 from tests.support.debug_files import OWN, by_build_id, debug_file, note
 from tests.support.elfwriter import Sym, elf_file
 

@@ -13,9 +13,9 @@ from fetchc.debuginfo.go.functable import function_table
 from fetchc.debuginfo.go.memory import Memory
 from fetchc.debuginfo.go.module import known_version, module
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
-from fetchc.program.model import RuntimeType
-from fetchc.units import Address
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.entities import RuntimeType
+from fetchc.quantities import Address
 from tests.support.programs import fixture
 
 FIXTURES = ["go1.15", "go1.22", "go1.27", "go1.27-N-l"]

@@ -13,7 +13,7 @@ from fetchc.debuginfo.dwarf.names import described
 from fetchc.debuginfo.index import functions, lookup, scan
 from fetchc.debuginfo.index.functions import CODE, INLINED
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.units import DieOffset
+from fetchc.quantities import DieOffset
 from tests.support.cases import CORPUS
 
 C = "c/layouts/bin/gcc-O2-dwarf5"

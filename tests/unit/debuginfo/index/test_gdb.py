@@ -10,8 +10,8 @@ import pytest
 from fetchc.debuginfo.dwarf.names.tags import NAMED
 from fetchc.debuginfo.index import gdb
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
-from fetchc.units import DieOffset
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import DieOffset
 from tests.support.name_index import indexed, searched
 from tests.support.toolchains import require
 

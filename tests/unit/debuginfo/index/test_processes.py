@@ -18,7 +18,7 @@ from fetchc.debuginfo.elf.image import Image
 from fetchc.debuginfo.index import found, lookup, processes, scan
 from fetchc.debuginfo.index.table import encoded
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.cases import CORPUS
 
 CPP = "cpp/addressbook/bin/g++-O2"

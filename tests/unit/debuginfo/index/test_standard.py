@@ -12,7 +12,7 @@ from fetchc.debuginfo.dwarf.names.tags import NAMED
 from fetchc.debuginfo.index import standard
 from fetchc.debuginfo.index.standard import standard_names
 from fetchc.debuginfo.program import DwarfProgram
-from fetchc.diag.errors import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.name_index import indexed, searched
 from tests.support.toolchains import require
 

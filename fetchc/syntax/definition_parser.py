@@ -1,16 +1,16 @@
 """Read the definition of a probe: grammar/definition.lark, and the path's end.
 
-As :mod:`fetchc.syntax.fetcharg` does, it keeps every piece as text with its place.
+As :mod:`fetchc.syntax.fetcharg_parser` does, it keeps every piece as text with its place.
 """
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import definition_tables
 from fetchc.syntax.driver import Token, Unexpected, run
-from fetchc.syntax.fetcharg import Piece
+from fetchc.syntax.fetcharg_parser import Piece
 
 __all__ = ["DefinitionText", "PlaceText", "is_definition", "read_definition"]
 

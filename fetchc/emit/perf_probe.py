@@ -18,20 +18,27 @@ from __future__ import annotations
 
 import shlex
 
-from fetchc.diag.errors import CompileError, reject
-from fetchc.diag.model import Diagnostic
-from fetchc.emit.definition import Probed, verify_event
-from fetchc.emit.formats import Event, Item, Written
-from fetchc.emit.names import argument_name, event_name
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import ELEMENTS, Array, Char, Deref, Fetch, Scalar, Text, fixed_bytes
-from fetchc.ir.notation import body
+from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
+from fetchc.emit.output_formats import Event, Item, Written
+from fetchc.emit.probe_definition import Probed, argument_name, event_name, verify_event
+from fetchc.ir.fetch import (
+    ELEMENTS,
+    Array,
+    Char,
+    Decode,
+    Deref,
+    Fetch,
+    Scalar,
+    Text,
+    body,
+    fixed_bytes,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fetchc.ir.nodes import Value
+    from fetchc.ir.fetch import Value
 
 __all__ = ["SETTLED", "write"]
 

@@ -10,18 +10,17 @@ in ``FORMATS``, a row in docs/backends.md, a live test that runs the real tool
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
-from fetchc.ir.decode import Decode
-from fetchc.ir.nodes import Fetch
+from fetchc.diag.diagnostic import reject
+from fetchc.ir.fetch import Decode, Fetch
+from fetchc.quantities import Address, FileOffset
 from fetchc.record import Record
-from fetchc.units import Address, FileOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from fetchc.diag.model import Diagnostic
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["FORMATS", "Event", "Item", "KernelPoint", "Written", "settled", "written"]
@@ -30,8 +29,8 @@ RAISING = ("bpftrace",)
 """Formats whose tools raise the counter of a static probe."""
 
 FORMATS = {
-    "perf": "fetchc.emit.perf",
-    "bpftrace": "fetchc.emit.bpftrace.program",
+    "perf": "fetchc.emit.perf_probe",
+    "bpftrace": "fetchc.emit.bpftrace_program",
 }
 
 

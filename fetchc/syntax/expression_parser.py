@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.source import Span
-from fetchc.syntax import build_types, tables
-from fetchc.syntax.build import Builder
+from fetchc.syntax import expression_actions, expression_tables
 from fetchc.syntax.driver import Unexpected, run
-from fetchc.syntax.limits import BRACKETS, DEPTH, LENGTH, depth_exceeds, too_deep
-from fetchc.syntax.tree import Argument, Expression, Point, TypeName
+from fetchc.syntax.expression_actions import Builder
+from fetchc.syntax.tree import (
+    BRACKETS,
+    DEPTH,
+    LENGTH,
+    Argument,
+    Expression,
+    Point,
+    TypeName,
+    depth_exceeds,
+    too_deep,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +46,7 @@ def written(argument: Argument, text: str) -> tuple[int, int]:
 
 def parse_point(text: str) -> Point:
     """The tree of a probe point alone, as ``--at`` takes it; raises CompileError."""
-    from fetchc.syntax.points import point_of
+    from fetchc.syntax.point_parser import point_of
 
     _check(text)
     if not text.strip():
@@ -53,7 +62,7 @@ def parse_type(text: str) -> TypeName:
 
 def as_type(expression: Expression) -> TypeName | None:
     """An expression read as a type's name (``msg``, ``dns.Msg``), None where it cannot be one."""
-    return build_types.as_type(expression, {})
+    return expression_actions.as_type(expression, {})
 
 
 def _parse(start: str, text: str) -> Any:
@@ -62,9 +71,9 @@ def _parse(start: str, text: str) -> Any:
     _check(text)
     builder = Builder(text)
     try:
-        result = run(tables, start, text, builder)
+        result = run(expression_tables, start, text, builder)
     except Unexpected as problem:
-        from fetchc.syntax.errors import explain
+        from fetchc.syntax.syntax_errors import explain
 
         raise explain(text, start, problem) from None
     if len(text) > DEPTH and depth_exceeds(result):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.source import Span
 from fetchc.syntax import point_tables
 from fetchc.syntax.driver import Unexpected, run
-from fetchc.syntax.limits import shown
-from fetchc.syntax.numbers import number
-from fetchc.syntax.tree import Point
+from fetchc.syntax.tree import Point, number, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ the kernel's rules can say all that is wrong, each where it stands.
 
 from __future__ import annotations
 
-from fetchc.diag.errors import reject
+from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import fetcharg_tables
 from fetchc.syntax.driver import Token, Unexpected, run
-from fetchc.syntax.limits import LENGTH
+from fetchc.syntax.tree import LENGTH
 
 __all__ = ["FetchText", "Leaf", "Load", "Part", "Piece", "kernel_number", "read_fetch"]
 

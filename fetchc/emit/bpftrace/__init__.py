@@ -1,1 +1,0 @@
-"""The format ``bpftrace``: programs for bpftrace, from 0.17 on."""

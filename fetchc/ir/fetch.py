@@ -1,0 +1,330 @@
+"""Nodes of a fetch: a value, how the kernel stores it, what the reader makes of it.
+
+The nodes mirror the stages of the kernel's fetch program (load, dereferences, store,
+modify, loop: kernel/trace/trace_probe.h, ``enum fetch_op``), so that a verifier can
+apply a kernel's limits exactly. ``Absolute`` and ``Image`` are addresses: the kernel
+has no way to give an address itself, so each stands below a ``Deref`` (``@ADDR`` *is*
+a load).
+"""
+
+from __future__ import annotations
+
+from fetchc.diag.diagnostic import reject
+from fetchc.record import Record, assert_never
+
+__all__ = [
+    "ELEMENTS",
+    "Absolute",
+    "Array",
+    "Bits",
+    "Char",
+    "Comm",
+    "Decode",
+    "Deref",
+    "Fetch",
+    "Image",
+    "Immediate",
+    "KernelValue",
+    "Register",
+    "ReturnValue",
+    "Scalar",
+    "StackEntry",
+    "StackPointer",
+    "Store",
+    "Symbol",
+    "Text",
+    "Value",
+    "Word",
+    "body",
+    "fixed_bytes",
+    "is_address",
+    "number",
+    "type_text",
+]
+
+
+class Register(Record):
+    """``%name``: a register, by the kernel's name."""
+
+    name: str
+
+
+class StackPointer(Record):
+    """``$stack``."""
+
+
+class StackEntry(Record):
+    """``$stackN``: the N-th word at the stack pointer."""
+
+    index: int
+
+
+class ReturnValue(Record):
+    """``$retval``: the return register, in return probes."""
+
+
+class Comm(Record):
+    """``$comm``: the task's name."""
+
+
+class Immediate(Record):
+    r"""``\N``: a constant."""
+
+    value: int
+
+
+class KernelValue(Record):
+    """What only a probe of the kernel's own code reads: ``$arg2``, ``@jiffies``, ``file->f_pos``.
+
+    ``rule`` names it among the bases of ``targets/kernel``, ``text`` is how it is written,
+    ``loads`` the loads that it makes by itself. A ``symbol`` that makes none is its address.
+    """
+
+    rule: str
+    text: str
+    loads: int = 0
+
+
+class Absolute(Record):
+    """The address of ``@ADDR``: an absolute address of the traced process."""
+
+    address: int
+
+
+class Image(Record):
+    """The address of ``@+OFF``: relative to the load bias of the probed file."""
+
+    offset: int
+
+
+class Deref(Record):
+    """``+offset(base)``: what memory holds at base plus offset.
+
+    ``user`` is ``+u``: user memory, read from a kernel probe.
+    """
+
+    base: Value
+    offset: int
+    user: bool = False
+
+
+Value = (
+    Register
+    | StackPointer
+    | StackEntry
+    | ReturnValue
+    | Comm
+    | Immediate
+    | KernelValue
+    | Absolute
+    | Image
+    | Deref
+)
+
+
+def is_address(value: Value) -> bool:
+    """Whether ``value`` is an address, of which the kernel can only give what it holds."""
+    if isinstance(value, KernelValue):
+        return value.rule == "symbol" and not value.loads
+    return isinstance(value, Absolute | Image)
+
+
+class Word(Record):
+    """No type written: a machine word, printed in hexadecimal."""
+
+
+class Scalar(Record):
+    """``u32``, ``s8``, ``x64``: ``kind`` is u, s or x; ``bits`` 8, 16, 32 or 64."""
+
+    kind: str
+    bits: int
+
+
+class Char(Record):
+    """``char``: one byte printed as a character."""
+
+
+class Bits(Record):
+    """``bW@O/C``: ``width`` bits, ``offset`` from the least significant one of a container."""
+
+    width: int
+    offset: int
+    container: int
+
+
+class Text(Record):
+    """``string``: bytes up to a NUL; ``user`` is ``ustring``."""
+
+    user: bool = False
+
+
+class Symbol(Record):
+    """``symbol``: a kernel address as symbol+offset (kernel probes only); ``text``: ``symstr``."""
+
+    text: bool = False
+
+
+ELEMENTS = 64
+"""Elements that an array has at most: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20."""
+
+
+class Array(Record):
+    """``T[count]``."""
+
+    element: Scalar | Char | Bits | Text
+    count: int
+
+
+Store = Word | Scalar | Char | Bits | Text | Symbol | Array
+
+_WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
+
+
+def fixed_bytes(store: Store) -> int:
+    """Bytes of ``store`` in the event's fixed part; a text is a 4-byte reference there."""
+    match store:
+        case Text() | Symbol(True):
+            return 4
+        case Word() | Symbol():
+            return _WORD_BYTES
+        case Scalar(_, bits):
+            return bits // 8
+        case Char():
+            return 1
+        case Bits(_, _, container):
+            return container // 8
+        case Array(element, count):
+            return fixed_bytes(element) * count
+        case _:
+            assert_never(store)
+
+
+class Fetch(Record):
+    """One fetch-arg without its name."""
+
+    value: Value
+    store: Store
+
+
+# ------------------------------------------------------------------------------
+# What the reader of an event makes of a fetched value; the kernel knows none of it.
+
+
+class Decode(Record):
+    """How to turn the fetched number, text or list into the value of the source.
+
+    ``kind``: integer, bool, char, enum, float, pointer, reference (a pointer that is null where it
+    is 0), symbol, text, address (a number that people read in hexadecimal), utf-16 (a text in
+    units of two bytes), bytes (as a text with a length, of any bytes), turned (an integer whose
+    bytes are in the order of the network, for a trace alone).
+    ``bits`` is the width of the value (a signed bit field is extended from it),
+    ``signed`` whether it is. ``enumerators`` for enums. ``count`` for lists: the kernel
+    prints a list of that many. ``limit`` is a text's greatest length in bytes, where the type
+    bounds it (a full ``char[4]`` has no NUL, and the kernel reads on to the next one).
+    ``flags``: a value of the enum is a set of enumerators. ``otherwise`` is the name of every
+    value that no enumerator has.
+    """
+
+    kind: str
+    bits: int | None = None
+    signed: bool = False
+    count: int | None = None
+    enumerators: tuple[tuple[str, int], ...] = ()
+    limit: int | None = None
+    flags: bool = False
+    otherwise: str = ""
+
+
+# ------------------------------------------------------------------------------
+# The text of a fetch, in the notation of the kernel: a fetch-arg without its name.
+#
+# It stands beside the nodes, not in ``emit``, because the kernel's limits count its bytes:
+# ``verify`` needs it. The output formats, which are many, are ``emit``'s.
+
+_COMM = Fetch(Comm(), Text())
+
+
+def body(fetch: Fetch) -> str:
+    """The canonical text of ``fetch``.
+
+    Offsets and constants are in decimal unless hexadecimal is shorter; addresses are in
+    hexadecimal, as symbol tables show them.
+    ``$comm`` needs no type and a word has none. An address that is not loaded from has
+    no text (``@ADDR`` is a load): FC0405.
+    """
+    if fetch == _COMM:
+        return "$comm"
+    return _value(fetch.value) + _suffix(fetch.store)
+
+
+def type_text(store: Store) -> str:
+    """What stands behind the colon, of a word what the kernel takes it for."""
+    return _suffix(store)[1:] or "x64"
+
+
+def _value(value: Value) -> str:
+    # A chain can be as deep as its text is long: a loop, for no stack to overflow.
+    opening: list[str] = []
+    while isinstance(value, Deref) and not is_address(value.base):
+        sign, size = ("-", -value.offset) if value.offset < 0 else ("+", value.offset)
+        opening.append(f"{sign}{'u' if value.user else ''}{number(size)}(")
+        value = value.base
+    return "".join(opening) + _innermost(value) + ")" * len(opening)
+
+
+def _innermost(value: Value) -> str:
+    match value:
+        case Register(name):
+            return "%" + name
+        case StackPointer():
+            return "$stack"
+        case StackEntry(index):
+            return f"$stack{index}"  # decimal only
+        case ReturnValue():
+            return "$retval"
+        case Comm():
+            return "$comm"
+        case Immediate(constant):
+            return "\\" + number(constant)
+        case KernelValue() if is_address(value):
+            raise reject("FC0405", "the kernel cannot fetch an address, only what it holds")
+        case KernelValue(_, text):
+            return text
+        case Deref(Absolute(address), offset):
+            return f"@{address + offset:#x}"
+        case Deref(Image(start), offset):
+            return f"@+{start + offset:#x}"  # a negative one reads @+-0x8
+        case Deref(KernelValue("symbol", text, 0), offset):
+            return f"{text}{offset:+d}" if offset else text
+        case Absolute() | Image():
+            raise reject("FC0405", "the kernel cannot fetch an address, only what it holds")
+        case Deref():  # taken apart by the caller
+            raise AssertionError("a dereference below the innermost value")
+        case _:
+            assert_never(value)
+
+
+def _suffix(store: Store) -> str:
+    match store:
+        case Word():
+            return ""
+        case Array(element, count):
+            return f"{_suffix(element)}[{count}]"
+        case Scalar(kind, bits):
+            return f":{kind}{bits}"
+        case Char():
+            return ":char"
+        case Bits(width, offset, container):
+            return f":b{width}@{offset}/{container}"
+        case Text(user):
+            return ":ustring" if user else ":string"
+        case Symbol(text):
+            return ":symstr" if text else ":symbol"
+        case _:
+            assert_never(store)
+
+
+def number(value: int) -> str:
+    """``value`` in decimal, or in hexadecimal where that is shorter."""
+    decimal, hexadecimal = str(value), f"{value:#x}"
+    return hexadecimal if len(hexadecimal) < len(decimal) else decimal

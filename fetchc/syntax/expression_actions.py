@@ -1,0 +1,861 @@
+"""Actions of grammar/expression.lark: the tree of one expression.
+
+The grammar takes a little more than the language where one token of look-ahead cannot
+tell a type from a value (``(*a.b)`` before a cast, ``[int]`` behind a generic type). What
+is neither is refused here.
+"""
+
+from __future__ import annotations
+
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.source import Span
+from fetchc.syntax.tree import (
+    DEPTH,
+    AddressOf,
+    Argument,
+    ArrayOf,
+    Assertion,
+    Binary,
+    Call,
+    Cast,
+    ChannelOf,
+    ContainerOf,
+    Dereference,
+    Expression,
+    FieldStep,
+    Format,
+    Index,
+    IndexStep,
+    Integer,
+    MapOf,
+    Member,
+    MethodCall,
+    Name,
+    NamedType,
+    Negate,
+    OffsetOf,
+    Path,
+    PointerTo,
+    Range,
+    Register,
+    RowOf,
+    SizeOf,
+    SliceOf,
+    Special,
+    TypeName,
+    constant,
+    number,
+    shown,
+    too_deep,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from fetchc.syntax.driver import Token
+
+    Arguments = tuple[tuple[TypeName | int, ...], str]
+    Trailer = Callable[[Expression, int], Expression]  # of the base and where it starts
+
+__all__ = [
+    "FORMATS",
+    "ArgumentActions",
+    "Builder",
+    "TrailerActions",
+    "TypeActions",
+    "as_type",
+    "called",
+    "declared",
+    "not_a_number",
+    "rank",
+    "values",
+]
+
+# ------------------------------------------------------------------------------
+# Actions of grammar/types.lark: type names, in any of the languages' spellings.
+
+
+class Suffix:
+    """What stands behind a type in C and C#: a star, a count in brackets, brackets alone, ``?``."""
+
+    __slots__ = ("count", "nullable", "rank", "span")
+
+    def __init__(
+        self, count: int | None, span: Span, rank: int = 0, nullable: bool = False
+    ) -> None:
+        self.count = count  # None without one
+        self.rank = rank  # 0 without empty brackets
+        self.nullable = nullable
+        self.span = span
+
+
+class TypeActions:
+    """The part of the builder that makes types; see :mod:`fetchc.syntax.driver`."""
+
+    __slots__ = ()
+
+    def list_start(self, parts: list[Any], span: Span) -> list[Any]:
+        """The first item of a list."""
+        return [parts[0]]
+
+    def list_more(self, parts: list[Any], span: Span) -> list[Any]:
+        """A list and its next item."""
+        parts[0].append(parts[1])
+        return parts[0]  # type: ignore[no-any-return]
+
+    def type_named(self, parts: list[Token], span: Span) -> NamedType:
+        """An identifier, or a name with a package's path."""
+        return NamedType(None, parts[0].text, (), "", span)
+
+    def type_dotted(self, parts: list[Any], span: Span) -> NamedType:
+        """``dns.Msg``: a package's or a namespace's type, or a nested one."""
+        outer: NamedType = parts[0]
+        if outer.arguments:
+            raise reject(
+                "FC0103", "a type within a generic type is not supported yet", span, "nested in it"
+            )
+        return NamedType(None, f"{outer.name}.{parts[1].text}", (), "", span)
+
+    def type_generic(self, parts: list[Any], span: Span) -> NamedType:
+        """Go's ``List[int]``."""
+        return _with_arguments(parts[0], (tuple(parts[1]), "["), span)
+
+    def type_template(self, parts: list[Any], span: Span) -> NamedType:
+        """``List<int>`` of C++ and C#."""
+        return _with_arguments(parts[0], (tuple(parts[1]), "<"), span)
+
+    def integer(self, parts: list[Token], span: Span) -> int:
+        """The number among a template's arguments."""
+        return number(parts[0].text, span)
+
+    def type_plain(self, parts: list[NamedType], span: Span) -> NamedType:
+        """A name with nothing behind it."""
+        return parts[0]
+
+    def type_declared(self, parts: list[Any], span: Span) -> TypeName:
+        """A name, and stars and counts behind it."""
+        return declared(parts[0], parts[1])
+
+    def type_keyword(self, parts: list[Any], span: Span) -> TypeName:
+        """``struct s``, with or without stars."""
+        named: NamedType = parts[1]
+        own = parts[0].span.to(named.span)
+        base = NamedType(parts[0].text, named.name, named.arguments, named.brackets, own)
+        return declared(base, parts[2] if len(parts) > 2 else [])
+
+    def type_words(self, parts: list[Any], span: Span) -> TypeName:
+        """``unsigned long``, with or without stars."""
+        base = NamedType(None, " ".join(parts[0].text.split()), (), "", parts[0].span)
+        return declared(base, parts[1] if len(parts) > 1 else [])
+
+    def type_empty(self, parts: list[Any], span: Span) -> TypeName:
+        """Go's ``interface{}`` and ``struct{}``, as its debug information spells them."""
+        name = "".join(parts[0].text.split()).replace("{}", " {}")
+        base = NamedType(None, name, (), "", parts[0].span)
+        return declared(base, parts[1] if len(parts) > 1 else [])
+
+    def type_tuple(self, parts: list[Any], span: Span) -> TypeName:
+        """C#'s ``(int, string)``: a ``System.ValueTuple``."""
+        elements = [self.meant_as_type(one) for one in (parts[0], *parts[1])]
+        base = NamedType(None, "System.ValueTuple", tuple(elements), "<", span)
+        return declared(base, parts[2] if len(parts) > 2 else [])
+
+    def meant_as_type(self, part: TypeName | Expression) -> TypeName:
+        """A part of a tuple. Raises CompileError FC0101 for what is no type."""
+        raise NotImplementedError
+
+    def type_pointer(self, parts: list[TypeName], span: Span) -> PointerTo:
+        """Go's ``*T``."""
+        if isinstance(parts[0], RowOf):
+            raise no_pointer(span)
+        return PointerTo(parts[0], span)
+
+    def type_slice(self, parts: list[Any], span: Span) -> SliceOf:
+        """Go's ``[]T``."""
+        if rank(parts[0]) > 1:
+            raise reject("FC0101", "a slice has one dimension", parts[0].span, "a comma")
+        return SliceOf(parts[1], span)
+
+    def type_array(self, parts: list[Any], span: Span) -> ArrayOf:
+        """Go's ``[4]T``."""
+        return ArrayOf(parts[1], number(parts[0].text, parts[0].span), span)
+
+    def type_map(self, parts: list[Any], span: Span) -> MapOf:
+        """Go's ``map[K]V``."""
+        return MapOf(parts[1], parts[2], span)
+
+    def type_channel(self, parts: list[Any], span: Span) -> ChannelOf:
+        """Go's ``chan T`` and its one-way forms."""
+        return ChannelOf(parts[1], "".join(parts[0].text.split()), span)
+
+    def tail_pointer(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
+        """A star, or a reference's ampersand, and what follows it, outermost last."""
+        first = Suffix(None, Span(span.start, span.start + 1))
+        return [first, *(parts[0] if parts else [])]
+
+    def tail_nullable(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
+        """C#'s ``?`` and what follows it."""
+        first = Suffix(None, Span(span.start, span.start + 1), 0, True)
+        return [first, *(parts[0] if parts else [])]
+
+    def tail_rank(self, parts: list[Any], span: Span) -> list[Suffix]:
+        """``[]`` or ``[,]`` and what follows it."""
+        return [Suffix(None, parts[0].span, rank(parts[0])), *(parts[1] if len(parts) > 1 else [])]
+
+    def tail_count(self, parts: list[Any], span: Span) -> list[Suffix]:
+        """``[4]`` and what follows it."""
+        tail = parts[1] if len(parts) > 1 else []
+        end = parts[0].span.end if tail else span.end
+        return [Suffix(number(parts[0].text, parts[0].span), Span(span.start, end)), *tail]
+
+
+def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:
+    """``base`` with stars, then counts, behind it, as a declaration in C has them."""
+    # Of an array a `?` says nothing about the type. Nor of a class: who looks names up knows.
+    if suffixes and suffixes[0].nullable:
+        if not isinstance(base, RowOf):
+            whole = base.span.to(suffixes[0].span)
+            base = NamedType(None, "System.Nullable", (base,), "<", whole)
+        suffixes = suffixes[1:]
+    if len(suffixes) > 1 and suffixes[-1].nullable and suffixes[-2].rank:
+        suffixes = suffixes[:-1]
+    if wrong := next((suffix for suffix in suffixes if suffix.nullable), None):
+        raise reject("FC0101", "`?` stands behind a type's name", wrong.span, "misplaced")
+    stars = [suffix for suffix in suffixes if suffix.count is None and not suffix.rank]
+    if suffixes[: len(stars)] != stars:
+        raise reject(
+            "FC0101", "a star behind a count is not a type", suffixes[-1].span, "misplaced"
+        )
+    if stars and isinstance(base, RowOf):
+        raise no_pointer(stars[0].span)
+    if len({suffix.rank > 0 for suffix in suffixes[len(stars) :]}) > 1:
+        raise reject("FC0101", "rows of C# have no counts", suffixes[-1].span, "misplaced")
+    result = base
+    for star in stars:
+        result = PointerTo(result, base.span.to(star.span))
+    for suffix in reversed(suffixes[len(stars) :]):
+        # `T [2][3]` is two arrays of three: the last count, or rank, is the innermost array's. No
+        # text but all of it is the outermost's.
+        whole = base.span.to(suffixes[-1].span)
+        if suffix.rank:
+            result = RowOf(result, suffix.rank, whole)
+        elif suffix.count is not None:
+            result = ArrayOf(result, suffix.count, whole)
+    return result
+
+
+def no_pointer(star: Span) -> CompileError:
+    """The refusal of a pointer to what C# alone has."""
+    return reject("FC0101", "no pointer leads to rows of C#", star, "misplaced")
+
+
+def rank(brackets: Token) -> int:
+    """How many dimensions empty brackets ask for."""
+    return brackets.text.count(",") + 1
+
+
+def _in_rows(inner: TypeName, dimensions: int, span: Span) -> RowOf:
+    # `T[][,]` are rows of `T[,]`: what is written last is the innermost.
+    if isinstance(inner, RowOf):
+        return RowOf(_in_rows(inner.element, dimensions, span), inner.rank, span)
+    return RowOf(inner, dimensions, span)
+
+
+def as_type(
+    expression: Expression, generics: dict[Span, Arguments], depth: int = 0
+) -> TypeName | None:
+    """An expression read as a type's name, None where it cannot be one.
+
+    ``generics`` has the arguments of subscripts that were no numbers, by their spans:
+    those used here are taken out.
+    """
+    if depth > DEPTH:
+        raise too_deep(expression.span)
+    match expression:
+        case Name(text=text, line=None, span=span):
+            return NamedType(None, text, (), "", span)
+        case Member(base=base, name=name, arrow=False, span=span):
+            outer = as_type(base, generics, depth + 1)
+            if isinstance(outer, NamedType) and not outer.arguments:
+                return NamedType(None, f"{outer.name}.{name}", (), "", span)
+        case Index(base=base, span=span) if span in generics:
+            outer = as_type(base, generics, depth + 1)
+            if outer is not None and not generics[span][0]:
+                return _in_rows(outer, generics.pop(span)[1].count(",") + 1, span)
+            if isinstance(outer, NamedType) and not outer.arguments:
+                return _with_arguments(outer, generics.pop(span), span)
+        case Index(base=base, index=index, further=further, span=span):
+            # `List[T]`, where `T` could be a constant.
+            outer, inner = as_type(base, generics, depth + 1), []
+            for one in (index, *further):
+                found = None if isinstance(one, int) else as_type(one, generics, depth + 1)
+                if found is None:
+                    return None
+                inner.append(found)
+            if isinstance(outer, NamedType) and not outer.arguments:
+                return _with_arguments(outer, (tuple(inner), "["), span)
+        case Dereference(operand=operand, span=span):
+            target = as_type(operand, generics, depth + 1)
+            if target is not None and not isinstance(target, RowOf):
+                return PointerTo(target, span)
+        case _:
+            pass
+    return None
+
+
+def _with_arguments(outer: NamedType, arguments: Arguments, span: Span) -> NamedType:
+    if outer.arguments:
+        raise reject("FC0101", "a type has one list of arguments", span, "a second list")
+    return NamedType(outer.keyword, outer.name, arguments[0], arguments[1], span)
+
+
+# ------------------------------------------------------------------------------
+# Actions of grammar/expression.lark: what stands behind a value, members and subscripts.
+
+
+class TrailerActions:
+    """The part of the builder for what follows a value: each action makes a function of that."""
+
+    __slots__ = ()
+
+    generics: dict[Span, Arguments]
+    """Subscripts that were no numbers: they must turn out to be types' arguments."""
+
+    def member_dot(self, parts: list[Token], span: Span) -> Trailer:
+        """``.name``."""
+        return self._member(parts[0], False)
+
+    def member_number(self, parts: list[Token], span: Span) -> Trailer:
+        """``.0`` of a tuple: Rust's debug information calls it ``__0``."""
+        token = parts[0]
+        name, end = f"__{number(token.text, token.span)}", token.span.end
+        return lambda base, start: Member(base, name, False, token.span, Span(start, end))
+
+    def member_arrow(self, parts: list[Token], span: Span) -> Trailer:
+        """``->name``."""
+        return self._member(parts[0], True)
+
+    def _member(self, token: Token, arrow: bool) -> Trailer:
+        end = token.span.end
+        return lambda base, start: Member(base, token.text, arrow, token.span, Span(start, end))
+
+    def method_empty(self, parts: list[Token], span: Span) -> Trailer:
+        """``.size()``."""
+        return self.method([parts[0], []], span)
+
+    def method(self, parts: list[Any], span: Span) -> Trailer:
+        """``.at(1)``, and Go's conversion ``dns.Msg(x)``."""
+        name, name_span = called(parts[0])
+        given = values(name, parts[1])
+        return lambda base, start: MethodCall(base, name, given, name_span, Span(start, span.end))
+
+    def assertion(self, parts: list[TypeName], span: Span) -> Trailer:
+        """``.(T)``."""
+        return lambda base, start: Assertion(base, parts[0], Span(start, span.end))
+
+    def subscript(self, parts: list[list[Any]], span: Span) -> Trailer:
+        """``[4]``, or the arguments of a generic type."""
+        items = parts[0]
+        if not all(isinstance(item, Expression) for item in items) or self._has_type(items):
+            return self._generic(items, "[", span)
+        inside = items[0].span.to(items[-1].span)
+        first, *further = [_bound(item) for item in items]
+        return lambda base, start: Index(base, first, inside, Span(start, span.end), tuple(further))
+
+    def _has_type(self, items: list[Expression]) -> bool:
+        # Whether a part of them can only be a type, `a[List[*int]]`.
+        inside = items[0].span.to(items[-1].span)
+        return any(inside.start <= one.start and one.end <= inside.end for one in self.generics)
+
+    def subscript_empty(self, parts: list[Token], span: Span) -> Trailer:
+        """``[]`` behind the name of a type."""
+        brackets = "".join(parts[0].text.split())
+
+        def trailer(base: Expression, start: int) -> Expression:
+            whole = Span(start, span.end)
+            self.generics[whole] = ((), brackets)
+            return Index(base, 0, span, whole)
+
+        return trailer
+
+    def template(self, parts: list[list[Any]], span: Span) -> Trailer:
+        """``<int>``."""
+        return self._generic(parts[0], "<", span)
+
+    def _generic(self, items: list[Any], brackets: str, span: Span) -> Trailer:
+        types = []
+        for item in items:
+            type = as_type(item, self.generics) if isinstance(item, Expression) else item
+            if type is None:
+                raise not_a_number(item.span)
+            types.append(type)
+
+        def trailer(base: Expression, start: int) -> Expression:
+            # Stands for the type until as_type() or finish() comes by.
+            whole = Span(start, span.end)
+            self.generics[whole] = (tuple(types), brackets)
+            return Index(base, 0, span, whole)
+
+        return trailer
+
+    def range(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[low:high]``."""
+        return self._range(_bound(parts[0]), _bound(parts[1]), span)
+
+    def range_from_start(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[:high]``."""
+        return self._range(0, _bound(parts[0]), span)
+
+    def range_no_end(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[low:]``."""
+        return self._range(_bound(parts[0]), None, span)
+
+    def range_whole(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[:]``."""
+        return self._range(0, None, span)
+
+    def range_full(self, parts: list[Expression], span: Span) -> Trailer:
+        """Go's ``[low:high:room]``."""
+        *low, high, room = [_bound(part) for part in parts]
+        return self._range(low[0] if low else 0, high, span, room)
+
+    def _range(
+        self,
+        low: int | Expression,
+        high: int | Expression | None,
+        span: Span,
+        room: int | Expression | None = None,
+    ) -> Trailer:
+        inside = Span(span.start + 1, span.end - 1)
+        return lambda base, start: Range(base, low, high, inside, Span(start, span.end), room)
+
+    def finish(self) -> None:
+        """Refuse what was neither a value nor a type."""
+        for span, (arguments, brackets) in self.generics.items():
+            if not arguments:
+                at = Span(span.end - len(brackets), span.end)
+                raise reject("FC0101", "an index is missing in the brackets", at, "no number")
+            first = arguments[0]
+            inside = Span(first.span.start, span.end - 1) if not isinstance(first, int) else span
+            if brackets == "<":
+                raise reject(
+                    "FC0101",
+                    "`<` begins a template's arguments, which only a type has",
+                    span,
+                    "not a type here",
+                )
+            raise not_a_number(inside)
+
+
+def values(function: str, operands: list[Any]) -> tuple[Expression, ...]:
+    """The operands of a call, all of which must be values."""
+    for operand in operands:
+        if not isinstance(operand, Expression):
+            raise reject(
+                "FC0101",
+                f"`{shown(function)}` takes a value, not a type",
+                operand.span,
+                "a type",
+            )
+    return tuple(operands)
+
+
+def called(token: Token) -> tuple[str, Span]:
+    """What is called, by the token of a call, which has the parenthesis and blanks before it."""
+    name = token.text.removesuffix("(").rstrip()
+    return name, Span(token.span.start, token.span.start + len(name))
+
+
+def _bound(expression: Expression) -> int | Expression:
+    value = constant(expression)
+    return expression if value is None else value
+
+
+def not_a_number(span: Span) -> CompileError:
+    """The refusal of an index that varies, and of a type that is none."""
+    return reject(
+        "FC0101",
+        "an index must be a number",
+        span,
+        "not a number",
+        notes=("fetch-args are fixed when the probe is set: no index can vary",),
+        help="write a number, or a range: `[0:4]`; `fetchc trace` shows lists whole",
+    )
+
+
+# ------------------------------------------------------------------------------
+# Actions of grammar/expression.lark: what stands around the expression of an argument.
+
+FORMATS = frozenset(
+    [f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)]
+    + ["char", "string", "ustring", "symbol", "symstr", "%pd", "%pD", "hex"]
+    + ["u16be", "u32be", "u64be"]
+)
+
+
+class ArgumentActions:
+    """The part of the builder for names, formats and points; see :mod:`fetchc.syntax.driver`."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def argument(self, parts: list[Argument], span: Span) -> Argument:
+        """An argument without a name."""
+        return parts[0]
+
+    def named_argument(self, parts: list[Any], span: Span) -> Argument:
+        """``NAME = ...``."""
+        token, body = parts
+        # What the kernel takes: letters, digits and `_`, all ASCII.
+        # Source: Linux, kernel/trace/trace.h, is_good_name().
+        if not (token.text.isascii() and token.text.isidentifier()):
+            raise reject(
+                "FC0207",
+                f"`{shown(token.text)}` cannot be an argument's name",
+                token.span,
+                "not an identifier",
+                help="use ASCII letters, digits and `_`, and no digit at the start",
+            )
+        return Argument(token.text, body.expression, body.format, body.point, span)
+
+    def body(self, parts: list[Expression], span: Span) -> Argument:
+        """An expression alone."""
+        return Argument(None, parts[0], None, None, span)
+
+    def body_format(self, parts: list[Any], span: Span) -> Argument:
+        """``expression : format``."""
+        return Argument(None, parts[0], parts[1], None, span)
+
+    def body_point(self, parts: list[Any], span: Span) -> Argument:
+        """``expression @ point``."""
+        from fetchc.syntax.point_parser import point_behind  # has tables of its own
+
+        point = point_behind(self.text, parts[1].span.start)
+        return Argument(None, parts[0], None, point, Span(span.start, point.span.end))
+
+    def body_format_point(self, parts: list[Any], span: Span) -> Argument:
+        """``expression : format @ point``."""
+        from fetchc.syntax.point_parser import point_behind
+
+        point = point_behind(self.text, parts[2].span.start)
+        return Argument(None, parts[0], parts[1], point, Span(span.start, point.span.end))
+
+    def format(self, parts: list[Token], span: Span) -> Format:
+        """A format's name."""
+        name = parts[0].text
+        if name not in FORMATS:
+            from fetchc.syntax.syntax_errors import format_meant
+
+            meant = format_meant(name)
+            raise reject(
+                "FC0101",
+                f"`{shown(name)}` is not a format",
+                span,
+                "unknown format",
+                notes=("formats are u8 to u64, s8 to s64, x8 to x64, char, string, ustring, "
+                       "symbol, symstr, %pd, %pD and hex, most with a count: `u8[4]`; in a trace "
+                       "u16be to u64be",),
+                help=None if meant is None else f"write `{meant}`",
+            )  # fmt: skip
+        return Format(name, name, None, span)
+
+    def format_array(self, parts: list[Any], span: Span) -> Format:
+        """A format and a count."""
+        base = self.format(parts[:1], parts[0].span)
+        count = constant(parts[1])
+        if count is None or count < 0:
+            raise reject("FC0101", "a format's count must be a number", parts[1].span, "the count")
+        return Format(f"{base.text}[{count}]", base.base, count, span)
+
+
+class Parens:
+    """An expression in parentheses: a value, or the type of a cast."""
+
+    __slots__ = ("inner", "span")
+
+    def __init__(self, inner: Expression, span: Span) -> None:
+        self.inner = inner
+        self.span = span
+
+
+class Chain:
+    """A primary and what follows it, not yet put together."""
+
+    __slots__ = ("head", "start", "trailers")
+
+    def __init__(self, head: Expression | Parens, start: int) -> None:
+        self.head = head
+        self.start = start
+        self.trailers: list[Trailer] = []
+
+    def fold(self) -> Expression:
+        """All of it as one value."""
+        return self.follow(self.head.inner if isinstance(self.head, Parens) else self.head)
+
+    def follow(self, base: Expression) -> Expression:
+        """``base`` with the trailers behind it."""
+        for trailer in self.trailers:
+            base = trailer(base, self.start)
+        return base
+
+
+class Head:
+    """The type of a cast; ``tight`` where it is spelled as Go does and binds like a call."""
+
+    __slots__ = ("span", "tight", "type")
+
+    def __init__(self, type: TypeName, tight: bool, span: Span) -> None:
+        self.type = type
+        self.tight = tight
+        self.span = span
+
+
+class Builder(ArgumentActions, TypeActions, TrailerActions):
+    """Makes the tree of one text; see :mod:`fetchc.syntax.driver` for how it is called."""
+
+    __slots__ = ("generics",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.generics: dict[Span, Arguments] = {}
+
+    # --- operators ------------------------------------------------------------------------
+
+    def add(self, parts: list[Expression], span: Span) -> Binary:
+        """``a + b``."""
+        return Binary("+", parts[0], parts[1], span)
+
+    def subtract(self, parts: list[Expression], span: Span) -> Binary:
+        """``a - b``."""
+        return Binary("-", parts[0], parts[1], span)
+
+    def multiply(self, parts: list[Expression], span: Span) -> Binary:
+        """``a * b``."""
+        return Binary("*", parts[0], parts[1], span)
+
+    def divide(self, parts: list[Expression], span: Span) -> Binary:
+        """``a / b``."""
+        return Binary("/", parts[0], parts[1], span)
+
+    def dereference(self, parts: list[Expression], span: Span) -> Dereference:
+        """``*e``."""
+        return Dereference(parts[0], span)
+
+    def address_of(self, parts: list[Expression], span: Span) -> AddressOf:
+        """``&e``."""
+        return AddressOf(parts[0], span)
+
+    def negate(self, parts: list[Expression], span: Span) -> Negate:
+        """``-e``."""
+        return Negate(parts[0], span)
+
+    # --- casts ----------------------------------------------------------------------------
+
+    def parens(self, parts: list[Expression], span: Span) -> Parens:
+        """``(e)``, before it is known what for."""
+        return Parens(parts[0], span)
+
+    def head_type(self, parts: list[TypeName], span: Span) -> Head:
+        """``(struct s *)``, ``([]byte)``: what no value looks like."""
+        return Head(parts[0], not isinstance(_innermost(parts[0]), NamedType), span)
+
+    def cast_as(self, parts: list[Any], span: Span) -> Cast:
+        """``e as T``."""
+        return Cast(parts[2], parts[0], span)
+
+    def head_pointers(self, parts: list[Any], span: Span) -> Head:
+        """``(T *)``."""
+        return Head(self.pointers_type(parts, span), False, span)
+
+    def head_word(self, parts: list[Token], span: Span) -> Head:
+        """``(char)``."""
+        words = [w for w in parts[0].text[1:-1].split() if w not in ("const", "volatile")]
+        return Head(NamedType(None, words[0], (), "", span), False, span)
+
+    def cast(self, parts: list[Any], span: Span) -> Expression:
+        """``(T)-e``, ``(T)(U)e``."""
+        return self._cast(self._head(parts[0]), parts[1], span)
+
+    def cast_chain(self, parts: list[Any], span: Span) -> Expression:
+        """``(T)e.f``: C casts the member, Go takes the member of what it converted."""
+        head, chain = self._head(parts[0]), parts[1]
+        if head.tight and isinstance(chain.head, Parens):
+            inner = self._cast(head, chain.head.inner, head.span.to(chain.head.span))
+            chain.start = span.start
+            return chain.follow(inner)  # type: ignore[no-any-return]
+        return self._cast(head, chain.fold(), span)
+
+    def _cast(self, head: Head, operand: Expression, span: Span) -> Expression:
+        # With `T &` the object that is cast.
+        written = self.text[head.span.start : head.span.end].removesuffix(")").rstrip()
+        if isinstance(head.type, PointerTo) and written.endswith("&"):
+            return Dereference(Cast(head.type, AddressOf(operand, operand.span), span), span)
+        return Cast(head.type, operand, span)
+
+    def named_cast(self, parts: list[Any], span: Span) -> Expression:
+        """``static_cast<T *>(e)`` and its kin; with ``T &`` the object that is cast."""
+        word, wanted, operand = parts
+        if word.text.startswith("dynamic"):
+            raise reject(
+                "FC0308",
+                "`dynamic_cast` asks the object what it is: no fetch-arg can run that code",
+                word.span,
+                "code of the program",
+                help="write `static_cast` where you know what the object is",
+            )
+        reinterprets = word.text.startswith("reinterpret")
+        opening = self.text.index("<", word.span.end)
+        closing = self.text.rindex(">", opening, operand.span.start)
+        if isinstance(wanted, PointerTo) and self.text[opening:closing].rstrip().endswith("&"):
+            address = AddressOf(operand, operand.span)
+            return Dereference(Cast(wanted, address, span, reinterprets), span)
+        return Cast(wanted, operand, span, reinterprets)
+
+    def _head(self, part: Head | Parens) -> Head:
+        if isinstance(part, Head):
+            return part
+        type = as_type(part.inner, self.generics)
+        if type is None:
+            raise reject(
+                "FC0101",
+                "expected an operator between these two values",
+                part.span,
+                "not a type either",
+            )
+        plain = isinstance(type, NamedType) and type.brackets != "[" and "." not in type.name
+        return Head(type, not plain and not isinstance(type, RowOf), part.span)
+
+    # --- values ---------------------------------------------------------------------------
+
+    def chain_start(self, parts: list[Any], span: Span) -> Chain:
+        """A primary."""
+        return Chain(parts[0], span.start)
+
+    def chain_more(self, parts: list[Any], span: Span) -> Chain:
+        """A primary and one more thing behind it."""
+        chain: Chain = parts[0]
+        chain.trailers.append(parts[1])
+        return chain
+
+    def value(self, parts: list[Chain], span: Span) -> Expression:
+        """A chain that is no cast's operand."""
+        return parts[0].fold()
+
+    def name(self, parts: list[Token], span: Span) -> Name:
+        """An identifier."""
+        return Name(parts[0].text, None, span)
+
+    def name_line(self, parts: list[Token], span: Span) -> Name:
+        """``n@12``."""
+        return Name(parts[0].text, int(parts[1].text[1:]), span)
+
+    def path_name(self, parts: list[Token], span: Span) -> Name:
+        """``github.com/miekg/dns.ErrId``."""
+        return Name(parts[0].text, None, span)
+
+    def integer_value(self, parts: list[Token], span: Span) -> Integer:
+        """A number."""
+        return Integer(number(parts[0].text, span), span)
+
+    def special(self, parts: list[Token], span: Span) -> Special:
+        """``$retval``."""
+        return Special(parts[0].text[1:], span)
+
+    def register(self, parts: list[Token], span: Span) -> Register:
+        """``%ax``."""
+        return Register(parts[0].text[1:], span)
+
+    def call_empty(self, parts: list[Token], span: Span) -> Call:
+        """``f()``."""
+        return self.call([parts[0], []], span)
+
+    def call(self, parts: list[Any], span: Span) -> Call:
+        """``len(e)``."""
+        name, name_span = called(parts[0])
+        return Call(name, values(name, parts[1]), name_span, span)
+
+    def size_of(self, parts: list[Any], span: Span) -> SizeOf:
+        """``sizeof(e or T)``."""
+        operand = parts[1]
+        if isinstance(operand, Expression) and any(
+            operand.span.start <= generic.start and generic.end <= operand.span.end
+            for generic in self.generics
+        ):
+            operand = as_type(operand, self.generics) or operand
+        return SizeOf(operand, span)
+
+    def convert_to_slice(self, parts: list[Any], span: Span) -> Chain:
+        """Go's ``[]byte(x)``."""
+        wanted, operand = self.converted_slice(parts, span)
+        return Chain(Cast(wanted, operand, span), span.start)
+
+    def converted(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+        """``byte(x)``, ``pkg.T(x)`` behind brackets: the type and what is converted to it."""
+        name, name_span = called(parts[-2])
+        (operand,) = values(name, parts[-1:])
+        package = parts[0] if len(parts) > 2 else None
+        whole = name if package is None else f"{package.name}.{name}"
+        start = (package or parts[0]).span.start
+        return NamedType(None, whole, (), "", Span(start, name_span.end)), operand
+
+    def converted_slice(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+        """``[]byte(x)`` behind brackets."""
+        wanted, operand = parts[1]
+        return self.type_slice([parts[0], wanted], parts[0].span.to(wanted.span)), operand
+
+    def converted_pointer(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+        """``*T(x)`` behind brackets."""
+        wanted, operand = parts[0]
+        return self.type_pointer([wanted], Span(span.start, wanted.span.end)), operand
+
+    def offset_of(self, parts: list[Any], span: Span) -> OffsetOf:
+        """``offsetof(T, path)``."""
+        return OffsetOf(parts[1], parts[2], span)
+
+    def container_of(self, parts: list[Any], span: Span) -> ContainerOf:
+        """``container_of(e, T, path)``."""
+        return ContainerOf(parts[1], parts[2], parts[3], span)
+
+    def pointers_type(self, parts: list[Any], span: Span) -> TypeName:
+        """``T *`` where an expression could stand."""
+        base = as_type(parts[0], self.generics)
+        if base is None:
+            at = Span(parts[1][-1].span.end, parts[1][-1].span.end + 1)
+            raise reject("FC0101", "expected a value after `*`", at, "a value is missing")
+        return declared(base, parts[1])
+
+    def meant_as_type(self, part: TypeName | Expression) -> TypeName:
+        """A part of a tuple, which may look like an expression."""
+        if not isinstance(part, Expression):
+            return part
+        found = as_type(part, self.generics)
+        if found is None:
+            raise reject("FC0101", "the parts of a tuple are types", part.span, "not a type")
+        return found
+
+    # --- paths ----------------------------------------------------------------------------
+
+    def path_start(self, parts: list[Token], span: Span) -> Path:
+        """The first member of a path."""
+        return Path((FieldStep(parts[0].text, span),), span)
+
+    def path_field(self, parts: list[Any], span: Span) -> Path:
+        """``path.name``."""
+        return Path((*parts[0].steps, FieldStep(parts[1].text, parts[1].span)), span)
+
+    def path_index(self, parts: list[Any], span: Span) -> Path:
+        """``path[4]``."""
+        index = constant(parts[1])
+        if index is None:
+            raise not_a_number(parts[1].span)
+        return Path((*parts[0].steps, IndexStep(index, parts[1].span)), span)
+
+
+def _innermost(type: TypeName) -> TypeName:
+    while isinstance(type, PointerTo | RowOf):
+        type = type.target if isinstance(type, PointerTo) else type.element
+    return type

@@ -1,0 +1,409 @@
+"""Why a text does not parse, in the words of its writer.
+
+Off the hot path: :mod:`fetchc.syntax.expression_parser` imports this when there is an error. The
+message comes from the first of these that has one: the character, the brackets, the
+table of malformed examples, and at last what the parser could have used.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from fetchc.diag.diagnostic import reject
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.syntax import expression_tables
+from fetchc.syntax.driver import END, Unexpected, run
+from fetchc.syntax.tree import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.diag.diagnostic import CompileError
+
+__all__ = [
+    "ANNOTATION",
+    "BEGINNINGS",
+    "COMPARISON",
+    "EXAMPLES",
+    "Complaint",
+    "complaint_for",
+    "explain",
+    "format_meant",
+]
+
+# ------------------------------------------------------------------------------
+# What users get wrong, and what to tell them: a table of malformed examples.
+#
+# The parser stops at each example in some state before some token; an error in the same place
+# gets the same message. tests/unit/syntax/test_errors.py holds the table to itself: every example
+# must get its own row's message. ``{before}`` is the last piece of text before the error,
+# ``{token}`` the one that cannot follow it.
+
+
+class Complaint(Record):
+    """A message, a label of at most eight words, one action, and texts that deserve them."""
+
+    message: str
+    label: str
+    help: str | None
+    examples: tuple[str, ...]
+
+
+COMPARISON = Complaint(
+    "a comparison is not something that can be fetched",
+    "nothing compares values here",
+    "fetch the value, and compare in a trace: `fetchc trace --filter '{text}'`",
+    ("a == 1", "a > b", "a.b > c", "a[0] > 1", "5 > 1", "$a > 1"),
+)
+
+# Of the kernel's source, for its own checker: `__user`.
+ANNOTATION = Complaint(
+    "the kernel's annotations are no part of a type here",
+    "stands beside an annotation",
+    "leave it out; a text of the running program is read by `:ustring`",
+    ("(char __user *)a", "(__user char *)a", "((struct s __user *)a)->b"),
+)
+
+# Whole texts that belong elsewhere, by how they begin.
+BEGINNINGS = (
+    (
+        r"(\w+=)?[+-][us]?\d+\(",
+        Complaint(
+            "this is a fetch-arg, and no expression",
+            "of the kernel's notation",
+            "`fetchc check` and `fetchc explain` take fetch-args",
+            ("+0(%di):u64", "n=+0(+8(%di))", "-8(%bp)"),
+        ),
+    ),
+    (
+        r"\.{0,2}/",
+        Complaint(
+            "an argument begins with a value",
+            "a path",
+            "a program to start stands behind `--`, with its arguments; the one to probe at `-x`",
+            ("./server", "/bin/ls"),
+        ),
+    ),
+)
+
+EXAMPLES = (
+    Complaint(
+        "expected a field name after `{before}`",
+        "a field name is missing",
+        None,
+        ("a->", "a.", "a->5", "a.%x", "a->[1]", "a.[1]", "a..b", "a->.b", "a->(b)", "a->*b",
+         "a.%x", "a->$x", "a.->b", "a->a/b.c", "a. @f", "a-> :u8", "(a->)", "(a.)", "f(a.)"),
+    ),
+    Complaint(
+        "expected a type between the parentheses",
+        "a type is missing",
+        "name the type that the interface holds, as in `x.(*dns.Msg)`",
+        ("a.()", "a.(5)", "a.(.b)", "a.($x)", "a.(+)"),
+    ),
+    Complaint(
+        "expected an index between the brackets",
+        "an index is missing",
+        "write a number, `a[0]`, or a range, `a[0:4]`",
+        ("a[)", "a[+]", "a[.b]"),
+    ),
+    Complaint(
+        "a range has two numbers",
+        "too many",
+        "write `a[0:4]` for the elements from 0 up to 3",
+        ("a[1:2:3:4]", "a[:2:3:4]", "a[1::3]", "a[1:2:]"),
+    ),
+    Complaint(
+        "only one index can stand between the brackets",
+        "a second one",
+        "index again for each dimension: `a[1][2]`",
+        ("a[1,2:3]",),
+    ),
+    Complaint(
+        "expected a value between the parentheses",
+        "a value is missing",
+        None,
+        ("()", "a+()", "(+)", "(.b)"),
+    ),
+    Complaint(
+        "expected a value after `{before}`",
+        "a value is missing",
+        "to write `p->member` in a shell, quote it: `'p->member'`",
+        ("a-", "a.b-", "a[0]-"),
+    ),
+    Complaint(
+        "expected a value to cast",
+        "a value is missing",
+        None,
+        ("(struct s *)", "(struct s *)+1", "(T *)", "(T *)/2", "([]byte)", "(unsigned long).a"),
+    ),
+    COMPARISON,
+    Complaint(
+        "only one identifier can stand before `=`",
+        "not an argument's name",
+        None,
+        ("a.b = c", "a->b = c", "a[0] = c", "(a) = c", "$a = c", "%a = c", "a + b = c",
+         "a = b = c", "a@12 = b"),
+    ),
+    Complaint(
+        "only a variable's name can be followed by `@LINE`",
+        "not behind a name",
+        "a probe point is a function, `FILE:LINE` or an address",
+        ("a.b@12", "a->b@12", "a[0]@12", "$a@12", "5@12", "(a)@12", "a@12@13", "a:u8@12"),
+    ),
+    Complaint(
+        "expected a format after `:`",
+        "a format is missing",
+        "write one of u8, s32, x64, char, string, symbol, ...",
+        ("a:", "a:5", "a: @f", "a:*", "a:(u8)", "a::", "a:$x"),
+    ),
+    Complaint(
+        "only one format can follow an expression",
+        "a second one",
+        None,
+        ("a:u8:u8", "a:u8[4]:u8"),
+    ),
+    Complaint(
+        "expected a count between the brackets",
+        "a count is missing",
+        "write a number, as in `u8[4]`",
+        ("a:u8[]", "a:u8[*]"),
+    ),
+    Complaint(
+        "only a probe point can follow a format",
+        "not expected here",
+        None,
+        ("a:u8 b", "a:u8 + 1", "a:u8.b", "a:u8->b", "a:u8[4] + 1", "a:u8[4][5]", "a:u8, b"),
+    ),
+    Complaint(
+        "one argument has one expression",
+        "another argument?",
+        "give each expression as an argument of its own",
+        ("a, b", "a.b, c", "a[0], b", "(a), b", "5, b", "$a, b", "a + b, c"),
+    ),
+    Complaint(
+        "no function can be called when a probe fires",
+        "this would be a call",
+        None,
+        ("a[0](b)", "$a(1)", "5(a)", "(a)[0](b)"),
+    ),
+    Complaint(
+        "`<` begins a template's arguments, and they do not end in `>`",
+        "not closed",
+        None,
+        ("a<", "a<b", "a<b+1", "a<b c", "a<5 + 1", "a<b.c", "a<5"),
+    ),
+    Complaint(
+        "a name within a template's type is not supported",
+        "not supported",
+        None,
+        ("a<b>::c", "a.b<c>::d"),
+    ),
+    Complaint(
+        "`sizeof` takes one expression or type",
+        "not expected here",
+        None,
+        ("sizeof()", "sizeof(a, b)", "sizeof(struct s, b)"),
+    ),
+    Complaint(
+        "`offsetof` takes a type and a path of members",
+        "not expected here",
+        "write it as `offsetof(struct s, a.b[2])`",
+        ("offsetof()", "offsetof(5)", "offsetof(struct s)", "offsetof(s)", "offsetof(s *)",
+         "offsetof(s, )", "offsetof(s, 5)"),
+    ),
+    Complaint(
+        "`container_of` takes a pointer, a type and a path of members",
+        "not expected here",
+        "write it as `container_of(p, struct s, list)`",
+        ("container_of()", "container_of(p)", "container_of(p, )", "container_of(p, 5)",
+         "container_of(p, s)", "container_of(p, s, )", "container_of(p, s, 5)",
+         "container_of(p, struct s)"),
+    ),
+    Complaint(
+        "a path has members and indices only",
+        "not part of a path",
+        "write it as `a.b[2]`",
+        ("offsetof(s, a, b)", "offsetof(s, a->b)", "offsetof(s, a b)", "offsetof(s, a.b + 1)",
+         "offsetof(s, a[2], b)", "offsetof(s, a[2] + 1)", "container_of(p, s, a, b)"),
+    ),
+)  # fmt: skip
+
+
+_PAIRS = {")": "(", "]": "["}
+
+
+class _NoActions:
+    """A builder that makes nothing, to see where the parser stops."""
+
+    def __getattr__(self, name: str) -> object:
+        return lambda parts, span: None
+
+
+def explain(text: str, start: str, problem: Unexpected) -> CompileError:
+    """The diagnostic (FC0101) for a text that stopped making sense at ``problem.token``."""
+    token = problem.token
+    elsewhere = _of_another_tool(text, start, token.span.start)
+    at = token.span.start
+    if text[at - 1 : at + 1] == "?.":  # `(a?.b)`, where a type could have stood
+        return _strange_character(text, "?", Span(at - 1, at))
+    if (not token.kind or token.text == "?") and elsewhere is None:
+        return _strange_character(text, token.text, token.span)
+    brackets = _brackets(text, token.span.start, token.kind == END, token.text)
+    if brackets is not None and elsewhere is None:
+        return brackets
+    before = _before(text, token.span.start)
+    complaint = elsewhere or complaint_for(start, problem)
+    complaint = complaint or _by_expectation(start, problem, before)
+    span = token.span
+    if token.kind == END and before is not None:
+        span = before
+    elif token.kind == "POINT":
+        span = Span(span.start, span.start + 1)
+    piece = "" if before is None else shown(text[before.start : before.end])
+    message = complaint.message.replace("{before}", piece)
+    message = message.replace("{token}", shown(text[span.start : span.end]))
+    help = complaint.help and complaint.help.replace("{text}", shown(text))
+    return reject("FC0101", message, span, complaint.label, help=help)
+
+
+def _of_another_tool(text: str, start: str, stop: int) -> Complaint | None:
+    # What the parser alone cannot tell: by how the whole text begins, and by two characters.
+    if start != "argument":
+        return None
+    if {text[stop - 1 : stop + 1], text[stop : stop + 2]} & {"==", "!=", "<=", ">="}:
+        return COMPARISON
+    if re.search(r"\(.*\b__(user|kernel|iomem|percpu|rcu|force)\b.*\)", text):
+        return ANNOTATION
+    return next((told for begins, told in BEGINNINGS if re.match(begins, text)), None)
+
+
+def complaint_for(start: str, problem: Unexpected) -> Complaint | None:
+    """The row of the table whose examples stop in the same place, if there is one."""
+    if start != "argument":
+        return None
+    same_state = None
+    for state, kind, complaint in _stops():
+        if state != problem.state:
+            continue
+        if kind == problem.token.kind:
+            return complaint
+        if _is_specific(state):
+            same_state = same_state or complaint
+    return same_state
+
+
+@functools.cache
+def _stops() -> tuple[tuple[int, str, Complaint], ...]:
+    # Where the parser stops at each example.
+    stops = []
+    for complaint in EXAMPLES:
+        for example in complaint.examples:
+            try:
+                run(expression_tables, "argument", example, _NoActions())
+            except Unexpected as stop:
+                stops.append((stop.state, stop.token.kind, complaint))
+    return tuple(stops)
+
+
+def _is_specific(state: int) -> bool:
+    # A state behind a whole value accepts operators: what is wrong there depends on
+    # the token, so that one example says nothing of another token.
+    return not {"PLUS", "SPECIAL"} & expression_tables.STATES[state].keys()
+
+
+def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Complaint:
+    accepted = expression_tables.STATES[problem.state].keys()
+    if "SPECIAL" in accepted:
+        what = "a value"
+    elif "WORDS" in accepted:
+        what = "a type"
+    elif "NAME" in accepted and "PLUS" not in accepted:
+        what = "a name"
+    elif "INTEGER" in accepted:
+        what = "a number"
+    elif problem.token.kind == END:
+        return Complaint("something is missing at the end", "more must follow", None, ())
+    elif start == "argument" and "PLUS" in accepted:
+        help = "several expressions are several arguments, each in quotes of its own"
+        return Complaint("expected an operator before `{token}`", "no operator before it", help, ())
+    else:
+        return Complaint("`{token}` cannot stand here", "not expected here", None, ())
+    if before is None:
+        message = "an argument begins with a value" if what == "a value" else f"expected {what}"
+        return Complaint(message, f"not {what}", None, ())
+    label = f"{what} is missing" if problem.token.kind == END else f"not {what}"
+    return Complaint(f"expected {what} after `{{before}}`", label, None, ())
+
+
+def _strange_character(text: str, character: str, span: Span) -> CompileError:
+    if not character.isprintable():
+        message = f"a character that cannot be shown (U+{ord(character):04X})"
+        return reject("FC0101", message, span, "not printable")
+    if character in "\"'`":
+        key = text[: span.start].rstrip().endswith("[")
+        help = "no probe looks a key up: `len(m)` is a map's number of entries" if key else None
+        return reject("FC0101", "no text in quotes can be fetched", span, "a quote", help=help)
+    help = None
+    if character in "?!" and text[span.end : span.end + 1] == ".":  # of C#
+        help = f"leave the `{character}` out: behind null there is no value"
+    what = f"`{character}` has no meaning in an expression"
+    return reject("FC0101", what, span, "not known", help=help)
+
+
+def _brackets(text: str, stop: int, at_end: bool, token: str) -> CompileError | None:
+    # No token but the probe point, which is the last one, has brackets that do not count.
+    opened: list[int] = []
+    for at, character in enumerate(text[:stop]):
+        if character in "([":
+            opened.append(at)
+        elif character in ")]" and opened:
+            opened.pop()
+    if at_end and opened:
+        span = Span(opened[-1], opened[-1] + 1)
+        return reject("FC0101", f"unclosed `{text[opened[-1]]}`", span, "never closed")
+    if token in _PAIRS:
+        span = Span(stop, stop + 1)
+        if not opened:
+            return reject("FC0101", f"`{token}` closes nothing", span, "nothing is open here")
+        if text[opened[-1]] != _PAIRS[token]:
+            opener = Span(opened[-1], opened[-1] + 1)
+            message = f"`{token}` cannot close `{text[opened[-1]]}`"
+            return reject("FC0101", message, opener, f"closed by `{token}`")
+    return None
+
+
+def _before(text: str, stop: int) -> Span | None:
+    # The last piece of text before ``stop``, as a reader sees pieces.
+    end = len(text[:stop].rstrip())
+    if end == 0:
+        return None
+    for pattern in (r"->\Z", r"[$%@]?\w+\Z"):
+        found = re.search(pattern, text[max(0, end - 64) : end])
+        if found:
+            return Span(end - len(found[0]), end)
+    return Span(end - 1, end)
+
+
+# ------------------------------------------------------------------------------
+# What people call a format elsewhere, and the word that the kernel has for it.
+#
+# Source: perf-probe(1), bpftrace's and printf's conversions, names of C and Go types.
+
+_WORDS = {
+    "int": "s32", "unsigned": "u32", "uint": "u32", "long": "s64", "ulong": "u64", "short": "s16",
+    "size_t": "u64", "bool": "u8", "float": "x32", "double": "x64", "f32": "x32", "f64": "x64",
+    "ptr": "x64", "pointer": "x64", "hex": "x64", "x": "x64", "d": "s32", "u": "u32", "s": "string",
+    "str": "string", "text": "string", "char*": "string", "%s": "string", "%d": "s32",
+    "%u": "u32", "%x": "x64", "%p": "x64", "be16": "u16be", "be32": "u32be", "be64": "u64be",
+    "__be16": "u16be", "__be32": "u32be", "__be64": "u64be",
+}  # fmt: skip
+_SIZED = re.compile(r"([ui])(8|16|32|64)\Z|u?int(8|16|32|64)(_t)?\Z")
+
+
+def format_meant(word: str) -> str | None:
+    """``word`` as the kernel has it: s32 of int, u16 of uint16_t; None where nothing is like it."""
+    plain = _WORDS.get(word.lower())
+    if plain is None and (found := _SIZED.match(word)) is not None:
+        plain = f"{'u' if word[0] == 'u' else 's'}{found[2] or found[3]}"
+    return plain
