@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from _thread import RLock  # threading itself is dear to import
 
-from fetchc.debuginfo.open import open_binary
+from fetchc.debuginfo.open_file import open_binary
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class Program:
     ) -> None:
         search = None
         if debug_file is not None or debug_dirs:
-            from fetchc.debuginfo.finding.search import Search
+            from fetchc.debuginfo.separate.debug_file_search import Search
 
             own = None if debug_file is None else _path(debug_file)
             search = Search(own, tuple([_path(each) for each in debug_dirs]))

@@ -70,7 +70,7 @@ def _run(words: Sequence[str], alone: bool) -> int:
         return options
     output = Output(options.color)
     if "uncached" in COMMANDS[options.command].options:
-        from fetchc.debuginfo.elf.image import Image
+        from fetchc.debuginfo.elf.headers import Image
 
         Image.cache_folder = "" if options.uncached else cache_folder()
         if options.verbose and not options.uncached and not Image.cache_folder:
@@ -188,7 +188,7 @@ def cache_folder() -> str:
 
 def _progress(done: int, total: int) -> None:
     from fetchc.cli.progress import Progress
-    from fetchc.debuginfo.elf.image import Image
+    from fetchc.debuginfo.elf.headers import Image
 
     if not isinstance(Image.progress, Progress):
         Image.progress = Progress()  # whoever calls here holds this function
@@ -197,7 +197,7 @@ def _progress(done: int, total: int) -> None:
 
 def _kept() -> ModuleType | None:
     # What is not loaded has nothing to save, and said nothing.
-    return sys.modules.get("fetchc.debuginfo.kept.files")
+    return sys.modules.get("fetchc.debuginfo.cache")
 
 
 def _save(output: Output, verbose: bool) -> None:

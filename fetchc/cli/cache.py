@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from fetchc.cli import cache_folder
-from fetchc.debuginfo.finding.store import downloads
-from fetchc.debuginfo.kept.files import entries, removed
+from fetchc.debuginfo.cache import entries, removed
 from fetchc.debuginfo.safe_open import own_folder
+from fetchc.debuginfo.separate.debuginfod import downloads
 from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False

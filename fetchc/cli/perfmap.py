@@ -8,8 +8,8 @@ from fetchc.cli.reader import Reader, SameProcess, of_another_user
 from fetchc.cli.standard_input import given_lines
 from fetchc.debuginfo.dotnet.mapped import MappedMethods
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.debuginfo.open import open_binary
-from fetchc.debuginfo.perfmap import written_line
+from fetchc.debuginfo.open_file import open_binary
+from fetchc.debuginfo.perf_map_format import written_line
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.tracer.process.mapped import Process, in_image
 from fetchc.tracer.process.perfmap import SETTING, collected, write

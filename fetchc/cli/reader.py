@@ -17,8 +17,8 @@ from struct import Struct
 
 from fetchc.ceilings import Exceeded, unwatch, watch, watched
 from fetchc.cli.output import Unwritable
-from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.kept import files
+from fetchc.debuginfo import cache
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError, Error, too_costly
 from fetchc.privileges import give_up_root
@@ -94,7 +94,7 @@ class Reader:
         # What is kept is believed later: not where another user has a hand in what is read.
         if Image.cache_folder and _own_file(binary):
             folder = Image.cache_folder
-            self._services["keep"] = lambda name, content: files.store(folder, name, content)
+            self._services["keep"] = lambda name, content: cache.store(folder, name, content)
 
     def __enter__(self) -> Reader:
         for stream in (sys.stdout, sys.stderr):
@@ -128,7 +128,7 @@ class Reader:
     ) -> None:
         try:
             if self._pid and (error is None or isinstance(error, Error)):
-                files.notes += self.ask(_FINISH)
+                cache.notes += self.ask(_FINISH)
         finally:
             self._end()
 
@@ -170,7 +170,7 @@ class Reader:
 
     def _service(self, name: str) -> Function:
         if name in _TRANSFERS and "download" not in self._services:
-            from fetchc.debuginfo.finding.debuginfod import Transfers
+            from fetchc.debuginfo.separate.debuginfod import Transfers
 
             transfers = Transfers()
             self._services |= {one: getattr(transfers, one) for one in _TRANSFERS}
@@ -242,9 +242,9 @@ class Reader:
             return value
 
         keep = (lambda name, content: call("keep", name, content)) if self._services else None
-        files.write_by(user, keep)
+        cache.write_by(user, keep)
         if os.environ.get("DEBUGINFOD_URLS"):
-            from fetchc.debuginfo.finding.finder import Finder
+            from fetchc.debuginfo.separate.debug_file_search import Finder
 
             Finder.delegate = call
 
@@ -277,8 +277,8 @@ def _of_held(held: Sequence[object]) -> dict[str, Function]:
 
 
 def _finished() -> list[str]:
-    files.save()
-    return files.notes
+    cache.save()
+    return cache.notes
 
 
 class _Channel:

@@ -5,21 +5,77 @@ Its headers, symbols, notes and code; :mod:`.program` adds what debug informatio
 
 from __future__ import annotations
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.elf.machines import architecture_of
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.elf.headers import architecture_of
 from fetchc.debuginfo.elf.symbols import STT_GNU_IFUNC
-from fetchc.debuginfo.ordinary import Ordinary
 from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.finding.search import Search
-    from fetchc.program.entities import Function, StaticProbe
-    from fetchc.quantities import FileOffset
+    from fetchc.debuginfo.separate.debug_file_search import Search
+    from fetchc.program.entities import Function, Property, StaticProbe
+    from fetchc.program.protocol import ObjectTypes
+    from fetchc.quantities import FileOffset, TypeId
 
-__all__ = ["ElfProgram"]
+__all__ = ["ElfProgram", "Ordinary"]
+
+# ------------------------------------------------------------------------------
+# What every Program answers that is neither a kernel by its BTF nor an image of .NET.
+
+
+class Ordinary:
+    """A base of Programs; each question is explained in
+    :class:`~fetchc.program.protocol.Program`.
+    """
+
+    __slots__ = ()
+
+    def tracepoints(self) -> Iterator[str]:
+        """None, as :meth:`tracepoint`."""
+        return iter(())
+
+    def events(self) -> Iterator[str]:
+        """None, as :meth:`event`."""
+        return iter(())
+
+    def tracepoint(self, name: str) -> Function | None:
+        """None: BTF is where tracepoints are looked up."""
+        return None
+
+    def event(self, group: str, name: str) -> Function | None:
+        """None: BTF is where events are looked up."""
+        return None
+
+    def continued_in(self, function: Function) -> str:
+        """Empty: nothing says that a function's body is another one's."""
+        return ""
+
+    def without_code(self) -> Iterator[tuple[str, str]]:
+        """None: what has no code is not described."""
+        return iter(())
+
+    def packages_called(self, name: str) -> tuple[str, ...]:
+        """None: packages are of Go."""
+        return ()
+
+    def interface_tables(self) -> tuple[tuple[str, str], ...]:
+        """None: they are of Go."""
+        return ()
+
+    def named_constants(self, type_id: TypeId) -> tuple[tuple[str, int], ...]:
+        """None: constants with names of their own are of Go."""
+        return ()
+
+    def property_of(self, type_id: TypeId, name: str) -> Property | None:
+        """None: properties are of .NET."""
+        return None
+
+    def object_types(self) -> ObjectTypes | None:
+        """None: objects say nothing of their types."""
+        return None
+
 
 # What the kernel exports to modules: no program has it. Source: include/asm-generic/vmlinux.lds.h.
 KERNEL_SECTION = "__ksymtab"
@@ -68,7 +124,7 @@ class ElfProgram(Ordinary):
 
     def static_probes(self) -> tuple[StaticProbe, ...]:
         """The probes that the notes of ``<sys/sdt.h>`` tell about."""
-        from fetchc.debuginfo.elf.usdt import static_probes
+        from fetchc.debuginfo.elf.usdt_notes import static_probes
 
         return static_probes(self._elf)
 
@@ -118,7 +174,7 @@ class ElfProgram(Ordinary):
 
     def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
         """The libraries that it loads and the one that has the function, where it imports it."""
-        from fetchc.debuginfo.elf.imports import imported
+        from fetchc.debuginfo.elf.shared_libraries import imported
 
         return imported(self._elf, name)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
     from fetchc.debuginfo.dwarf.types.table import TypeTable
-    from fetchc.debuginfo.finding.search import Search
+    from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.entities import (
         AtAddress,
         Callers,
@@ -136,7 +136,7 @@ class DwarfProgram(ElfProgram):
     def interface_tables(self) -> tuple[tuple[str, str], ...]:
         """Names of interfaces of Go, each with that of a type that the program converts to it."""
         if self._interface_tables is None:
-            from fetchc.debuginfo.go.tables import interface_tables
+            from fetchc.debuginfo.go.rtype_names import interface_tables
 
             self._interface_tables = interface_tables(self._elf, self.architecture)
         return self._interface_tables
@@ -164,11 +164,11 @@ class DwarfProgram(ElfProgram):
 
             found = parameters(self._info, die)
             if not found and function.language == "go" and function.external:
-                from fetchc.debuginfo.go.wrappers import declared_by_twin
+                from fetchc.debuginfo.go.moduledata import declared_by_twin
 
                 found = declared_by_twin(self._elf, self._info, function)
             if self.in_kernel:
-                from fetchc.debuginfo.user_memory import marked_parameters
+                from fetchc.debuginfo.kernel_variables import marked_parameters
 
                 found = marked_parameters(self, function.name, found)
             _keep(self._parameters, die.offset, found)
@@ -178,7 +178,7 @@ class DwarfProgram(ElfProgram):
         """Bytes of a Go function's parameters and results, by Go's own table; None elsewhere."""
         if function.language != "go":
             return None
-        from fetchc.debuginfo.go_tables import argument_bytes
+        from fetchc.debuginfo.go.funcdata import argument_bytes
 
         return argument_bytes(self._info.elf, function.address)
 
@@ -186,7 +186,7 @@ class DwarfProgram(ElfProgram):
         """What Go's own table says of each of its parameters, for tracebacks; None elsewhere."""
         if function.language != "go":
             return None
-        from fetchc.debuginfo.go_tables import argument_stream
+        from fetchc.debuginfo.go.funcdata import argument_stream
 
         return argument_stream(self._info.elf, function.address)
 
@@ -245,7 +245,7 @@ class DwarfProgram(ElfProgram):
         return enumerators(self._info, name, self._within(function))
 
     def _linked(self, die: Die, name: str) -> AtAddress | Indirect | None:
-        from fetchc.debuginfo.variable_symbols import linked_place
+        from fetchc.debuginfo.kernel_variables import linked_place
 
         if self.in_kernel:
             return None
@@ -253,8 +253,8 @@ class DwarfProgram(ElfProgram):
 
     def may_be_copied(self, variable: Variable, address: Address) -> bool:
         """Whether an executable may hold the live copy of this shared library's variable."""
-        from fetchc.debuginfo.elf.copies import may_be_copied
-        from fetchc.debuginfo.variable_symbols import linked_symbol
+        from fetchc.debuginfo.elf.shared_libraries import may_be_copied
+        from fetchc.debuginfo.kernel_variables import linked_symbol
 
         symbol = linked_symbol(self._info, self._info.die(variable.die), variable.name)
         return may_be_copied(self._elf, symbol, address)
@@ -294,7 +294,7 @@ class DwarfProgram(ElfProgram):
             if isinstance(place, AtAddress) and self.may_be_copied(variable, place.address):
                 return self._loaded(die, variable.name) or place
         if self.in_kernel and isinstance(place, AtAddress):
-            from fetchc.debuginfo.kernel_symbols import symbol_place
+            from fetchc.debuginfo.kernel_variables import symbol_place
 
             found = self.symbol_addresses(variable.name)
             return symbol_place(self._elf, variable.name, place.address, found)
@@ -307,7 +307,7 @@ class DwarfProgram(ElfProgram):
         return resolve_frame(place, cfa_at(self._elf, address, start))
 
     def _loaded(self, die: Die, name: str) -> Indirect | None:
-        from fetchc.debuginfo.variable_symbols import linked_symbol, loaded_place
+        from fetchc.debuginfo.kernel_variables import linked_symbol, loaded_place
 
         symbol = linked_symbol(self._info, die, name)
         return loaded_place(self._elf, self.architecture, symbol)
@@ -454,7 +454,7 @@ class DwarfProgram(ElfProgram):
             from fetchc.program.types import StructType
 
             if isinstance(found, StructType):
-                from fetchc.debuginfo.user_memory import marked_members
+                from fetchc.debuginfo.kernel_variables import marked_members
 
                 return marked_members(self, found)
         return found
@@ -504,7 +504,7 @@ class DwarfProgram(ElfProgram):
     def runtime_types(self) -> RuntimeTypes | None:
         """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
         if self._runtime_types is None:
-            from fetchc.debuginfo.go.types import descriptor_table
+            from fetchc.debuginfo.go.rtypes import descriptor_table
 
             self._runtime_types = descriptor_table(
                 self._elf, self.architecture, self._info, self._types

@@ -15,10 +15,9 @@ from random import Random
 import pytest
 
 import fetchc
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.go.shapes import linker_name
-from fetchc.debuginfo.go.tables import descriptors_of
-from fetchc.debuginfo.open import open_binary
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.go.rtype_names import descriptors_of, linker_name
+from fetchc.debuginfo.open_file import open_binary
 from tests.support.go_programs import go_program
 from tests.support.seeds import seeds
 from tests.support.toolchains import GO_VERSIONS

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.go import shapes
+from fetchc.debuginfo.go import rtype_names
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.driver.layout import Layout
 from fetchc.quantities import ByteOffset
@@ -164,6 +164,6 @@ def test_a_wrong_offset_is_noticed(
     twins: tuple[fetchc.Program, fetchc.Program], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, bare = twins
-    monkeypatch.setattr(shapes, "ByteOffset", lambda offset: ByteOffset(offset + 1))
+    monkeypatch.setattr(rtype_names, "ByteOffset", lambda offset: ByteOffset(offset + 1))
     again = fetchc.open(bare.path)
     assert unlike(whole, again)[0]

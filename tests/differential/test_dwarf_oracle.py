@@ -30,8 +30,8 @@ from fetchc.debuginfo.dwarf.entries.forms import (
     STRING_INDEX_FORMS,
 )
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.finding.search import Search
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.separate.debug_file_search import Search
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 from tests.support.typed_programs import build

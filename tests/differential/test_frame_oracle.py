@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from fetchc.debuginfo.dwarf.locations.cfi import Row
 from fetchc.debuginfo.dwarf.locations.frame import row
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister
 from fetchc.quantities import Address, ByteOffset, DwarfRegister
 from tests.support.programs import described

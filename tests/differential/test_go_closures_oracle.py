@@ -15,7 +15,7 @@ import pytest
 
 from fetchc.check.go.captured import captured_place
 from fetchc.check.site import Site
-from fetchc.debuginfo.open import open_binary
+from fetchc.debuginfo.open_file import open_binary
 from fetchc.program.entities import Function, InMemory, Variable
 from fetchc.program.protocol import Program
 from fetchc.quantities import Address, ByteOffset

@@ -16,7 +16,7 @@ from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.entries.units import Unit
 from fetchc.debuginfo.dwarf.lines.header import file_name
 from fetchc.debuginfo.dwarf.lines.rows import LineRow, rows
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.quantities import Address
 from tests.support.programs import described
 from tests.support.toolchains import require

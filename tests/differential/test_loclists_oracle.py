@@ -16,7 +16,7 @@ from elftools.dwarf.locationlists import (
 )
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.entries.units import Unit
@@ -24,7 +24,7 @@ from fetchc.debuginfo.dwarf.locations.extents import extents
 from fetchc.debuginfo.dwarf.locations.location import place_at
 from fetchc.debuginfo.dwarf.locations.loclists import Entry, entries
 from fetchc.debuginfo.dwarf.locations.operations import operation_name, operations
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.program.entities import Absent, Place
 from fetchc.quantities import Address, DieOffset
 from tests.support.programs import described

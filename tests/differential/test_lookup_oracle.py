@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from fetchc.debuginfo.dwarf.entries import constants as dw
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.quantities import Address
 from tests.support.programs import fixture
 from tests.support.toolchains import require

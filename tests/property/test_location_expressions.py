@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.entries.simple import simple_place
 from fetchc.debuginfo.dwarf.locations.expr import Machine, evaluate, resolve_frame
 from fetchc.diag.diagnostic import DebugInfoError

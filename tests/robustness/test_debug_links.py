@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.finding.search import Search
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.separate.debug_file_search import Search
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.elfwriter import Sym, elf_file
 

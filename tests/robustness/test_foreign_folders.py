@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.finding.debuginfod import ask
 from fetchc.debuginfo.safe_open import check_owner, own_folder
+from fetchc.debuginfo.separate.debuginfod import ask
 from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.kernel.state import Kept, State, state_file
 from tests.support.cases import CORPUS

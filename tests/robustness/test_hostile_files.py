@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.finding.advice import advice
 from fetchc.debuginfo.safe_open import (
     exists,
     is_regular,
@@ -26,6 +25,7 @@ from fetchc.debuginfo.safe_open import (
     read_regular,
     resolved,
 )
+from fetchc.debuginfo.separate.debug_file_search import advice
 from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.process.mapped import Process
 from fetchc.tracer.process.perfmap import merge, own_lines

@@ -10,7 +10,7 @@ from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.locations.extents import extents
 from fetchc.debuginfo.dwarf.locations.location import place_at
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, Place
 from fetchc.quantities import Address

@@ -18,7 +18,7 @@ from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import BLOCK_FORMS, LOCAL_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
 from tests.support.dwarfwriter import Unit, base_die, compile_unit, subprogram_die, write

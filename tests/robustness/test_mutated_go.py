@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.go.stripped import StrippedGoProgram
+from fetchc.debuginfo.go.stripped_program import StrippedGoProgram
 from fetchc.quantities import Address
 from tests.support.programs import fixture
 

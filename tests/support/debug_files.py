@@ -6,7 +6,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from tests.support.elfwriter import elf_file
 
 __all__ = ["OTHER", "OWN", "THIRD", "by_build_id", "debug_file", "info_of", "link", "note"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from tests.support.dwarfwriter import Attr, Entry, Unit, program
 
 __all__ = ["AT", "BASES", "SHAPES", "WIDTHS", "entry", "one", "opened"]

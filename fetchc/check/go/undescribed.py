@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_assembly", "must_follow_convention"]
 
-# What a program's own table of functions says made them; see fetchc.debuginfo.go.stripped.
+# What a program's own table of functions says made them; see fetchc.debuginfo.go.stripped_program.
 _ASSEMBLY = "Go cmd/asm"
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 
 from fetchc.debuginfo.btf.reader import WORD, Btf
-from fetchc.debuginfo.elf.image import Image, build_id_in
-from fetchc.debuginfo.kept.files import KeptFile
+from fetchc.debuginfo.cache import KeptFile
+from fetchc.debuginfo.elf.headers import Image, build_id_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import mmap
 
-    from fetchc.debuginfo.elf.sections import Buffer
+    from fetchc.debuginfo.elf.headers import Buffer
 
 __all__ = ["running_btf"]
 

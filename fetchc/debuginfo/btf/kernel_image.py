@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from fetchc.debuginfo.elf.sections import Buffer
+    from fetchc.debuginfo.elf.headers import Buffer
 
     Unpacker = Callable[[str, bytes], bytes]
 

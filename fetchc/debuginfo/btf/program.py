@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fetchc.debuginfo.btf.reader import Btf
 from fetchc.debuginfo.btf.types import AGGREGATES, BtfTypes
-from fetchc.debuginfo.c_words import QUALIFIERS, base_spelling
-from fetchc.debuginfo.plain import Plain
+from fetchc.debuginfo.c_type_names import QUALIFIERS, base_spelling
+from fetchc.debuginfo.without_dwarf import Plain
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, Function, Variable
 from fetchc.program.types import DeclaredType, EnumType, FloatType, IntType

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mmap import mmap
     from typing import Literal
 
-    from fetchc.debuginfo.elf.sections import Buffer
+    from fetchc.debuginfo.elf.headers import Buffer
 
     Words = array[int] | memoryview[int]
 

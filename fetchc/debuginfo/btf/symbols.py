@@ -6,7 +6,7 @@ not find reads as nothing. So of a kernel that runs its own list is asked.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.kernel_symbols import of_several
+from fetchc.debuginfo.kernel_variables import of_several
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, AtSymbol
 from fetchc.program.types import ArrayType, PointerType

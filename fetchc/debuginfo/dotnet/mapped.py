@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from fetchc.debuginfo.perfmap import MapLine
+from fetchc.debuginfo.perf_map_format import MapLine
 from fetchc.diag.diagnostic import reject
 from fetchc.quantities import Address, ByteSize, FileOffset
 from fetchc.record import Record

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.debuginfo.dotnet.image.ready_to_run import ReadyToRun
 from fetchc.debuginfo.dotnet.methods.parameters import CONTEXT
 from fetchc.debuginfo.dotnet.types.statics import static_fields, static_place
-from fetchc.debuginfo.plain import Plain
+from fetchc.debuginfo.without_dwarf import Plain
 from fetchc.program.entities import Absent, Variable
 from fetchc.program.types import PointerType, SequenceType, StructType
 from fetchc.quantities import DieOffset

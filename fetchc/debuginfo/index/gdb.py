@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.debuginfo.elf.sections import Section
+    from fetchc.debuginfo.elf.headers import Section
 
 __all__ = ["GdbNames", "gdb_names"]
 

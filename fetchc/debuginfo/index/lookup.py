@@ -11,13 +11,13 @@ from __future__ import annotations
 import sys
 from itertools import islice
 
+from fetchc.debuginfo.cache import KeptFile
 from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_subprogram
 from fetchc.debuginfo.dwarf.names.tags import VARIABLES
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.index.columns import InMemory
 from fetchc.debuginfo.index.functions import KNOWN_ALL, KNOWN_NONE
 from fetchc.debuginfo.index.table import IndexTable, encoded
-from fetchc.debuginfo.kept.files import KeptFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
 
+from fetchc.debuginfo.cache import KeptFile, save_later
 from fetchc.debuginfo.dwarf.entries import walk
 from fetchc.debuginfo.dwarf.entries.by_address import functions
 from fetchc.debuginfo.dwarf.entries.forms import DAMAGED, read_uleb
 from fetchc.debuginfo.dwarf.entries.marks import Marks
-from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.kept.files import KeptFile, save_later
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False

@@ -15,9 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+    from fetchc.debuginfo.byte_reader import Cursor
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-    from fetchc.debuginfo.elf.sections import Section
+    from fetchc.debuginfo.elf.headers import Section
 
     # Tag, and (DW_IDX_*, form) of each value.
     Abbreviation = tuple[int, tuple[tuple[int, int], ...]]

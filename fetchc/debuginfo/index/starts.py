@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from array import array
 
-from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.kept.files import KeptFile, save_later
+from fetchc.debuginfo.cache import KeptFile, save_later
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.quantities import Address, DieOffset
 
 TYPE_CHECKING = False

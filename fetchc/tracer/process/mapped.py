@@ -11,7 +11,7 @@ import os
 from fetchc.debuginfo.dotnet.image.bundle import ASSEMBLY, bundle_of
 from fetchc.debuginfo.dotnet.mapped import MappedMethods
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.debuginfo.perfmap import MapLine, number, parse_line
+from fetchc.debuginfo.perf_map_format import MapLine, number, parse_line
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError, reject
 from fetchc.driver.points.unfound import unknown

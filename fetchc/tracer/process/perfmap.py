@@ -14,7 +14,7 @@ import stat
 import tempfile
 from contextlib import suppress
 
-from fetchc.debuginfo.perfmap import MapLine, parse_lines, written_line
+from fetchc.debuginfo.perf_map_format import MapLine, parse_lines, written_line
 from fetchc.debuginfo.safe_open import read_regular
 from fetchc.record import Record
 from fetchc.tracer.kernel.tracefs import refused

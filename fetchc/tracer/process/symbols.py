@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dotnet.mapped import MappedMethods
     from fetchc.debuginfo.dotnet.program import DotnetProgram
-    from fetchc.debuginfo.elf.file import Segment
-    from fetchc.debuginfo.go.functable import FunctionTable
+    from fetchc.debuginfo.elf.elf_file import Segment
+    from fetchc.debuginfo.go.pclntab import FunctionTable
 
     Ask = Callable[..., Any]
 
@@ -69,9 +69,9 @@ class FileSymbols:
 
         if not linked_by_go(self._elf):
             return None
-        from fetchc.debuginfo.elf.machines import architecture_of
-        from fetchc.debuginfo.go.functable import function_table
-        from fetchc.debuginfo.go.memory import Memory
+        from fetchc.debuginfo.elf.headers import architecture_of
+        from fetchc.debuginfo.go.moduledata import Memory
+        from fetchc.debuginfo.go.pclntab import function_table
 
         try:
             if not self._asked_go:

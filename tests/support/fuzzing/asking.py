@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from fetchc.cli import main
-from fetchc.debuginfo.kept import files as kept_files
+from fetchc.debuginfo import cache as kept_files
 from tests.support.fuzzing.readers import READERS
 
 __all__ = ["SECONDS", "Answer", "ask", "fault"]

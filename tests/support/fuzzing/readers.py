@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fetchc.debuginfo.perfmap import parse_lines
+from fetchc.debuginfo.perf_map_format import parse_lines
 from fetchc.diag.diagnostic import DebugInfoError, TracerError
 from fetchc.tracer.kernel.formats import parse_format
 from fetchc.tracer.kernel.pages import Layout, parse_layout, samples

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fetchc.cli import cache_folder, main
-from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.kept import files
+from fetchc.debuginfo import cache
+from fetchc.debuginfo.elf.headers import Image
 from tests.support.cases import CORPUS
 
 GO = str(CORPUS / "go/dnsforward/bin/go1.27")  # 580 KB of debug information, compressed
@@ -22,7 +22,7 @@ ALL = ["types", "*", "-x", GO]  # reads every unit
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(Image, "cache_folder", "")
-    monkeypatch.setattr(files, "notes", [])
+    monkeypatch.setattr(cache, "notes", [])
     return tmp_path / "fetchc"
 
 
@@ -84,7 +84,7 @@ def test_verbose_says_that_there_is_no_place(
 def test_verbose_says_what_this_call_met(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "notes", ["an earlier call's"])
+    monkeypatch.setattr(cache, "notes", ["an earlier call's"])
     assert main([*ALL, "-v"]) == 0
     assert capsys.readouterr().err == ""
 
@@ -148,4 +148,4 @@ def test_what_is_not_compressed_does_not_load_it() -> None:
         done = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
         )
-        assert ("fetchc.debuginfo.kept.files" in done.stdout.split()) == wanted
+        assert ("fetchc.debuginfo.cache" in done.stdout.split()) == wanted

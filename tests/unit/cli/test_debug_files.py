@@ -18,8 +18,8 @@ import pytest
 import fetchc
 from fetchc.cli import main
 from fetchc.cli.output import Output
-from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.finding import transfer
+from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.separate import debuginfod
 from tests.support.debug_files import by_build_id
 from tests.support.programs import fixture
 from tests.support.web import Answer, send, serving
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     # On a busy machine all takes long: no word of it unless it is what is tested.
-    monkeypatch.setattr(transfer, "_FIRST", 600.0)
+    monkeypatch.setattr(debuginfod, "_FIRST", 600.0)
     (tmp_path / "debug").mkdir()
     objcopy("--only-keep-debug", fixture(NAME), tmp_path / "debug/program.debug")
     objcopy("--strip-all", fixture(NAME), tmp_path / "program")
@@ -197,8 +197,8 @@ def slow(content: bytes, until: Event) -> Answer:
 def test_who_waits_for_a_server_is_told(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transfer, "_FIRST", 0.0)
-    monkeypatch.setattr(transfer, "_EACH", 600.0)
+    monkeypatch.setattr(debuginfod, "_FIRST", 0.0)
+    monkeypatch.setattr(debuginfod, "_EACH", 600.0)
     told = Event()
     say = Output.say
 

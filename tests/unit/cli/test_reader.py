@@ -20,8 +20,8 @@ from fetchc.cli import main
 from fetchc.cli.output import Output
 from fetchc.cli.reader import Reader, of_another_user, probed_file
 from fetchc.cli.tracing import targets
-from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.kept import files
+from fetchc.debuginfo import cache
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError, reject
 from fetchc.source import Span
 from tests.support.programs import CORPUS
@@ -239,10 +239,10 @@ def test_what_it_inflates_is_kept_by_its_parent(
     content = zlib.compress(b"x" * 1000)
 
     def keep() -> None:
-        files.KeptFile(str(folder), "ab12", "of a test", ".section").write(content)
+        cache.KeptFile(str(folder), "ab12", "of a test", ".section").write(content)
 
     def kept() -> bytes:
-        found = files.KeptFile(str(folder), "ab12", "of a test", ".section").upto(len(content))
+        found = cache.KeptFile(str(folder), "ab12", "of a test", ".section").upto(len(content))
         return b"" if found is None else bytes(found[: len(content)])
 
     binary = tmp_path / "program"
@@ -262,7 +262,7 @@ def test_nothing_is_kept_of_what_others_can_change(
     binary = tmp_path / "program"
     binary.write_bytes(b"")
     binary.chmod(0o666)
-    write = files.KeptFile(str(folder), "ab12", "of a test", ".section").write
+    write = cache.KeptFile(str(folder), "ab12", "of a test", ".section").write
     with Reader({"keep": lambda: write(b"bytes")}, str(binary), Output("never")) as reader:
         reader.ask("keep")
     assert not folder.exists()
@@ -273,5 +273,5 @@ def test_nothing_is_kept_of_what_others_can_change(
 )
 def test_names_that_no_cache_file_has_are_not_written(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "cache"
-    files.store(str(folder), name, b"bytes")
+    cache.store(str(folder), name, b"bytes")
     assert [path.name for path in tmp_path.rglob("*")] in ([], ["cache"])

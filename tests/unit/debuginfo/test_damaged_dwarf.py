@@ -11,7 +11,7 @@ from fetchc.debuginfo.dwarf.entries.abbrev import AbbrevTable, DeclarationCache
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.entries.forms import encoding
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset
 from tests.support.assembler import uleb

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.elf.sections import Section
-from fetchc.debuginfo.finding.search import Search
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.elf.headers import Section
+from fetchc.debuginfo.separate.debug_file_search import Search
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
 from tests.support.elfwriter import Load, Sym, elf_file

@@ -9,7 +9,7 @@ import pytest
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.die import LocationListRef
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset
 from tests.support.assembler import uleb

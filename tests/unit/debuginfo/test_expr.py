@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.locations.expr import Machine, evaluate, moved, resolve_frame
 from fetchc.debuginfo.dwarf.locations.operations import operation_name
 from fetchc.diag.diagnostic import DebugInfoError

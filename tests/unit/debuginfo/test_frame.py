@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fetchc.debuginfo.dwarf.locations.cfi import Row
 from fetchc.debuginfo.dwarf.locations.frame import cfa_at, row
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister, Place
 from fetchc.quantities import Address, ByteOffset, DwarfRegister

@@ -11,7 +11,7 @@ from fetchc.debuginfo.dwarf.entries import constants as dw
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.entries.scopes import parts
 from fetchc.debuginfo.dwarf.names import go_names
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.entities import Function
 from fetchc.program.types import IntType, PointerType, StructType

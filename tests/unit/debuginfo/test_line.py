@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.lines.header import file_name
 from fetchc.debuginfo.dwarf.lines.rows import LineRow, rows
 from fetchc.diag.diagnostic import DebugInfoError

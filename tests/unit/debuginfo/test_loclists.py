@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_const_value,
     DW_AT_frame_base,
@@ -15,7 +16,6 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_FORM_data4,
     DW_FORM_string,
 )
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.debuginfo.dwarf.entries.die import LocationListRef
 from fetchc.debuginfo.dwarf.locations.const_value import constant_of
 from fetchc.debuginfo.dwarf.locations.extents import extents

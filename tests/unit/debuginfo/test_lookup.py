@@ -12,7 +12,7 @@ from fetchc.debuginfo.dwarf.entries import by_address
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.by_address import function_at
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.quantities import Address
 from tests.support.assembler import uleb

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.debuginfo.perfmap import MapLine, number, parse_line, parse_lines, written_line
+from fetchc.debuginfo.perf_map_format import MapLine, number, parse_line, parse_lines, written_line
 from fetchc.diag.diagnostic import DebugInfoError
 
 

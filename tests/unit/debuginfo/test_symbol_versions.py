@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from tests.support.toolchains import require
 
 SOURCE = """

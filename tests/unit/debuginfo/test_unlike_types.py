@@ -9,7 +9,7 @@ import pytest
 import fetchc
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_name, DW_TAG_structure_type
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.index.scan import scan
 from fetchc.quantities import DieOffset
 from tests.support.toolchains import require

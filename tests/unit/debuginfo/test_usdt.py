@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.elf.usdt import static_probes
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.elf.usdt_notes import static_probes
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import StaticProbe
 from fetchc.quantities import Address

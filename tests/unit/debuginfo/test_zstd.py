@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.elf.sections import Section
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.elf.headers import Section
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.elfwriter import elf_file
 

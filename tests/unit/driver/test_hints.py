@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.driver.written.checking import Checked, check_definition
 from fetchc.target.kernel_versions import kernel
 from tests.support.programs import fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.lang.go import GO
 from fetchc.program.entities import Function

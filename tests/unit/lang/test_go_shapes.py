@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.go import stripped
-from fetchc.debuginfo.go.stripped import stripped_go
+from fetchc.debuginfo.go import stripped_program
+from fetchc.debuginfo.go.stripped_program import stripped_go
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.driver.points.functions import find_function
@@ -102,7 +102,7 @@ def test_damaged_types_leave_functions_their_names(monkeypatch: pytest.MonkeyPat
     def damaged(_: object) -> None:
         raise DebugInfoError("FC0904", "program", "no types", "runtime.moduledata")
 
-    monkeypatch.setattr(stripped, "module", damaged)
+    monkeypatch.setattr(stripped_program, "module", damaged)
     program = stripped_go(str(fixture("go/stripped/go1.27")), "x86_64")
     assert program is not None
     assert program.packages_called("abi") == ()

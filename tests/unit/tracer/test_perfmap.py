@@ -11,8 +11,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.perfmap import MapLine, parse_lines
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.perf_map_format import MapLine, parse_lines
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, TracerError
 from fetchc.tracer.process.mapped import Process
 from fetchc.tracer.process.perfmap import merge

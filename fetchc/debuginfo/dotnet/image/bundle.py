@@ -7,8 +7,8 @@ Microsoft.NET.HostModel/Bundle/Manifest.cs; read from bundles of .NET 8, 9 and 1
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dotnet.image.pe import Pe, map_file
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 

@@ -15,8 +15,8 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.debuginfo.byte_reader import Cursor
     from fetchc.debuginfo.dotnet.image.pe import Pe
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
     from fetchc.program.entities import Place
 
 __all__ = ["Boundary", "NativeDebugInfo", "VariableRange", "debug_info_of"]

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+    from fetchc.debuginfo.byte_reader import Cursor
 
 __all__ = ["array_element", "array_elements", "native_number", "signed_number", "table_entries"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteSize, FileOffset

@@ -18,9 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fetchc.debuginfo.byte_reader import Cursor
     from fetchc.debuginfo.dotnet.image.native_debug_info import NativeDebugInfo
     from fetchc.debuginfo.dotnet.image.pe import Pe
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 
 __all__ = ["ReadyToRun", "function_index", "native_header"]
 

@@ -15,7 +15,7 @@ from fetchc.debuginfo.dotnet.image.pe import map_file
 from fetchc.debuginfo.dotnet.metadata.written_names import parameters_fit, written
 from fetchc.debuginfo.dotnet.methods.by_address import CodeByAddress
 from fetchc.debuginfo.dotnet.methods.methods import Methods
-from fetchc.debuginfo.perfmap import parse_lines
+from fetchc.debuginfo.perf_map_format import parse_lines
 from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address

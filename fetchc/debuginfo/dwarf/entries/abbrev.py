@@ -8,8 +8,8 @@ Source: DWARF 5, section 7.5.3.
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import MAX_LEB128
 from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.cursor import MAX_LEB128
 from fetchc.debuginfo.dwarf.entries.forms import (
     LOCAL_REFERENCE_FORMS,
     Encoding,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fetchc.debuginfo.dwarf.entries.skip import Skipper
-    from fetchc.debuginfo.elf.sections import Section
+    from fetchc.debuginfo.elf.headers import Section
 
     Getter = Callable[[bytes, int], int | bytes]
 

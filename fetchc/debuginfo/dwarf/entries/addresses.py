@@ -12,7 +12,7 @@ from struct import Struct
 
 from fetchc.debuginfo.dwarf.entries import constants as c
 from fetchc.debuginfo.dwarf.entries.ranges import ranges
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.debuginfo.elf.sections import Section
+    from fetchc.debuginfo.elf.headers import Section
 
 __all__ = ["AddressTable", "aranges"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.split import SplitFiles
     from fetchc.debuginfo.dwarf.entries.stretches import Opener
-    from fetchc.debuginfo.elf.sections import Section
+    from fetchc.debuginfo.elf.headers import Section
 
 __all__ = ["DebugFiles"]
 

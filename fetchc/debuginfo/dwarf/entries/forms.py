@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 from struct import Struct
 
+from fetchc.debuginfo.byte_reader import MAX_LEB128
 from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.cursor import MAX_LEB128
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.dwarf.entries.stretches import SectionSet, Stretch
-    from fetchc.debuginfo.elf.file import Elf
-    from fetchc.debuginfo.elf.sections import Section
+    from fetchc.debuginfo.elf.elf_file import Elf
+    from fetchc.debuginfo.elf.headers import Section
     from fetchc.debuginfo.index.lookup import NameIndex
 
 __all__ = ["DebugInfo"]

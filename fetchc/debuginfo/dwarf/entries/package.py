@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.stretches import SectionSet
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.debuginfo.elf.image import Image
-    from fetchc.debuginfo.elf.sections import Section
+    from fetchc.debuginfo.elf.headers import Image, Section
 
     Parts = dict[str, tuple[int, int]]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from struct import Struct
 
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.quantities import DieOffset
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.debuginfo.elf.sections import Section
+    from fetchc.debuginfo.elf.headers import Section
 
     Opener = Callable[[str], Section | None]
 

@@ -13,8 +13,8 @@ from fetchc.quantities import Address, DieOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.debuginfo.byte_reader import Cursor
     from fetchc.debuginfo.dwarf.entries.abbrev import AbbrevTable
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
     from fetchc.debuginfo.dwarf.entries.index_tables import IndexTables
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.marks import Marks

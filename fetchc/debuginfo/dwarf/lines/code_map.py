@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.lines.rows import RawRow
-    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.program.entities import Function, Variable
 
     Lines = dict[int, tuple[Address, ...]]

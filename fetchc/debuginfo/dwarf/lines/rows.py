@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+    from fetchc.debuginfo.byte_reader import Cursor
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
     from fetchc.debuginfo.dwarf.lines.header import Header

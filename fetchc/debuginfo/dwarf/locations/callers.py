@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.locations.call_sites import CallSite
     from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
-    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.program.entities import Function
 
 __all__ = ["callers", "described_calls"]

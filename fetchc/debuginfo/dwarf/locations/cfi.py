@@ -5,7 +5,7 @@ Source: DWARF 5, sections 6.4.2 and 6.4.3; GNU instructions: binutils' ``include
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.locations.pointers import encoded_pointer
 from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister
 from fetchc.quantities import Address, ByteOffset, DwarfRegister

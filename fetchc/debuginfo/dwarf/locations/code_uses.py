@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.target.machines import CallRules
 
 __all__ = ["CodeUses"]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal
 
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+    from fetchc.debuginfo.byte_reader import Cursor
     from fetchc.debuginfo.dwarf.locations.operations import Operation
     from fetchc.debuginfo.dwarf.locations.symbolic import Value
     from fetchc.program.entities import Place

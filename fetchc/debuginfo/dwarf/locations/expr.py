@@ -9,7 +9,7 @@ Source: DWARF 5, sections 2.5 and 2.6.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.locations import operations as op
 from fetchc.debuginfo.dwarf.locations.evaluation import Machine, Run, step
 from fetchc.debuginfo.dwarf.locations.operations import operation_name, operations

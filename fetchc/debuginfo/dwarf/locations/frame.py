@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.locations.cfi import row_at
 from fetchc.debuginfo.dwarf.locations.frame_entries import FrameSection
 from fetchc.debuginfo.dwarf.locations.pointers import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.locations.cfi import CfaRule, Row
     from fetchc.debuginfo.dwarf.locations.frame_entries import Fde
-    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.debuginfo.elf.elf_file import Elf
 
 __all__ = ["cfa_at", "row"]
 

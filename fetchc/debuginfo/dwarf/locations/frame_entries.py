@@ -5,7 +5,7 @@ Source: DWARF 5, section 6.4.1; Linux Standard Base Core 5.0, section 10.6.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.locations.pointers import (
     DW_EH_PE_absptr,
     DW_EH_PE_omit,
@@ -18,8 +18,8 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.elf.file import Elf
-    from fetchc.debuginfo.elf.sections import Buffer
+    from fetchc.debuginfo.elf.elf_file import Elf
+    from fetchc.debuginfo.elf.headers import Buffer
 
 __all__ = ["Cie", "Fde", "FrameSection"]
 

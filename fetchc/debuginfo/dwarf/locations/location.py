@@ -114,7 +114,7 @@ def described(
     from fetchc.debuginfo.dwarf.locations.expr import place
 
     if isinstance(expression, bytes):
-        from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+        from fetchc.debuginfo.byte_reader import Cursor
 
         # Errors count from its start and name the entry.
         section = f".debug_info: expression of the entry at {die.offset:#x}"

@@ -10,7 +10,7 @@ from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+    from fetchc.debuginfo.byte_reader import Cursor
 
 __all__ = ["DW_EH_PE_absptr", "DW_EH_PE_omit", "encoded_number", "encoded_pointer"]
 

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
-    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.program.entities import Function
 
 __all__ = ["uses"]

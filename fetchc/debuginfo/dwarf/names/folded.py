@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.info import DebugInfo
     from fetchc.debuginfo.dwarf.entries.units import Unit
-    from fetchc.debuginfo.elf.file import Elf, Symbol
+    from fetchc.debuginfo.elf.elf_file import Elf, Symbol
     from fetchc.quantities import Address
 
 __all__ = ["folded_with", "is_without_code", "merged_perhaps", "own_entry", "wrapper_entry"]

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.elf.file import Elf, Symbol
+    from fetchc.debuginfo.elf.elf_file import Elf, Symbol
 
 __all__ = ["symbols_named", "with_clones"]
 

@@ -6,7 +6,7 @@ definitions of one name are all handed back, for the caller to refuse.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.c_words import QUALIFIERS, base_spelling
+from fetchc.debuginfo.c_type_names import QUALIFIERS, base_spelling
 from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_c_family, is_go
 from fetchc.debuginfo.dwarf.entries.constants import (
     DW_AT_declaration,
@@ -38,7 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fetchc.debuginfo.c_words import Base
+    from fetchc.debuginfo.c_type_names import Base
     from fetchc.debuginfo.dwarf.entries.die import Die
     from fetchc.debuginfo.dwarf.entries.units import Unit
     from fetchc.debuginfo.dwarf.types.table import TypeTable

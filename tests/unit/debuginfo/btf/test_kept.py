@@ -8,7 +8,7 @@ import pytest
 
 from fetchc.debuginfo.btf import kept
 from fetchc.debuginfo.btf.reader import Btf
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.headers import Image
 from tests.support.btfwriter import BtfWriter
 
 NOTE = b"\x04\0\0\0\x03\0\0\0\x03\0\0\0GNU\0\xab\xcd\xef\0"

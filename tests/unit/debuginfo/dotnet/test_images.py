@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dotnet.image.native_format import (
     array_element,
     array_elements,
@@ -23,7 +24,6 @@ from fetchc.debuginfo.dotnet.metadata.signatures import (
     Primitive,
     SignatureReader,
 )
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.pewriter import (
     assembly,

@@ -16,7 +16,7 @@ import fetchc
 from fetchc.debuginfo.dotnet.metadata import framework
 from fetchc.debuginfo.dotnet.metadata.framework import Process, folders_of
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.debuginfo.open import open_binary
+from fetchc.debuginfo.open_file import open_binary
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.lang.dotnet import spell
 from fetchc.program.types import EnumType, SequenceType, StructType

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.finding.container import of_process
-from fetchc.debuginfo.finding.search import Search
 from fetchc.debuginfo.safe_open import resolved
+from fetchc.debuginfo.separate.debug_file_search import Search
+from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.container import chrooted, contained
 

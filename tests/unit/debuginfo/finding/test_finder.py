@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.finding.search import Search
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.separate.debug_file_search import Search
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.debug_files import (
     OTHER,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.finding import mini
-from fetchc.debuginfo.finding.search import Search
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.separate import debug_file_search
+from fetchc.debuginfo.separate.debug_file_search import Search
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
 from tests.support.debug_files import OWN, by_build_id, debug_file, note
@@ -63,10 +63,10 @@ def test_what_is_damaged_is_refused(packed: bytes, what: str, tmp_path: Path) ->
 def test_a_small_section_does_not_become_a_big_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mini, "_MOST", 1 << 16)
+    monkeypatch.setattr(debug_file_search, "_MOST", 1 << 16)
     with pytest.raises(DebugInfoError, match="more than is read"):
         program(tmp_path, lzma.compress(bytes(1 << 20))).symbols_named("hidden")
-    monkeypatch.setattr(mini, "_MEMORY", 1 << 16)
+    monkeypatch.setattr(debug_file_search, "_MEMORY", 1 << 16)
     with pytest.raises(DebugInfoError, match="damaged xz stream"):
         program(tmp_path, lzma.compress(INSIDE)).symbols_named("hidden")
 

@@ -15,8 +15,8 @@ from urllib.request import Request
 
 import pytest
 
-from fetchc.debuginfo.finding import transfer
-from fetchc.debuginfo.finding.transfer import Limits, Unavailable, download
+from fetchc.debuginfo.separate import debuginfod
+from fetchc.debuginfo.separate.debuginfod import Limits, Unavailable, download
 from tests.support.web import Answer, send, serving
 
 SHORT = Limits(0.4, 0.0, 1 << 20)  # for who sends nothing: what comes may take its time
@@ -124,7 +124,7 @@ def test_other_servers_may_be_pointed_at_but_not_for_ever() -> None:
 
 def test_encryption_is_not_given_up_on_the_way() -> None:
     request, there = Request("https://a.example/x"), "http://a.example/x"
-    follow = transfer._Redirects().redirect_request
+    follow = debuginfod._Redirects().redirect_request
     with pytest.raises(HTTPError, match="leads to http://") as refused:
         follow(request, io.BytesIO(), 302, "", HTTPMessage(), there)
     refused.value.close()
@@ -156,8 +156,8 @@ def test_a_disk_that_is_full_is_told_apart() -> None:
 
 
 def test_who_waits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "_FIRST", 0.0)
-    monkeypatch.setattr(transfer, "_EACH", 600.0)
+    monkeypatch.setattr(debuginfod, "_FIRST", 0.0)
+    monkeypatch.setattr(debuginfod, "_EACH", 600.0)
     told = Event()
 
     def slow(request: BaseHTTPRequestHandler) -> None:

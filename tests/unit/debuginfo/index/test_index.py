@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.debuginfo import cache
 from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_c_family
 from fetchc.debuginfo.dwarf.entries.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
 from fetchc.debuginfo.dwarf.entries.die import Die
 from fetchc.debuginfo.dwarf.names import tags
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.index import lookup, scan
 from fetchc.debuginfo.index.found import Scan
-from fetchc.debuginfo.kept import files
 from fetchc.debuginfo.program import DwarfProgram
 from tests.support.cases import CORPUS
 
@@ -135,7 +135,7 @@ def test_one_process_makes_it_for_its_second_search(passes: list[object]) -> Non
 def test_a_damaged_one_is_made_anew(
     eager: Path, passes: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "notes", notes := list[str]())
+    monkeypatch.setattr(cache, "notes", notes := list[str]())
     listed = list(opened(CPP).type_names())
     (file,) = eager.iterdir()
     data = bytearray(file.read_bytes())

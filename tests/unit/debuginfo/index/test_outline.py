@@ -9,13 +9,13 @@ from shutil import copyfile
 
 import pytest
 
+from fetchc.debuginfo import cache
 from fetchc.debuginfo.dwarf.entries import addresses, by_address, info, stretches, walk
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.dwarf.entries.units import Unit
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.index import outline, starts
-from fetchc.debuginfo.kept import files
 from tests.support.cases import CORPUS
 
 CPP = "cpp/addressbook/bin/g++-O2"
@@ -35,8 +35,8 @@ def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(outline, "_DISTANCE", 64)
-    monkeypatch.setattr(files, "_later", [])
-    monkeypatch.setattr(files, "notes", [])
+    monkeypatch.setattr(cache, "_later", [])
+    monkeypatch.setattr(cache, "notes", [])
     monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
     return tmp_path / "kept"
 
@@ -62,7 +62,7 @@ def ask(found: DebugInfo) -> list[object]:
             function = by_address.function_at(unit, type(unit.low_pc)(wanted))
             answers.append(None if function is None else function.position)
     answers += [[each.offset for each in found.units()]]
-    files.save()
+    cache.save()
     return answers
 
 
@@ -84,7 +84,7 @@ def test_kept_it_answers_the_same(file: str, eager: Path) -> None:
     kept = opened(file)
     assert isinstance(next(kept.units()).marks, outline.KeptMarks)
     assert ask(kept) == plain
-    assert files.notes == []
+    assert cache.notes == []
 
 
 def test_kept_an_address_has_the_same_unit(eager: Path) -> None:
@@ -95,7 +95,7 @@ def test_kept_an_address_has_the_same_unit(eager: Path) -> None:
         starts = sorted(symbol.address for symbol in elf.function_symbols())
         asked = [*starts[5:2000:211], starts[0], starts[-1], type(starts[0])(16)]
         answers = [found.unit_of_address(address) for address in asked]
-        files.save()
+        cache.save()
         return [None if unit is None else unit.offset for unit in answers]
 
     plain = units()
@@ -106,7 +106,7 @@ def test_kept_an_address_has_the_same_unit(eager: Path) -> None:
     assert file.stat().st_size > 0
     _flip(file, -30)
     assert units() == plain
-    assert any(str(file) in note for note in files.notes)
+    assert any(str(file) in note for note in cache.notes)
 
 
 def test_a_part_of_the_ranges_is_gone_on_from(eager: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_part_of_the_ranges_is_gone_on_from(eager: Path) -> None:
     plain = DebugInfo(elf)
     for address in (starts[100], starts[100], starts[-200], starts[50], starts[-1]):
         wanted, found = plain.unit_of_address(address), DebugInfo(elf).unit_of_address(address)
-        files.save()
+        cache.save()
         assert (found and found.offset) == (wanted and wanted.offset)
 
 
@@ -148,10 +148,10 @@ def test_what_is_damaged_is_made_anew_and_told(suffix: str, damage: str, eager: 
     (file,) = eager.glob(f"*{suffix}")
     DAMAGE[damage](file)
     assert ask(opened()) == plain
-    assert any(str(file) in note for note in files.notes)
-    files.notes.clear()
+    assert any(str(file) in note for note in cache.notes)
+    cache.notes.clear()
     assert ask(opened()) == plain
-    assert files.notes == []
+    assert cache.notes == []
 
 
 def test_what_others_may_read_is_not_used_and_told(eager: Path) -> None:
@@ -160,7 +160,7 @@ def test_what_others_may_read_is_not_used_and_told(eager: Path) -> None:
     for file in eager.iterdir():
         file.chmod(0o644)
     assert ask(opened()) == plain
-    assert {note.rpartition(": ")[2] for note in files.notes} == {
+    assert {note.rpartition(": ")[2] for note in cache.notes} == {
         "it is another user's, or open to others"
     }
 
@@ -193,7 +193,7 @@ def test_a_folder_that_cannot_be_written_to_keeps_nothing(eager: Path) -> None:
     eager.write_text("a file")
     plain = ask(opened())
     assert ask(opened()) == plain
-    assert any("nothing is kept" in note or "not used" in note for note in files.notes)
+    assert any("nothing is kept" in note or "not used" in note for note in cache.notes)
 
 
 def test_a_unit_whose_siblings_are_elsewhere_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.index import found, lookup, processes, scan
 from fetchc.debuginfo.index.table import encoded
 from fetchc.debuginfo.program import DwarfProgram
@@ -241,7 +241,7 @@ import os, sys, time
 sys.path.insert(0, {str(CHECKOUT)!r})
 from fetchc.debuginfo.index import processes, scan
 from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.elf.file import Elf
+from fetchc.debuginfo.elf.elf_file import Elf
 processes._SHARE, scan._RELEASE, processes._allowed = 1, -1, lambda: 3
 plain, fork = scan._unit, os.fork
 def slow(unit, found):

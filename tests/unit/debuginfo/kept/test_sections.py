@@ -14,10 +14,10 @@ from random import Random
 
 import pytest
 
-from fetchc.debuginfo.elf.image import Image
-from fetchc.debuginfo.elf.inflate import ZlibInflater
-from fetchc.debuginfo.kept import files
-from fetchc.debuginfo.kept.sections import LEAST
+from fetchc.debuginfo import cache
+from fetchc.debuginfo.cache import LEAST
+from fetchc.debuginfo.elf.compressed import ZlibInflater
+from fetchc.debuginfo.elf.headers import Image
 from tests.support.elfwriter import elf_file
 
 SIZE = 3_000_000
@@ -63,7 +63,7 @@ class Runs:
         section = Image(str(path)).open_section(NAME)
         assert section is not None
         data = b"".join(bytes(section.upto(size)[:size]) for size in (4, size))[4:]
-        files.save()
+        cache.save()
         return data, self.inflated
 
     def kept(self) -> list[Path]:
@@ -154,20 +154,20 @@ def test_a_damaged_block_behind_what_is_read_is_no_matter(runs: Runs, kept: Path
 
 def test_a_damaged_block_beside_what_is_read_is_no_matter(runs: Runs, kept: Path) -> None:
     (file,) = runs.kept()
-    _flipped(ALLOCATIONGRANULARITY + 3 * files.BLOCK)(file)
+    _flipped(ALLOCATIONGRANULARITY + 3 * cache.BLOCK)(file)
     section = Image(str(kept)).open_section(NAME)
     assert section is not None
-    for start, end in ((100, 3 * files.BLOCK), (4 * files.BLOCK, 1_000_000)):
+    for start, end in ((100, 3 * cache.BLOCK), (4 * cache.BLOCK, 1_000_000)):
         assert section.bytes_between(start, end) == CONTENT[start:end]
     assert runs.inflated == 2_000_000  # by those that wrote it
     runs.inflated = 0
-    assert section.bytes_between(0, 3 * files.BLOCK + 1) == CONTENT[: 3 * files.BLOCK + 1]
+    assert section.bytes_between(0, 3 * cache.BLOCK + 1) == CONTENT[: 3 * cache.BLOCK + 1]
     assert runs.inflated > 0
 
 
 def test_more_checksums_than_a_page_has(runs: Runs, tmp_path: Path) -> None:
     content = CONTENT * 3
-    assert len(content) // files.BLOCK * 4 > ALLOCATIONGRANULARITY
+    assert len(content) // cache.BLOCK * 4 > ALLOCATIONGRANULARITY
     path = program(tmp_path / "program", content)
     for inflated in (len(content), len(content), 0):
         assert runs.ask(path, len(content)) == (content, inflated)
@@ -279,18 +279,18 @@ def test_what_is_cleared_while_it_is_written_is_not_kept(
             file.unlink()
         raise FileNotFoundError(2, "No such file or directory", partial)
 
-    monkeypatch.setattr(files, "notes", [])
+    monkeypatch.setattr(cache, "notes", [])
     monkeypatch.setattr(os, "rename", cleared)
     assert runs.ask(kept, SIZE) == (CONTENT, SIZE)
     assert runs.kept() == []
-    (note,) = files.notes
+    (note,) = cache.notes
     assert note.endswith(" is not written: No such file or directory")
 
 
 def test_what_was_not_used_for_longest_goes_first(
     runs: Runs, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MOST", 5_000_000)
+    monkeypatch.setattr(cache, "MOST", 5_000_000)
     (first,) = runs.kept()
     other = program(tmp_path / "other", build_id=b"\x11")
     for _ in range(2):
@@ -307,7 +307,7 @@ def test_what_was_not_used_for_longest_goes_first(
 
 WRITER = """
 import sys
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.kept import files
 Image.cache_folder = sys.argv[2]
 for number in range(8):

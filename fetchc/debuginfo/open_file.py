@@ -11,7 +11,7 @@ from fetchc.diag.diagnostic import DebugInfoError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata.framework import Process
-    from fetchc.debuginfo.finding.search import Search
+    from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.protocol import Program
 
 __all__ = ["open_binary"]
@@ -53,7 +53,7 @@ def _opened(
         return open_running(path)
     process = ""
     if path.startswith("/proc/"):
-        from fetchc.debuginfo.finding.container import of_process
+        from fetchc.debuginfo.separate.process_root import of_process
 
         process = "/".join(path.split("/", 3)[:3])
         path, search = of_process(path, search)
@@ -108,7 +108,7 @@ def _no_elf(
 
     opened = open_file(path, of_btf=machine)
     if opened is None:
-        from fetchc.debuginfo.elf.machines import loaded_module
+        from fetchc.debuginfo.elf.headers import loaded_module
 
         refused.help = _not_a_program(head) or loaded_module(path)
     return opened
@@ -125,7 +125,7 @@ def _runs_in(process: str, search: Search | None) -> Process | None:
 
 def _in_path(name: str) -> str | None:
     # A shell and a loader find files by their names alone; what is probed has a path.
-    from fetchc.debuginfo.finding.installed import installed
+    from fetchc.debuginfo.separate.debug_file_search import installed
 
     found = installed(name)
     return None if found is None else f"give its path: `{found}`"
@@ -152,7 +152,7 @@ def _without_debug_info(program: DwarfProgram) -> Program:
 
         return open_file(program.path, program.architecture) or program
     # Go's run time knows a program's functions and types, whatever the linker left out.
-    from fetchc.debuginfo.go.stripped import stripped_go
+    from fetchc.debuginfo.go.stripped_program import stripped_go
 
     found = stripped_go(program.path, program.architecture)
     return program if found is None else found

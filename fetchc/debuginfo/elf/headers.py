@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import mmap
 import os
+from mmap import MADV_DONTNEED, PAGESIZE
 from struct import Struct
 
-from fetchc.debuginfo.elf.sections import Section
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteSize, FileOffset
@@ -17,14 +18,170 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
-    from fetchc.debuginfo.elf.inflate import Inflater, Inflation
+    from fetchc.debuginfo.elf.compressed import Inflater, Inflation
+    from fetchc.debuginfo.elf.elf_file import Elf
 
+    Buffer = bytes | memoryview
     Made = TypeVar("Made")
 
-__all__ = ["SHT_NOBITS", "Image", "SectionHeader", "Segment", "build_id_in"]
+__all__ = [
+    "SHT_NOBITS",
+    "Image",
+    "Section",
+    "SectionHeader",
+    "Segment",
+    "architecture_of",
+    "build_id_in",
+    "loaded_module",
+]
+
+# ------------------------------------------------------------------------------
+# One section of a file, inflated as far as it is read.
+#
+# Inflating is 60 to 90 % of a cold query on a compressed file, and most questions end inside one
+# unit, so a section gives its first bytes without inflating the rest.
+
+_STRING_GUESS = 256  # bytes looked at first for a string's end
+
+
+class Section:
+    """Content of a section; ``size`` is of the decompressed bytes.
+
+    A plain section is a window on the mapped file and copies only what is asked for. A
+    compressed one has an ``inflater``, which keeps what it has inflated so far.
+    """
+
+    __slots__ = ("_available", "_base", "_inflater", "_map", "little", "name", "path", "size")
+
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        little: bool,
+        mapped: mmap.mmap,
+        base: int,
+        size: int,
+        inflater: Inflater | None = None,
+    ) -> None:
+        self.path = path
+        self.name = name
+        self.little = little
+        self.size = size
+        self._map = mapped
+        self._base = base
+        self._inflater = inflater
+        self._available: Buffer = b""
+
+    def upto(self, limit: int | None = None) -> Buffer:
+        """At least the first ``limit`` bytes (all if None), or fewer where the section ends."""
+        wanted = self.size if limit is None or limit > self.size else limit
+        have = len(self._available)
+        if have >= wanted:
+            return self._available
+        if self._inflater is None:
+            self._available = memoryview(self._map)[self._base : self._base + self.size]
+        else:
+            self._available = self._inflater.upto(wanted)
+        return self._available
+
+    def reaching(self, start: int, end: int) -> Buffer:
+        """At least the first ``end`` bytes, for one who reads from ``start`` on alone."""
+        return self.upto(end) if self._inflater is None else self._inflater.reaching(start, end)
+
+    def bytes_between(self, start: int, end: int) -> bytes:
+        """A copy of [start, end); FC0904 where that is outside the section."""
+        if not 0 <= start <= end <= self.size:
+            raise self.error(f"bytes {start:#x} to {end:#x} are outside the section", start)
+        if self._inflater is None:
+            return self._map[self._base + start : self._base + end]
+        return bytes(self._inflater.part(start, end))
+
+    def find_all(self, needle: bytes) -> Iterator[int]:
+        """Offsets of every occurrence of ``needle``, overlapping ones too, in order."""
+        if not needle:
+            return
+        at = -1
+        while True:
+            at = self._find(needle, at + 1, self.size)
+            if at < 0:
+                return
+            yield at
+
+    def _find(self, needle: bytes, start: int, end: int) -> int:
+        if self._inflater is not None:
+            return self._inflater.find(needle, start, end)
+        at = self._map.find(needle, self._base + start, self._base + end)
+        return at - self._base if at >= 0 else at
+
+    def part(self, offset: int, size: int) -> Section:
+        """``size`` bytes from ``offset`` as a section of their own; FC0904 where outside."""
+        if offset + size > self.size:
+            raise self.error(f"a part of {size} bytes runs past the end", offset)
+        inner = None if self._inflater is None else _Part(self._inflater, offset)
+        start = self._base + offset
+        return Section(self.path, self.name, self.little, self._map, start, size, inner)
+
+    def cstring(self, offset: int) -> bytes:
+        """The NUL-terminated string at ``offset``, without its NUL."""
+        if not 0 <= offset < self.size:
+            raise self.error("string outside the section", offset)
+        # How far to inflate cannot be known; a plain section is searched at once.
+        guess = self.size if self._inflater is None else _STRING_GUESS
+        stop = offset
+        while True:
+            start, stop = stop, min(offset + guess, self.size)
+            end = self._find(b"\0", start, stop)
+            if end >= 0:
+                return self.bytes_between(offset, end)
+            if stop == self.size:
+                raise self.error("string without an end", offset)
+            guess *= 4
+
+    def release(self) -> None:
+        """Give back the memory of a plain section's pages; they are read again when needed."""
+        if self._inflater is None:
+            start = self._base & -PAGESIZE
+            self._map.madvise(MADV_DONTNEED, start, self._base + self.size - start)
+
+    def cursor(self, offset: int, end: int | None = None) -> Cursor:
+        """A cursor at ``offset`` that inflates as it reads, up to ``end`` or the section's end."""
+        stop = self.size if end is None else min(end, self.size)
+        return Cursor(self.path, self.name, self._available, offset, stop, self.little, self)
+
+    def error(self, what: str, offset: int | None = None) -> DebugInfoError:
+        """A located FC0904 for ``raise``."""
+        return DebugInfoError("FC0904", self.path, what, self.name, offset)
+
+
+class _Part:
+    """An inflater of what another one gives from ``offset`` on."""
+
+    __slots__ = ("_offset", "_whole")
+
+    def __init__(self, whole: Inflater, offset: int) -> None:
+        self._whole = whole
+        self._offset = offset
+
+    def upto(self, size: int) -> memoryview:
+        """At least the first ``size`` bytes."""
+        return self._whole.upto(self._offset + size)[self._offset :]
+
+    def part(self, start: int, end: int) -> memoryview:
+        """The bytes from ``start`` to ``end``."""
+        return self._whole.part(self._offset + start, self._offset + end)
+
+    def reaching(self, start: int, end: int) -> memoryview:
+        """At least the first ``end`` bytes, for one who reads from ``start`` on alone."""
+        return self._whole.reaching(self._offset + start, self._offset + end)[self._offset :]
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
+        found = self._whole.find(needle, self._offset + start, self._offset + end)
+        return found - self._offset if found >= 0 else found
+
 
 _PT_LOAD, _PT_NOTE = 1, 4
 SHT_NOBITS = 8
@@ -234,7 +391,7 @@ class Image:
             )
         inflater: Inflater | None = None
         if header.flags & _SHF_COMPRESSED or header.name.startswith(".zdebug_"):
-            from fetchc.debuginfo.elf.inflate import inflated
+            from fetchc.debuginfo.elf.compressed import inflated
 
             size, inflater = inflated(self, header)
         return Section(self.path, header.name, self.little, self.map, start, size, inflater)
@@ -243,7 +400,7 @@ class Image:
     def inflation(self) -> Inflation:
         """What all of its compressed sections may come to."""
         if self._inflation is None:
-            from fetchc.debuginfo.elf.inflate import Inflation
+            from fetchc.debuginfo.elf.compressed import Inflation
 
             self._inflation = Inflation(self.path, len(self.map))
         return self._inflation
@@ -333,3 +490,63 @@ def _with_room(make: Callable[[], Made]) -> Made:
             raise
         gc.collect()
         return make()
+
+
+# ------------------------------------------------------------------------------
+# Which machine a program is for.
+#
+# Source: https://www.sco.com/developers/gabi/latest/ch4.eheader.html and the psABIs.
+
+# e_machine -> key of targets/arch; (key of 64-bit files, key of 32-bit files).
+ARCHITECTURES = {
+    3: ("", "i386"),
+    8: ("mips64", "mips"),
+    21: ("ppc64le", ""),
+    22: ("s390x", "s390"),
+    40: ("", "arm"),
+    62: ("x86_64", "x32"),
+    183: ("aarch64", "aarch64_ilp32"),
+    243: ("riscv64", "riscv32"),
+    258: ("loongarch64", ""),
+}
+RELOCATABLE = 1  # ET_REL
+_CORE = 4  # ET_CORE
+
+
+def architecture_of(elf: Elf) -> str:
+    """The machine's key of ``targets/arch``; DebugInfoError FC0905 where none can be.
+
+    A file that is not linked is no program: its addresses are not final. Nor is a core dump.
+    """
+    if elf.kind == _CORE:
+        help = "name the program that it was dumped from: `file` shows it"
+        raise DebugInfoError(
+            "FC0905", elf.path, "a core dump, which has no code to probe", help=help
+        )
+    if elf.kind == RELOCATABLE:
+        raise DebugInfoError(
+            "FC0905",
+            elf.path,
+            "an object file or kernel module, whose addresses are not final",
+            help=loaded_module(elf.path) or "name the program or library that it is linked into",
+        )
+    wide, narrow = ARCHITECTURES.get(elf.machine, ("", ""))
+    key = wide if elf.word_bytes == 8 else narrow
+    if key == "ppc64le" and not elf.little_endian:
+        key = "ppc64"
+    if not key:
+        what = f"programs for machine {elf.machine} of the ELF registry are not read"
+        raise DebugInfoError("FC0905", elf.path, what)
+    return key
+
+
+def loaded_module(path: str) -> str | None:
+    """What to name in place of a kernel module's file, as it is or compressed; None of others."""
+    import re
+
+    found = re.search(r"([\w-]+)\.ko(\.(xz|gz|zst))?\Z", path)
+    if found is None:
+        return None
+    return (
+        f"name the module in a kernel that has loaded it: `-x kernel:{found[1].replace('-', '_')}`"
+    )

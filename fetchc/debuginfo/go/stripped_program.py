@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.names.functions import LOCAL
 from fetchc.debuginfo.dwarf.names.go_names import escaped, package_of, unescaped
-from fetchc.debuginfo.elf.file import Elf
-from fetchc.debuginfo.go.descriptors import Descriptors
-from fetchc.debuginfo.go.functable import function_table
-from fetchc.debuginfo.go.memory import Memory
-from fetchc.debuginfo.go.module import known_version, module
-from fetchc.debuginfo.go.shapes import FIRST, Shapes, linker_name
-from fetchc.debuginfo.go.typesearch import descriptor_of, label, named
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.go.moduledata import Memory, known_version, module
+from fetchc.debuginfo.go.pclntab import function_table
+from fetchc.debuginfo.go.rtype_names import FIRST, Shapes, descriptor_of, label, linker_name, named
+from fetchc.debuginfo.go.rtypes import Descriptors
 from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import AtAddress, Function, RuntimeType, Variable
@@ -27,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.go.functable import FunctionTable, Row
+    from fetchc.debuginfo.go.pclntab import FunctionTable, Row
     from fetchc.program.entities import Place
     from fetchc.program.protocol import Program, RuntimeTypes
     from fetchc.program.types import Type

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from fetchc.debuginfo.finding.search import Search
 from fetchc.debuginfo.safe_open import resolved
+from fetchc.debuginfo.separate.debug_file_search import Search
 from fetchc.diag.diagnostic import DebugInfoError
 
 __all__ = ["of_process"]

@@ -12,7 +12,7 @@ from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.elf.sections import Buffer, Section
+    from fetchc.debuginfo.elf.headers import Buffer, Section
 
 __all__ = ["MAX_LEB128", "Cursor"]
 

@@ -12,17 +12,20 @@ addresses became offsets from the text in 1.18, a start line was put in with 1.2
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.cursor import Cursor
+from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.elf.file import Elf
-    from fetchc.debuginfo.elf.sections import Buffer
+    from fetchc.debuginfo.elf.elf_file import Elf
+    from fetchc.debuginfo.elf.headers import Buffer
 
 __all__ = ["argument_bytes", "argument_stream"]
 
-_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")  # the second in position-independent programs
+_TABLE_SECTIONS = (
+    ".gopclntab",
+    ".data.rel.ro.gopclntab",
+)  # the second in position-independent programs
 _GO_12, _GO_116, _GO_118, _GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 _ARGUMENT_STREAM = 5  # FUNCDATA_ArgInfo
 _NO_DATA = 0xFFFFFFFF
@@ -76,7 +79,7 @@ class _Table:
 
 
 def _table(elf: Elf) -> _Table | None:
-    for name in _SECTIONS:
+    for name in _TABLE_SECTIONS:
         data = elf.section(name)
         if data is not None:
             table = _Table(elf, name, data)

@@ -21,9 +21,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.entries.cursor import Cursor
-    from fetchc.debuginfo.elf.sections import Section
-    from fetchc.debuginfo.go.memory import Memory
+    from fetchc.debuginfo.byte_reader import Cursor
+    from fetchc.debuginfo.elf.headers import Section
+    from fetchc.debuginfo.go.moduledata import Memory
 
 __all__ = ["FunctionTable", "Row", "function_table"]
 
@@ -99,7 +99,7 @@ class FunctionTable:
         if self._text is None:
             self._text = 0 if self.format < 18 else self._header(2)
             if self.format >= 18 and not self._text:
-                from fetchc.debuginfo.go.module import module
+                from fetchc.debuginfo.go.moduledata import module
 
                 self._text = module(self).text
         return self._text

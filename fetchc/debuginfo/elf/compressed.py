@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mmap import mmap
     from typing import Protocol
 
-    from fetchc.debuginfo.elf.image import Image, SectionHeader
+    from fetchc.debuginfo.elf.headers import Image, SectionHeader
 
     class Inflater(Protocol):
         """Gives the decompressed bytes in order."""
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
             """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
 
 
-__all__ = ["Inflation", "StreamInflater", "ZlibInflater", "inflated"]
+__all__ = ["Inflation", "StreamInflater", "ZlibInflater", "ZstdInflater", "inflated"]
 
 # The best that deflate can do is 258 bytes from two bits and a little; zlib's own text says
 # 1032:1 (https://zlib.net/zlib_tech.html). A header that promises more is a lie, and would
@@ -45,7 +45,7 @@ ZLIB_RATIO = 1032
 # what it makes of these stays in the processor's cache until it is copied to its place.
 _CHUNK = 1 << 15
 _STEP = 1 << 13  # bytes inflated at least: a cursor asks for one after the other
-_WORTH_KEEPING = 1 << 17  # LEAST of fetchc.debuginfo.kept.sections: else it is not even imported
+_WORTH_KEEPING = 1 << 17  # LEAST of fetchc.debuginfo.cache: else it is not even imported
 _ZLIB, _ZSTD = 1, 2  # ch_type
 _BIG = 1 << 28  # bytes of a section that is seldom inflated whole
 
@@ -75,7 +75,6 @@ def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
         found.share = image.inflation
         return size, _kept(image, header, size, lambda: found)
     if method == _ZSTD:
-        from fetchc.debuginfo.elf.zstd import ZstdInflater
 
         def made() -> StreamInflater:
             stream = ZstdInflater(path, name, mapped, start, end, size)
@@ -91,7 +90,7 @@ def _kept(
 ) -> Inflater:
     if not image.cache_folder or size < _WORTH_KEEPING or image.status is None:
         return made()
-    from fetchc.debuginfo.kept.sections import KeptSection
+    from fetchc.debuginfo.cache import KeptSection
 
     # A stream of zlib ends in the checksum of what it inflates to.
     end = header.offset + header.size
@@ -265,3 +264,52 @@ class ZlibInflater(StreamInflater):
             raise self._error("the zlib stream has no end")
         if int.from_bytes(checksum, "big") != zlib.adler32(self._buffer or b""):
             raise self._error("damaged zlib stream (its checksum is another)")
+
+
+# ------------------------------------------------------------------------------
+# Sections that zstd packed, by the PyPI library ``zstandard`` (the extra ``kernels``).
+#
+# Source: the gABI's ELFCOMPRESS_ZSTD; RFC 8878, of which several frames may follow each other.
+
+# A block that repeats one byte takes 4 bytes and gives up to 128 KiB. Source: RFC 8878, 3.1.1.2.
+ZSTD_RATIO = 1 << 15
+
+
+class ZstdInflater(StreamInflater):
+    """A zstd stream of the mapped file; FC0905 where the library is missing."""
+
+    __slots__ = ("_damage", "_reader")
+
+    def __init__(self, path: str, name: str, mapped: mmap, start: int, end: int, size: int) -> None:
+        super().__init__(path, name, size)
+        try:
+            import zstandard
+        except ImportError:
+            raise DebugInfoError(
+                "FC0905",
+                path,
+                "compressed with zstd, which needs the Python module zstandard",
+                name,
+                help="install it: `python3 -m pip install zstandard`",
+            ) from None
+        if size > ZSTD_RATIO * (end - start):
+            raise self._error(f"cannot inflate {end - start} bytes to the {size} it promises")
+        self._damage = zstandard.ZstdError
+        packed = memoryview(mapped)[start:end]
+        self._reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+
+    def _piece(self, limit: int) -> bytes:
+        piece = self._read(limit)
+        if not piece:
+            raise self._error("the zstd stream ends before the promised size")
+        return piece
+
+    def _finish(self) -> None:
+        if self._read(1):
+            raise self._error("the zstd stream is longer than the promised size")
+
+    def _read(self, limit: int) -> bytes:
+        try:
+            return self._reader.read(limit)
+        except self._damage as broken:
+            raise self._error(f"damaged zstd stream ({broken})") from None

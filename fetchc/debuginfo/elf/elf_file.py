@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.elf.image import SHT_NOBITS, Image, Segment
+from fetchc.debuginfo.elf.headers import SHT_NOBITS, Image, Segment
 from fetchc.debuginfo.elf.symbols import Symbol, SymbolTable, symbol_table
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, FileOffset
@@ -11,9 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.elf.sections import Buffer, Section
-    from fetchc.debuginfo.finding.finder import Finder
-    from fetchc.debuginfo.finding.search import Search
+    from fetchc.debuginfo.elf.headers import Buffer, Section
+    from fetchc.debuginfo.separate.debug_file_search import Finder, Search
 
 __all__ = ["Elf", "Segment", "Symbol"]
 
@@ -73,8 +72,7 @@ class Elf:
     def finder(self) -> Finder:
         """Finds the other files that the debug information is split over."""
         if self._finder is None:
-            from fetchc.debuginfo.finding.finder import Finder
-            from fetchc.debuginfo.finding.search import Search
+            from fetchc.debuginfo.separate.debug_file_search import Finder, Search
 
             self._finder = Finder(self._image, self._search or Search(), self._online)
         return self._finder
@@ -125,7 +123,7 @@ class Elf:
             if full is None and self.debug_image is not self._image:
                 full = symbol_table(self.debug_image, ".symtab")
             if full is None and self._image.header(".gnu_debugdata") is not None:
-                from fetchc.debuginfo.finding.mini import mini_image
+                from fetchc.debuginfo.separate.debug_file_search import mini_image
 
                 full = symbol_table(mini_image(self._image), ".symtab")
                 self._divided = True
@@ -167,7 +165,7 @@ class Elf:
     def version(self, name: str, address: Address) -> str:
         """What tells an exported symbol from others of its name: ``@V1``, ``@@V2`` or nothing."""
         if self._versions is None:
-            from fetchc.debuginfo.elf.versions import versions
+            from fetchc.debuginfo.elf.symbols import versions
 
             self._versions = versions(self._image)
         return self._versions.get((name, address), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.ordinary import Ordinary
+from fetchc.debuginfo.elf_program import Ordinary
 from fetchc.program.entities import Absent, Callers, Uses
 
 TYPE_CHECKING = False

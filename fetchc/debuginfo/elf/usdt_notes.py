@@ -15,7 +15,7 @@ from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.elf.file import Elf
+    from fetchc.debuginfo.elf.elf_file import Elf
 
 __all__ = ["static_probes"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.debuginfo.elf.image import Image
+from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False

@@ -1,1 +1,0 @@
-"""What is dear to read again, kept between runs in a folder of the user's own."""
