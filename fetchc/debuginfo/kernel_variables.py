@@ -8,7 +8,7 @@ location. And the location of what a shared library exports is stale where an ex
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.constants import DW_AT_external, DW_AT_linkage_name
+from fetchc.debuginfo.dwarf.constants import DW_AT_external, DW_AT_linkage_name
 from fetchc.program.entities import Absent, AtAddress, AtSymbol, Indirect, Variable
 from fetchc.program.types import USER, Member, NamedType, PointerType, QualifiedType, StructType
 from fetchc.quantities import ByteOffset, ByteSize
@@ -16,8 +16,8 @@ from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.dwarf.entries.die import Die
-    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.dies import Die
     from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.program.entities import Place
     from fetchc.program.protocol import Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 

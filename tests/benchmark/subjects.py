@@ -244,7 +244,7 @@ def _asked(subject: Subject, path: Path) -> dict[str, list[str]]:
 
 def debug_bytes(subject: Subject, path: Path) -> int:
     """Inflated bytes of .debug_info."""
-    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.elf.elf_file import Elf
 
     return int(DebugInfo(Elf(str(path))).files.section.size)

@@ -17,7 +17,7 @@ from fetchc.check.go.places import loses_registers, lost_by
 from fetchc.check.site import Site
 from fetchc.code.disassembly import instructions
 from fetchc.code.go_stack_check import after_stack_check
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.lang import language
 from fetchc.program.entities import Function, InRegister, Pieces, Place
 from fetchc.target.machines import Convention, GoRules, architecture

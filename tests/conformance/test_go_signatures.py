@@ -19,7 +19,7 @@ from fetchc.code.disassembly import instruction_starts
 from fetchc.code.go_stack_check import after_stack_check
 from fetchc.conformance.go.run import build_go
 from fetchc.conformance.stops import Stop, run_with_stops, unavailable
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError
 from fetchc.lang.go import GO
 from fetchc.program.entities import Function, InMemory, InRegister, Pieces, Place, Variable

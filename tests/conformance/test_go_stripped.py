@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.go import rtype_names
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.driver.layout import Layout
 from fetchc.quantities import ByteOffset
 from tests.support.programs import CORPUS

@@ -20,7 +20,7 @@ from fetchc.conformance.c.check import check
 from fetchc.conformance.c.reduce import reduced, reproducer
 from fetchc.conformance.c.run import Build
 from fetchc.conformance.results import Tally
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.ir.fetch import Decode
 from fetchc.program.protocol import Program
 from fetchc.quantities import TypeId

@@ -12,9 +12,9 @@ import pytest
 
 from fetchc.debuginfo.btf.program import BtfProgram
 from fetchc.debuginfo.btf.reader import Btf
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.open_file import open_binary
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.protocol import Program
 from fetchc.program.types import (
     ArrayType,

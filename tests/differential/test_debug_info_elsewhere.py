@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, OnEntry
 from fetchc.quantities import Address, TypeId

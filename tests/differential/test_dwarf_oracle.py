@@ -20,16 +20,16 @@ from elftools.dwarf import enums
 from elftools.dwarf.ranges import BaseAddressEntry
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
-from fetchc.debuginfo.dwarf.entries.forms import (
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dies import Die, LocationListRef
+from fetchc.debuginfo.dwarf.forms import (
     ADDRESS_FORMS,
     BLOCK_FORMS,
     CONSTANT_FORMS,
     LOCAL_REFERENCE_FORMS,
     STRING_INDEX_FORMS,
 )
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.separate.debug_file_search import Search
 from tests.support.programs import fixture

@@ -12,8 +12,7 @@ import pytest
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.locations.cfi import Row
-from fetchc.debuginfo.dwarf.locations.frame import row
+from fetchc.debuginfo.dwarf.call_frames import Row, row
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister
 from fetchc.quantities import Address, ByteOffset, DwarfRegister

@@ -16,7 +16,7 @@ from fetchc.abi import convention_for, entry_places
 from fetchc.check.body_places import body_place
 from fetchc.check.go.signature import lists_every_parameter
 from fetchc.check.site import Site
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.lang.go import GO
 from fetchc.program.entities import Absent, InRegister, Pieces
 from fetchc.quantities import Address

@@ -12,10 +12,9 @@ import pytest
 from elftools.dwarf.lineprogram import LineState
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.entries.units import Unit
-from fetchc.debuginfo.dwarf.lines.header import file_name
-from fetchc.debuginfo.dwarf.lines.rows import LineRow, rows
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.line_tables import LineRow, file_name, rows
+from fetchc.debuginfo.dwarf.units import Unit
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.quantities import Address
 from tests.support.programs import described

@@ -17,13 +17,13 @@ from elftools.dwarf.locationlists import (
 from elftools.elf.elffile import ELFFile
 
 from fetchc.debuginfo.byte_reader import Cursor
-from fetchc.debuginfo.dwarf.entries.die import Die, LocationListRef
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.entries.units import Unit
-from fetchc.debuginfo.dwarf.locations.extents import extents
-from fetchc.debuginfo.dwarf.locations.location import place_at
-from fetchc.debuginfo.dwarf.locations.loclists import Entry, entries
-from fetchc.debuginfo.dwarf.locations.operations import operation_name, operations
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dies import Die, LocationListRef
+from fetchc.debuginfo.dwarf.expressions import operation_name, operations
+from fetchc.debuginfo.dwarf.location_lists import Entry, entries
+from fetchc.debuginfo.dwarf.units import Unit
+from fetchc.debuginfo.dwarf.variable_extents import extents
+from fetchc.debuginfo.dwarf.variables import place_at
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.program.entities import Absent, Place
 from fetchc.quantities import Address, DieOffset

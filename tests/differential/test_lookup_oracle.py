@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.entries import constants as dw
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.quantities import Address
 from tests.support.programs import fixture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.program import types
 from fetchc.program.types import StructType
 from fetchc.quantities import TypeId

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.code.uprobe_instructions import nop_bytes
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.quantities import Address
 from fetchc.target.kernel_versions import kernel
 from fetchc.target.machines import table

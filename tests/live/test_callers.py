@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fetchc.code.disassembly import instruction_starts
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.program.entities import OnEntry
 from fetchc.quantities import Address
 from tests.live.traced import trace

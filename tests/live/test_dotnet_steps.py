@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from tests.live.traced import trace
 from tests.support.dotnet import ahead_of_time
 from tests.support.toolchains import ROOT

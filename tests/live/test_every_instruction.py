@@ -14,7 +14,7 @@ import pytest
 
 import fetchc
 from fetchc.code.disassembly import instruction_starts
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.quantities import Address
 from tests.support.toolchains import require
 from tests.support.tracefs import Session, require_uprobes

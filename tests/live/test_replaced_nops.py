@@ -16,7 +16,7 @@ import pytest
 import fetchc
 from fetchc.code.disassembly import instruction_starts
 from fetchc.code.uprobe_instructions import nop_bytes
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import table
 from tests.support.nops import CALLS, FORMS, IN_CHILD, around, leaf, source

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.locations.extents import extents
-from fetchc.debuginfo.dwarf.locations.location import place_at
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.variable_extents import extents
+from fetchc.debuginfo.dwarf.variables import place_at
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, Place

@@ -14,10 +14,10 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.entries.forms import BLOCK_FORMS, LOCAL_REFERENCE_FORMS
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dies import Die
+from fetchc.debuginfo.dwarf.forms import BLOCK_FORMS, LOCAL_REFERENCE_FORMS
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address

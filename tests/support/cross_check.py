@@ -20,7 +20,7 @@ from elftools.elf.sections import SymbolTableSection
 import fetchc
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.machine import run as run_machine
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.ir.evaluate import Outcome, State, evaluate
 from fetchc.ir.fetch import Decode
 from tests.support import cross, qemu_user

@@ -15,7 +15,7 @@ import fetchc
 from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.abi.signature import passed
 from fetchc.code.go_stack_check import after_stack_check
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.program.entities import Function, InMemory, InRegister, Pieces, Place
 from fetchc.program.types import BoolType, FloatType, IntType
 from fetchc.quantities import TypeId

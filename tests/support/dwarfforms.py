@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf import constants as c
 from tests.support.assembler import Assembler, sleb, uleb
 
 __all__ = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf import constants as c
 from tests.support.assembler import Assembler, sleb, uleb
 from tests.support.dwarfforms import WRITERS, Attr, Context, Entry, Ref, Sections, Unit, Value
 from tests.support.elfwriter import Load, Sym, elf_file

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.elf.elf_file import Elf
 from tests.support.dwarfwriter import Attr, Entry, Unit, program
 

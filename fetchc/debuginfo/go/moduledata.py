@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from fetchc.debuginfo.dwarf.names.function_symbols import ABI0
+from fetchc.debuginfo.dwarf.subprograms import ABI0
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Variable
 from fetchc.quantities import Address
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.debuginfo.go.pclntab import FunctionTable
     from fetchc.program.entities import Function
@@ -297,8 +297,8 @@ def declared_by_twin(elf: Elf, info: DebugInfo, function: Function) -> tuple[Var
 
     Nothing where there is no other code. The variables are ``elsewhere``.
     """
-    from fetchc.debuginfo.dwarf.locations.variables import parameters
-    from fetchc.debuginfo.dwarf.names.functions import function_at
+    from fetchc.debuginfo.dwarf.subprograms import function_at
+    from fetchc.debuginfo.dwarf.variables import parameters
 
     plain = function.symbol.removesuffix(ABI0)
     other = plain if plain != function.symbol else plain + ABI0

@@ -6,7 +6,7 @@ text's offset. So both are searched for as bytes, and what is found is read as w
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.names.go_names import unescaped
+from fetchc.debuginfo.dwarf.go_name_lookup import unescaped
 from fetchc.debuginfo.go import rtypes
 from fetchc.debuginfo.go.moduledata import Memory, known_version, module
 from fetchc.debuginfo.go.pclntab import function_table
@@ -36,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from fetchc.debuginfo.dwarf.types.table import TypeTable
+    from fetchc.debuginfo.dwarf.type_entries import TypeTable
     from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.debuginfo.elf.headers import Section
     from fetchc.debuginfo.go.rtypes import Descriptor

@@ -6,8 +6,8 @@ Source: Go 1.15 to 1.27, src/internal/abi/type.go, src/reflect/type.go and src/r
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.entries.attributes import is_go
-from fetchc.debuginfo.dwarf.entries.constants import DW_AT_go_runtime_type, DW_TAG_typedef
+from fetchc.debuginfo.dwarf.constants import DW_AT_go_runtime_type, DW_TAG_typedef
+from fetchc.debuginfo.dwarf.dies import is_go
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import RuntimeType
 from fetchc.program.types import QualifiedType, VoidType
@@ -19,9 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.entries.die import Die
-    from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-    from fetchc.debuginfo.dwarf.types.table import TypeTable
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.dies import Die
+    from fetchc.debuginfo.dwarf.type_entries import TypeTable
     from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.debuginfo.go.moduledata import GoVersion, Memory, Module
     from fetchc.quantities import TypeId
@@ -426,7 +426,7 @@ class DescriptorTable:
 
     def _called(self, name: str) -> set[str]:
         # Whole names of the types that the debug information has by that name.
-        from fetchc.debuginfo.dwarf.names.named_types import types_named
+        from fetchc.debuginfo.dwarf.type_lookup import types_named
 
         found = [self._types.type(one) for one in types_named(self._types, name, None)]
         return {one.name for one in found if not isinstance(one, QualifiedType | VoidType)}

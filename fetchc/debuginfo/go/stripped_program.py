@@ -7,14 +7,14 @@ variables, source lines, and types that no value of the program is allocated or 
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.names.functions import LOCAL
-from fetchc.debuginfo.dwarf.names.go_names import escaped, package_of, unescaped
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.go_name_lookup import escaped, package_of, unescaped
+from fetchc.debuginfo.dwarf.subprograms import LOCAL
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.go.moduledata import Memory, known_version, module
 from fetchc.debuginfo.go.pclntab import function_table
 from fetchc.debuginfo.go.rtype_names import FIRST, Shapes, descriptor_of, label, linker_name, named
 from fetchc.debuginfo.go.rtypes import Descriptors
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import AtAddress, Function, RuntimeType, Variable
 from fetchc.program.types import IntType, Member, StructType

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, Diagnostic, Label
 from fetchc.quantities import Address
 

@@ -7,7 +7,7 @@ is fetched for each of them; calls that pass it in the same place share what is 
 from __future__ import annotations
 
 from fetchc.check.typed import Address, Constant, Convert, Held, Part, Special
-from fetchc.debuginfo.dwarf.locations.frames_around import entered_with
+from fetchc.debuginfo.dwarf.enclosing_frames import entered_with
 from fetchc.diag.diagnostic import CompileError
 from fetchc.lower import texts
 from fetchc.lower.on_entry import lost, register_of

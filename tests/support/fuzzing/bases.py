@@ -11,11 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from fetchc.debuginfo.dwarf.entries.constants import (
-    DW_LANG_C_plus_plus_14,
-    DW_LANG_Go,
-    DW_LANG_Rust,
-)
+from fetchc.debuginfo.dwarf.constants import DW_LANG_C_plus_plus_14, DW_LANG_Go, DW_LANG_Rust
 from tests.support.fuzzing import others, texts
 from tests.support.fuzzing.bombs import kernel_image
 from tests.support.fuzzing.drawing import Target

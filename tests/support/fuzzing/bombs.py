@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf import constants as c
 from tests.support.assembler import uleb
 from tests.support.dwarfwriter import Attr
 from tests.support.elfwriter import Load, Sym, elf_file

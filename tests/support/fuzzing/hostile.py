@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf import constants as c
 from tests.support.assembler import sleb, uleb
 from tests.support.dwarfwriter import Attr, Entry, member_die, pointer_die, struct_die
 from tests.support.fuzzing.made import LOW, die, function, name, number, program, ref, typed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf import constants as c
 from tests.support.dwarfwriter import (
     Attr,
     Entry,

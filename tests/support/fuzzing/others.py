@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.debuginfo.dwarf.entries import constants as c
+from fetchc.debuginfo.dwarf import constants as c
 from tests.support.btfwriter import BtfWriter
 from tests.support.debug_files import OWN, link, note
 from tests.support.dwarfwriter import (

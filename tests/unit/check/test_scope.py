@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.dwarf.entries import constants as dw
+from fetchc.debuginfo.dwarf import constants as dw
 from tests.support.dwarfwriter import (
     Attr,
     Entry,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.dwarf.entries import constants as dw
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.program import types as t
 from tests.support.dwarfwriter import Attr, Unit, base_die, compile_unit
 from tests.support.dwarfwriter import program as written

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.code.disassembly import exits, instruction_starts
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError
 from fetchc.quantities import Address
 from tests.support.programs import fixture, fixtures

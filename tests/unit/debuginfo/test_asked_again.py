@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from tests.support.programs import fixture
 
 

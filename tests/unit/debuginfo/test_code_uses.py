@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.locations.code_uses import CodeUses
+from fetchc.debuginfo.dwarf.call_sites import CodeUses
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.quantities import Address
 from fetchc.target.machines import call_rules

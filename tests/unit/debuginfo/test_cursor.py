@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.debuginfo.byte_reader import Cursor
-from fetchc.debuginfo.dwarf.entries.forms import read_sleb, read_uleb
+from fetchc.debuginfo.dwarf.forms import read_sleb, read_uleb
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.assembler import sleb, uleb
 

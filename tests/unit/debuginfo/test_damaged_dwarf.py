@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.abbrev import AbbrevTable, DeclarationCache
-from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.entries.forms import encoding
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.abbrev import AbbrevTable, DeclarationCache
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dies import Die
+from fetchc.debuginfo.dwarf.forms import encoding
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.die import LocationListRef
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dies import LocationListRef
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset
@@ -358,7 +358,7 @@ def test_a_split_unit_names_its_file(tmp_path: Path) -> None:
 
 
 def test_units_give_their_bytes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fetchc.debuginfo.dwarf.entries.info._RESIDENT", 1)
+    monkeypatch.setattr("fetchc.debuginfo.dwarf.debug_info._RESIDENT", 1)
     units = [Unit(compile_unit(base_die(f"t{at}", 4, 5), name=f"{at}.c"), 4) for at in range(5)]
     info = opened(tmp_path, *units)
     for _ in range(2):

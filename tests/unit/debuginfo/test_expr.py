@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.debuginfo.byte_reader import Cursor
-from fetchc.debuginfo.dwarf.locations.expr import Machine, evaluate, moved, resolve_frame
-from fetchc.debuginfo.dwarf.locations.operations import operation_name
+from fetchc.debuginfo.dwarf.expressions import (
+    Machine,
+    evaluate,
+    moved,
+    operation_name,
+    resolve_frame,
+)
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     Absent,

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dwarf.locations.cfi import Row
-from fetchc.debuginfo.dwarf.locations.frame import cfa_at, row
+from fetchc.debuginfo.dwarf.call_frames import Row, cfa_at, row
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister, Place

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.debuginfo.dwarf.locations.cfi import Row
-from fetchc.debuginfo.dwarf.locations.frames_around import (
-    Frame,
-    entered_with,
-    outer_frame,
-    outermost,
-)
+from fetchc.debuginfo.dwarf.call_frames import Row
+from fetchc.debuginfo.dwarf.enclosing_frames import Frame, entered_with, outer_frame, outermost
 from fetchc.program.entities import (
     Absent,
     Constant,

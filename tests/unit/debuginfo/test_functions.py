@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import constants as dw
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.entries.scopes import parts
-from fetchc.debuginfo.dwarf.names import go_names
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.debuginfo.dwarf import go_name_lookup
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.qualified_names import parts
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.program.entities import Function
 from fetchc.program.types import IntType, PointerType, StructType
 from fetchc.quantities import Address
@@ -278,19 +278,19 @@ def test_go_names_without_their_import_path() -> None:
 
 
 def test_escaped_dots_of_import_paths() -> None:
-    assert list(go_names.escaped("example.com/zone.v2.(*Zone).Find")) == [
+    assert list(go_name_lookup.escaped("example.com/zone.v2.(*Zone).Find")) == [
         "example.com/zone.v2.(*Zone).Find",
         "example.com/zone%2ev2.(*Zone).Find",
     ]
-    assert list(go_names.escaped("gopkg.in/yaml.v3.Unmarshal")) == [
+    assert list(go_name_lookup.escaped("gopkg.in/yaml.v3.Unmarshal")) == [
         "gopkg.in/yaml.v3.Unmarshal",
         "gopkg.in/yaml%2ev3.Unmarshal",
     ]
-    assert list(go_names.escaped("main.f")) == ["main.f"]
-    assert list(go_names.escaped("f")) == ["f"]
-    assert go_names.package_of("a.b/c%2ed.(*T).M") == "a.b/c%2ed"
-    assert go_names.package_of("main.Sum[example.com/a.T]") == "main"
-    assert go_names.unescaped("example.com/zone%2ev2.F") == "example.com/zone.v2.F"
+    assert list(go_name_lookup.escaped("main.f")) == ["main.f"]
+    assert list(go_name_lookup.escaped("f")) == ["f"]
+    assert go_name_lookup.package_of("a.b/c%2ed.(*T).M") == "a.b/c%2ed"
+    assert go_name_lookup.package_of("main.Sum[example.com/a.T]") == "main"
+    assert go_name_lookup.unescaped("example.com/zone%2ev2.F") == "example.com/zone.v2.F"
 
 
 def test_function_at_any_of_its_addresses(c_program: DwarfProgram) -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.debuginfo.byte_reader import Cursor
-from fetchc.debuginfo.dwarf.lines.header import file_name
-from fetchc.debuginfo.dwarf.lines.rows import LineRow, rows
+from fetchc.debuginfo.dwarf.line_tables import LineRow, file_name, rows
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
 

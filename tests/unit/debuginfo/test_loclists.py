@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fetchc.debuginfo.byte_reader import Cursor
-from fetchc.debuginfo.dwarf.entries.constants import (
+from fetchc.debuginfo.dwarf.constants import (
     DW_AT_const_value,
     DW_AT_frame_base,
     DW_AT_location,
@@ -16,11 +16,10 @@ from fetchc.debuginfo.dwarf.entries.constants import (
     DW_FORM_data4,
     DW_FORM_string,
 )
-from fetchc.debuginfo.dwarf.entries.die import LocationListRef
-from fetchc.debuginfo.dwarf.locations.const_value import constant_of
-from fetchc.debuginfo.dwarf.locations.extents import extents
-from fetchc.debuginfo.dwarf.locations.location import frame_base_at, place_at
-from fetchc.debuginfo.dwarf.locations.loclists import entries
+from fetchc.debuginfo.dwarf.dies import LocationListRef
+from fetchc.debuginfo.dwarf.location_lists import entries
+from fetchc.debuginfo.dwarf.variable_extents import constant_of, extents
+from fetchc.debuginfo.dwarf.variables import frame_base_at, place_at
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     Absent,

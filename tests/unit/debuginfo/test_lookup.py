@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from fetchc.api.program import Program
-from fetchc.debuginfo.dwarf.entries import by_address
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.by_address import function_at
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf import die_search
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.die_search import function_at
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.quantities import Address
 from tests.support.assembler import uleb
 from tests.support.dwarfwriter import (
@@ -325,10 +325,10 @@ def test_a_function_in_parts_is_found_by_the_bytes_of_its_list(
     program = DwarfProgram(str(tmp_path / "parted"))
     (function,) = [f for f in program.functions_named("parted") if f.symbol == "parted"]
     (unit,) = [unit for unit in program._info.units() if unit.top.text(c.DW_AT_name) == "parted.c"]
-    by_walk = by_address._function_by_walk(unit, function.address, None)
+    by_walk = die_search._function_by_walk(unit, function.address, None)
     assert by_walk is not None
     assert len(program._info.ranges(by_walk)) == 2  # the hot part, and the cold one
-    monkeypatch.setattr(by_address, "_function_by_walk", pytest.fail)
-    found = by_address.function_at(unit, function.address)
+    monkeypatch.setattr(die_search, "_function_by_walk", pytest.fail)
+    found = die_search.function_at(unit, function.address)
     assert found is not None
     assert found.offset == by_walk.offset

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries.package import PackageIndex
+from fetchc.debuginfo.dwarf.split_units import PackageIndex
 from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.elfwriter import elf_file

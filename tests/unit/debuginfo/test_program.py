@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import constants as dw
-from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.lines import of_function
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.debuginfo.dwarf import line_tables
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dies import Die
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program import types as t
 from fetchc.program.entities import Absent, AtAddress, InMemory, InRegister, OnEntry, Pieces
@@ -209,13 +209,13 @@ def test_the_line_table_is_run_once_a_function_where_the_frame_base_is_a_registe
     found = DwarfProgram(str(build(directory, compiler, "-gdwarf-5", "-O0")))
     (function,) = found.functions_named("scopes")
     asked: list[Address] = []
-    body_address = of_function.body_address
+    body_address = line_tables.body_address
 
     def counted(info: DebugInfo, die: Die, start: Address) -> Address:
         asked.append(start)
         return body_address(info, die, start)
 
-    monkeypatch.setattr(of_function, "body_address", counted)
+    monkeypatch.setattr(line_tables, "body_address", counted)
     for offset in (1, 4, 8):
         found.frame_stands(function, Address(function.address + offset))
     assert len(asked) == runs
@@ -292,7 +292,7 @@ def test_files_that_are_no_programs(tmp_path: Path, content: bytes | None, code:
 def test_answers_are_kept_only_up_to_a_bound(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fetchc.debuginfo.program.CACHED_ANSWERS", 3)
+    monkeypatch.setattr("fetchc.debuginfo.dwarf.dwarf_program.CACHED_ANSWERS", 3)
     found = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     for name in ("main", "scopes", "helper", "other", "main", "scopes"):
         assert found.functions_named(name) == found.functions_named(name)
@@ -305,7 +305,7 @@ def test_answers_are_kept_only_up_to_a_bound(
 def test_opening_loads_nothing_dear() -> None:
     dear = "dataclasses typing json pathlib logging argparse elftools lark tomllib inspect"
     code = (
-        "import sys; import fetchc.debuginfo.program; "
+        "import sys; import fetchc.debuginfo.dwarf.dwarf_program; "
         f"print(sorted(set(sys.modules) & set({dear!r}.split())))"
     )
     run = subprocess.run(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import constants as dw
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program import types as t
 from tests.support.dwarfwriter import Attr, Entry, Ref, Unit, base_die, compile_unit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import constants as dw
+from fetchc.debuginfo.dwarf import constants as dw
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program import types as t
 from tests.support.dwarfwriter import Attr, Entry

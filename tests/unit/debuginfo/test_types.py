@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.program import types as t
 from fetchc.program.types import BitField, Member, Type
 from fetchc.quantities import BitOffset, BitSize, ByteSize, TypeId

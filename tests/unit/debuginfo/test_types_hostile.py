@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from fetchc.debuginfo.dwarf.entries import constants as dw
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program import types as t
 from fetchc.program.entities import Function

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.locations.variables import locals_at
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.variables import locals_at
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.quantities import Address
 from tests.support.dwarfwriter import Attr, Entry, Ref, Unit, base_die, compile_unit, program

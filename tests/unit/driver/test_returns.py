@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.driver.points.returns import must_not_be_returned_from
 from fetchc.program.entities import Function
 from tests.support.programs import fixture

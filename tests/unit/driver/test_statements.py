@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import Diagnostic
 from fetchc.quantities import Address
 from tests.support.programs import fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.lang.go import GO
 from fetchc.program.entities import Function
 from fetchc.quantities import Address

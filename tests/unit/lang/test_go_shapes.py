@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.go import stripped_program
 from fetchc.debuginfo.go.stripped_program import stripped_go
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.driver.points.functions import find_function
 from fetchc.lang.go import spell

@@ -18,7 +18,7 @@ from fetchc.debuginfo.dotnet.metadata.signatures import (
     Primitive,
 )
 from fetchc.debuginfo.dotnet.methods.by_address import CodeByAddress
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.quantities import Address
 
 TYPE_CHECKING = False

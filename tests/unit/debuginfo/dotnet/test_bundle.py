@@ -11,7 +11,7 @@ import pytest
 
 import fetchc
 from fetchc.debuginfo.dotnet.image.bundle import SIGNATURE, bundle_of
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.tracer.process.mapped import Process
 from tests.support.elfwriter import elf_file

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.dwarf.entries import constants as dw
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError
 from tests.support.dwarfwriter import (
     Attr,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.go.moduledata import Memory, known_version, module
 from fetchc.debuginfo.go.pclntab import function_table
 from fetchc.debuginfo.go.rtypes import Descriptors
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import RuntimeType
 from fetchc.quantities import Address

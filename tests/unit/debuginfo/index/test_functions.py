@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries import constants as c
-from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.entries.scopes import declaration, qualified_name
-from fetchc.debuginfo.dwarf.names import described
-from fetchc.debuginfo.index import functions, lookup, scan
-from fetchc.debuginfo.index.functions import CODE, INLINED
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf import index_format, index_scan, inlined_subroutines, name_index
+from fetchc.debuginfo.dwarf.dies import Die
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.index_format import CODE, INLINED
+from fetchc.debuginfo.dwarf.qualified_names import declaration, qualified_name
 from fetchc.quantities import DieOffset
 from tests.support.cases import CORPUS
 
@@ -62,8 +61,8 @@ def indexed(program: DwarfProgram, names: list[str]) -> dict[str, list[tuple[int
 
 @pytest.fixture
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "_BIG", 0)
-    monkeypatch.setattr(lookup.NameIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(name_index, "_BIG", 0)
+    monkeypatch.setattr(name_index.NameIndex, "_is_dear", lambda *_: True)
 
 
 @pytest.mark.usefixtures("_eager")
@@ -77,16 +76,16 @@ def test_it_has_what_a_walk_finds(file: str) -> None:
 @pytest.mark.usefixtures("_eager")
 def test_names_behind_references_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = walked(opened(CPP))
-    monkeypatch.setattr(functions, "_MOST", 0)
+    monkeypatch.setattr(index_format, "_MOST", 0)
     assert indexed(opened(CPP), list(wanted)) == wanted  # read in another way
-    monkeypatch.setattr(functions, "_read", lambda *_: None)
+    monkeypatch.setattr(index_format, "_read", lambda *_: None)
     assert indexed(opened(CPP), list(wanted)) != wanted
 
 
 @pytest.mark.usefixtures("_eager")
 @pytest.mark.parametrize(
     ("file", "known", "missing"),
-    [(C, functions.KNOWN_ALL, []), (CPP, functions.KNOWN_SOME, None)],
+    [(C, index_format.KNOWN_ALL, []), (CPP, index_format.KNOWN_SOME, None)],
 )
 def test_what_is_missing_tells_in_some_languages(
     file: str, known: int, missing: list[object] | None, monkeypatch: pytest.MonkeyPatch
@@ -96,7 +95,7 @@ def test_what_is_missing_tells_in_some_languages(
     assert program._info.name_index.functions("main")
     assert program._info.name_index._table is not None
     assert program._info.name_index._table.functions_known == known
-    monkeypatch.setattr(scan, "known", lambda *_: functions.KNOWN_NONE)
+    monkeypatch.setattr(index_scan, "known", lambda *_: index_format.KNOWN_NONE)
     assert opened(file)._info.name_index.functions("main") is None
 
 
@@ -111,8 +110,8 @@ def answers(program: DwarfProgram, names: list[str]) -> dict[str, object]:
 
     return {
         name: (
-            {die.offset for die in described.concrete(info, name, linked)},
-            described.is_only_inlined(info, name),
+            {die.offset for die in inlined_subroutines.concrete(info, name, linked)},
+            inlined_subroutines.is_only_inlined(info, name),
             code_map.instances(name),
         )
         for name in names
@@ -132,6 +131,6 @@ def test_functions_are_those_that_a_search_finds(
     whole = {qualified_name(program._info, die) for die in entries}
     asked = [*names, *sorted(whole), "none", "ns::none", "\ud800"]
     searched = answers(program, asked)
-    monkeypatch.setattr(lookup, "_BIG", 0)
-    monkeypatch.setattr(lookup.NameIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(name_index, "_BIG", 0)
+    monkeypatch.setattr(name_index.NameIndex, "_is_dear", lambda *_: True)
     assert answers(opened(file), asked) == searched

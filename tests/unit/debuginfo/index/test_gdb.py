@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.names.tags import NAMED
-from fetchc.debuginfo.index import gdb
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import gdb_index
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.global_variables import NAMED
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import DieOffset
 from tests.support.name_index import indexed, searched
@@ -61,13 +61,13 @@ def test_it_leads_to_what_a_search_finds(tmp_path: Path) -> None:
 
 def test_another_hash_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = built(tmp_path)
-    monkeypatch.setattr(gdb, "_HASH_FACTOR", 31)
+    monkeypatch.setattr(gdb_index, "_HASH_FACTOR", 31)
     assert answers(path) != expected(path)
 
 
 def test_one_that_lacks_a_unit_is_not_used(tmp_path: Path) -> None:
     path = built(tmp_path)
-    assert gdb.gdb_names(DwarfProgram(str(path))._info) is not None
+    assert gdb_index.gdb_names(DwarfProgram(str(path))._info) is not None
     (tmp_path / "third.cc").write_text("struct third { int a; } third;")
     for command in (
         ["objcopy", "--dump-section", ".gdb_index=index", "program", "copy"],
@@ -75,7 +75,7 @@ def test_one_that_lacks_a_unit_is_not_used(tmp_path: Path) -> None:
         ["objcopy", "--add-section", ".gdb_index=index", "more"],
     ):
         subprocess.run(command, cwd=tmp_path, check=True)
-    assert gdb.gdb_names(DwarfProgram(str(tmp_path / "more"))._info) is None
+    assert gdb_index.gdb_names(DwarfProgram(str(tmp_path / "more"))._info) is None
 
 
 def test_one_that_a_linker_made_is_not_used(tmp_path: Path) -> None:

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo import cache
-from fetchc.debuginfo.dwarf.entries.attributes import has_namespaces, is_c_family
-from fetchc.debuginfo.dwarf.entries.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
-from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.names import tags
+from fetchc.debuginfo.dwarf import global_variables, index_scan, name_index
+from fetchc.debuginfo.dwarf.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
+from fetchc.debuginfo.dwarf.dies import Die, has_namespaces, is_c_family
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.index_format import Scan
 from fetchc.debuginfo.elf.headers import Image
-from fetchc.debuginfo.index import lookup, scan
-from fetchc.debuginfo.index.found import Scan
-from fetchc.debuginfo.program import DwarfProgram
 from tests.support.cases import CORPUS
 
 C = "c/layouts/bin/gcc-O2-dwarf5"
@@ -47,12 +45,16 @@ def within(program: DwarfProgram, parent: Die, scope: str, keywords: bool) -> It
     for die in program._info.children(parent):
         namespace = die.tag == DW_TAG_namespace
         name = die.text(DW_AT_name) or ("(anonymous namespace)" if namespace else "")
-        if not name or not (namespace or die.tag in tags.NAMED):
+        if not name or not (namespace or die.tag in global_variables.NAMED):
             continue
-        if has_namespaces(die.unit) and die.tag in tags.NESTING:
+        if has_namespaces(die.unit) and die.tag in global_variables.NESTING:
             yield from within(program, die, f"{scope}{name}::", keywords)
         if not namespace and not die.flag(DW_AT_declaration):
-            keyword = f"{tags.KEYWORDS[die.tag]} " if keywords and die.tag in tags.KEYWORDS else ""
+            keyword = (
+                f"{global_variables.KEYWORDS[die.tag]} "
+                if keywords and die.tag in global_variables.KEYWORDS
+                else ""
+            )
             yield keyword + scope + name
 
 
@@ -64,15 +66,15 @@ def test_it_has_what_a_walk_finds(file: str) -> None:
 
 
 def test_a_scope_that_is_not_entered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "NESTING", frozenset())
+    monkeypatch.setattr(index_scan, "NESTING", frozenset())
     assert set(opened(CPP).type_names()) < set(walked(opened(CPP)))
 
 
 @pytest.fixture
 def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Small files are as big ones; what is kept is in the folder."""
-    monkeypatch.setattr(lookup, "_BIG", 0)
-    monkeypatch.setattr(lookup, "_WORTH_KEEPING", 0)
+    monkeypatch.setattr(name_index, "_BIG", 0)
+    monkeypatch.setattr(name_index, "_WORTH_KEEPING", 0)
     monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
     return tmp_path / "kept"
 
@@ -81,13 +83,13 @@ def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Grows by one with each pass over all units."""
     made: list[object] = []
-    plain = scan.scan
+    plain = index_scan.scan
 
     def counted(*arguments: object) -> Scan:
         made.append(arguments)
         return plain(*arguments)  # type: ignore[arg-type]  # as they come
 
-    monkeypatch.setattr(scan, "scan", counted)
+    monkeypatch.setattr(index_scan, "scan", counted)
     return made
 
 
@@ -97,13 +99,13 @@ def test_a_name_leads_to_the_types_that_a_search_finds(
 ) -> None:
     searching, indexed = opened(file), opened(file)
     known = list(opened(file).type_names())
-    monkeypatch.setattr(lookup, "_BIG", 0)
+    monkeypatch.setattr(name_index, "_BIG", 0)
     indexed.types_named("struct none", None)  # the first one is searched for
-    plain = lookup.NameIndex.named
+    plain = name_index.NameIndex.named
     for name in [*known[:: max(1, len(known) // 60)], "struct none", "none"]:
-        monkeypatch.setattr(lookup.NameIndex, "named", plain)
+        monkeypatch.setattr(name_index.NameIndex, "named", plain)
         found = indexed.types_named(name, None)
-        monkeypatch.setattr(lookup.NameIndex, "named", lambda *_: None)
+        monkeypatch.setattr(name_index.NameIndex, "named", lambda *_: None)
         wanted = searching.types_named(name, None)
         assert [indexed.type(one) for one in found] == [searching.type(one) for one in wanted], name
 
@@ -152,7 +154,7 @@ def test_an_interrupted_pass_leaves_nothing(eager: Path, monkeypatch: pytest.Mon
         assert 0 < done <= total
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scan, "_RELEASE", -1)
+    monkeypatch.setattr(index_scan, "_RELEASE", -1)
     monkeypatch.setattr(Image, "progress", staticmethod(interrupt))
     with pytest.raises(KeyboardInterrupt):
         opened(C).type_names()

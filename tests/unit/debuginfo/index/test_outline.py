@@ -10,12 +10,18 @@ from shutil import copyfile
 import pytest
 
 from fetchc.debuginfo import cache
-from fetchc.debuginfo.dwarf.entries import addresses, by_address, info, stretches, walk
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
-from fetchc.debuginfo.dwarf.entries.units import Unit
+from fetchc.debuginfo.dwarf import (
+    address_ranges,
+    debug_info,
+    die_search,
+    dies,
+    unit_outlines,
+    units,
+)
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.units import Unit
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.elf.headers import Image
-from fetchc.debuginfo.index import outline, starts
 from tests.support.cases import CORPUS
 
 CPP = "cpp/addressbook/bin/g++-O2"
@@ -30,11 +36,11 @@ def opened(file: str = "c/layouts/bin/gcc-O2-dwarf5") -> DebugInfo:
 def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Small files are as big ones; what is kept is in the folder."""
     for module, name in (
-        (info, "_BIG_UNIT"), (addresses, "_BIG"),
-        (outline, "_FAR"), (stretches, "_BIG"), (starts, "_FEW"),
+        (debug_info, "_BIG_UNIT"), (address_ranges, "_BIG"),
+        (unit_outlines, "_FAR"), (units, "_BIG"), (unit_outlines, "_FEW"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 0)
-    monkeypatch.setattr(outline, "_DISTANCE", 64)
+    monkeypatch.setattr(unit_outlines, "_DISTANCE", 64)
     monkeypatch.setattr(cache, "_later", [])
     monkeypatch.setattr(cache, "notes", [])
     monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
@@ -55,11 +61,11 @@ def ask(found: DebugInfo) -> list[object]:
     """What walks and addresses say of the first unit, in two orders."""
     unit = next(found.units())
     places = [position for position, _ in nested(unit)]
-    answers: list[object] = [walk.ancestors(unit, at) for at in places[:: -(len(places) // 100)]]
-    answers += [walk.covering(unit, at) for at in range(0, len(unit.data), len(unit.data) // 100)]
-    for address in sorted(by_address.functions(unit, None))[:20]:
+    answers: list[object] = [dies.ancestors(unit, at) for at in places[:: -(len(places) // 100)]]
+    answers += [dies.covering(unit, at) for at in range(0, len(unit.data), len(unit.data) // 100)]
+    for address in sorted(die_search.functions(unit, None))[:20]:
         for wanted in (address, address + 1):
-            function = by_address.function_at(unit, type(unit.low_pc)(wanted))
+            function = die_search.function_at(unit, type(unit.low_pc)(wanted))
             answers.append(None if function is None else function.position)
     answers += [[each.offset for each in found.units()]]
     cache.save()
@@ -71,7 +77,7 @@ def test_around_an_entry_is_what_it_is_a_child_of(file: str) -> None:
     unit = next(opened(file).units())
     places = sorted(nested(unit))
     for position, around in places[:: max(1, len(places) // 500)]:
-        assert walk.ancestors(unit, position) == around
+        assert dies.ancestors(unit, position) == around
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -82,7 +88,7 @@ def test_kept_it_answers_the_same(file: str, eager: Path) -> None:
     assert {kept.suffix for kept in eager.iterdir()} >= {".outline", ".units"}
     assert all(kept.stat().st_mode & 0o777 == 0o600 for kept in eager.iterdir())
     kept = opened(file)
-    assert isinstance(next(kept.units()).marks, outline.KeptMarks)
+    assert isinstance(next(kept.units()).marks, unit_outlines.KeptMarks)
     assert ask(kept) == plain
     assert cache.notes == []
 
@@ -121,7 +127,7 @@ def test_a_part_of_the_ranges_is_gone_on_from(eager: Path) -> None:
 
 def test_a_mark_at_a_wrong_place_is_noticed(eager: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = ask(opened(CPP))
-    monkeypatch.setattr(outline, "_numbered", lambda *_: outline._NONE)
+    monkeypatch.setattr(unit_outlines, "_numbered", lambda *_: unit_outlines._NONE)
     ask(opened(CPP))
     assert ask(opened(CPP)) != plain
 
@@ -198,29 +204,29 @@ def test_a_folder_that_cannot_be_written_to_keeps_nothing(eager: Path) -> None:
 
 def test_a_unit_whose_siblings_are_elsewhere_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = next(opened().units())
-    assert outline.encoded(unit) is not None
-    plain = walk.sibling
+    assert unit_outlines.encoded(unit) is not None
+    plain = dies.sibling
 
     def moved(unit: Unit, *rest: object) -> int | None:
         found = plain(unit, *rest)  # type: ignore[arg-type]  # as they come
         return None if found is None else found + 1
 
-    monkeypatch.setattr(walk, "sibling", moved)
-    assert outline.encoded(unit) is None
+    monkeypatch.setattr(dies, "sibling", moved)
+    assert unit_outlines.encoded(unit) is None
 
 
 def test_a_function_beyond_all_addresses_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = next(opened().units())
-    monkeypatch.setattr(outline, "functions", lambda *_: {0x1000: 20, 1 << 64: 30})
-    assert outline.encoded(unit) is None
-    monkeypatch.setattr(outline, "functions", lambda *_: {0x1000: 20, (1 << 64) - 1: 30})
-    assert outline.encoded(unit) is not None
+    monkeypatch.setattr(unit_outlines, "functions", lambda *_: {0x1000: 20, 1 << 64: 30})
+    assert unit_outlines.encoded(unit) is None
+    monkeypatch.setattr(unit_outlines, "functions", lambda *_: {0x1000: 20, (1 << 64) - 1: 30})
+    assert unit_outlines.encoded(unit) is not None
 
 
 def test_a_damaged_unit_has_none() -> None:
     unit = next(opened().units())
     data = unit.data
     unit._data = data[: len(data) // 2]
-    assert outline.encoded(unit) is None
+    assert unit_outlines.encoded(unit) is None
     unit._data = data[:-1]
-    assert outline.encoded(unit) is None
+    assert unit_outlines.encoded(unit) is None

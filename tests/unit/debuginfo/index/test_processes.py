@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf import index_format, index_scan, name_index
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.index_format import encoded
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.elf.headers import Image
-from fetchc.debuginfo.index import found, lookup, processes, scan
-from fetchc.debuginfo.index.table import encoded
-from fetchc.debuginfo.program import DwarfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.cases import CORPUS
 
@@ -30,9 +30,9 @@ CHECKOUT = Path(__file__).parents[4]
 @pytest.fixture(autouse=True)
 def spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are as big ones, and the machine has three processors."""
-    monkeypatch.setattr(processes, "_SHARE", 1)
-    monkeypatch.setattr(processes, "_allowed", lambda: 3)
-    monkeypatch.setattr(scan, "_RELEASE", -1)
+    monkeypatch.setattr(name_index, "_SHARE", 1)
+    monkeypatch.setattr(name_index, "_allowed", lambda: 3)
+    monkeypatch.setattr(index_scan, "_RELEASE", -1)
 
 
 @pytest.fixture
@@ -56,12 +56,12 @@ def info(path: str | Path) -> DebugInfo:
 def index(path: str | Path) -> bytes:
     """What would be kept."""
     read = info(path)
-    return encoded(processes.spread(read, None), lookup._strings(read))
+    return encoded(name_index.spread(read, None), name_index._strings(read))
 
 
 def one_pass(path: str | Path) -> bytes:
     read = info(path)
-    return encoded(scan.scan(read, None), lookup._strings(read))
+    return encoded(index_scan.scan(read, None), name_index._strings(read))
 
 
 def gone(pid: int) -> bool:
@@ -78,18 +78,18 @@ def gone(pid: int) -> bool:
 def test_it_is_what_one_pass_makes(
     file: str, count: int, forks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_allowed", lambda: count)
+    monkeypatch.setattr(name_index, "_allowed", lambda: count)
     assert index(file) == one_pass(file)
     assert len(forks) == count
     assert all(map(gone, forks))
 
 
-def _pass(*names: tuple[tuple[str, ...], str], whole: bool = True) -> found.Scan:
+def _pass(*names: tuple[tuple[str, ...], str], whole: bool = True) -> index_format.Scan:
     # A pass that met types of those names in those scopes, one behind the other.
-    made = found.Scan()
+    made = index_format.Scan()
     made.whole = whole
     for at, (scopes, name) in enumerate(names):
-        scope = found.NOWHERE
+        scope = index_format.NOWHERE
         for each in scopes:
             scope = made.scope(scope, each.encode())
         key = (scope, name.encode(), 0, 1, None, False)
@@ -101,7 +101,7 @@ def _pass(*names: tuple[tuple[str, ...], str], whole: bool = True) -> found.Scan
 def test_what_passes_found_is_put_together_by_scopes() -> None:
     first = (("a",), "x"), (("b",), "x"), ((), "y")
     behind = (("c",), "x"), (("b",), "x"), (("a", "b"), "x"), (("a", "b"), "y"), ((), "y")
-    together, whole = found.Scan(), _pass(*first, *behind)
+    together, whole = index_format.Scan(), _pass(*first, *behind)
     together.add(_pass(*first).found())
     shifted = _pass(*behind)
     for rows in shifted.gathered.rows.values():
@@ -116,7 +116,7 @@ def test_what_passes_found_is_put_together_by_scopes() -> None:
 
 @pytest.mark.parametrize("wholes", [(True, False), (False, True)])
 def test_what_one_pass_knows_too_little_of_is_not_whole(wholes: tuple[bool, bool]) -> None:
-    together = found.Scan()
+    together = index_format.Scan()
     for each in wholes:
         together.add(_pass(whole=each).found())
     assert not together.whole
@@ -142,7 +142,7 @@ def test_a_share_that_is_not_handed_back_is_read_here(
         os.kill(os.getpid(), signal.SIGKILL)
         return b""
 
-    monkeypatch.setattr(processes, "dumps", dumps)
+    monkeypatch.setattr(name_index, "dumps", dumps)
     assert index(CPP) == whole
     assert len(forks) == 3
     assert all(map(gone, forks))
@@ -153,7 +153,7 @@ def test_what_is_cut_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = os.read
 
     def read(pipe: int, size: int) -> bytes:
-        return plain(pipe, size)[:-1] if size == processes._PIECE else plain(pipe, size)
+        return plain(pipe, size)[:-1] if size == name_index._PIECE else plain(pipe, size)
 
     monkeypatch.setattr(os, "read", read)
     assert index(CPP) == whole
@@ -180,7 +180,7 @@ def test_a_damaged_entry_is_told_as_one_pass_tells_it(forks: list[int], tmp_path
 
 def test_progress_counts_what_all_have_read() -> None:
     told: list[tuple[int, int]] = []
-    processes.spread(info(GO), lambda done, total: told.append((done, total)))
+    name_index.spread(info(GO), lambda done, total: told.append((done, total)))
     total = info(GO).files.section.size
     assert {each for _, each in told} == {total}
     assert [done for done, _ in told] == sorted(done for done, _ in told)
@@ -193,8 +193,8 @@ def test_an_interrupted_one_leaves_no_process_and_no_file(
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scan, "_unit", lambda *_: time.sleep(1000))
-    monkeypatch.setattr(lookup, "_WORTH_KEEPING", 0)
+    monkeypatch.setattr(index_scan, "_unit", lambda *_: time.sleep(1000))
+    monkeypatch.setattr(name_index, "_WORTH_KEEPING", 0)
     monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
     monkeypatch.setattr(Image, "processes", True)
     monkeypatch.setattr(Image, "progress", staticmethod(interrupt))
@@ -215,7 +215,7 @@ def test_beside_another_thread_there_is_none(monkeypatch: pytest.MonkeyPatch) ->
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()
-    assert processes._allowed() == 1
+    assert name_index._allowed() == 1
     end.set()
     thread.join()
 
@@ -228,19 +228,19 @@ def test_memory_and_processors_set_how_many(
     free: int, processors: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(processes, "_free_memory", lambda: free)
+    monkeypatch.setattr(name_index, "_free_memory", lambda: free)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(processors))
     monkeypatch.setattr(threading, "active_count", lambda: 1)
-    assert processes._allowed() == count
+    assert name_index._allowed() == count
     monkeypatch.undo()
-    assert 1 << 20 < processes._free_memory() < 1 << 50
+    assert 1 << 20 < name_index._free_memory() < 1 << 50
 
 
 ORPHANS = f"""
 import os, sys, time
 sys.path.insert(0, {str(CHECKOUT)!r})
 from fetchc.debuginfo.index import processes, scan
-from fetchc.debuginfo.dwarf.entries.info import DebugInfo
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.elf.elf_file import Elf
 processes._SHARE, scan._RELEASE, processes._allowed = 1, -1, lambda: 3
 plain, fork = scan._unit, os.fork

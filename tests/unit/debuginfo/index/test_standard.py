@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries.constants import DW_TAG_subprogram
-from fetchc.debuginfo.dwarf.names.tags import NAMED
-from fetchc.debuginfo.index import standard
-from fetchc.debuginfo.index.standard import standard_names
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import debug_names
+from fetchc.debuginfo.dwarf.constants import DW_TAG_subprogram
+from fetchc.debuginfo.dwarf.debug_names import standard_names
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.global_variables import NAMED
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.name_index import indexed, searched
 from tests.support.toolchains import require
@@ -75,7 +75,7 @@ def test_the_index_of_gdb_in_this_form_is_not_used(tmp_path: Path) -> None:
 
 def test_another_hash_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = built(tmp_path)
-    monkeypatch.setattr(standard, "_HASH_FACTOR", 31)
+    monkeypatch.setattr(debug_names, "_HASH_FACTOR", 31)
     assert indexed(path, NAMES) != searched(path, NAMES)
 
 

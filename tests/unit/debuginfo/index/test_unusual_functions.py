@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.names import described
-from fetchc.debuginfo.index import lookup
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import inlined_subroutines, name_index
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from tests.support.toolchains import require
 
 NESTED = """
@@ -70,8 +69,8 @@ def answers(path: str, names: tuple[str, ...]) -> dict[str, tuple[list[str], boo
 
 
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "_BIG", 0)
-    monkeypatch.setattr(lookup.NameIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(name_index, "_BIG", 0)
+    monkeypatch.setattr(name_index.NameIndex, "_is_dear", lambda *_: True)
 
 
 def test_within_functions_and_under_another_name(
@@ -83,7 +82,7 @@ def test_within_functions_and_under_another_name(
     assert searched["only"][1:] == (True, 1)
     eager(monkeypatch)
     assert answers(path, PLAIN) == searched
-    monkeypatch.setattr(described, "_may_be_within", lambda *_: False)
+    monkeypatch.setattr(inlined_subroutines, "_may_be_within", lambda *_: False)
     assert answers(path, ("inner",)) != {"inner": searched["inner"]}
 
 

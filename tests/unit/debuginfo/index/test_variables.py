@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf.entries.constants import DW_AT_name, DW_TAG_base_type
-from fetchc.debuginfo.dwarf.entries.die import Die
-from fetchc.debuginfo.dwarf.entries.walk import entries
-from fetchc.debuginfo.dwarf.locations import global_variables
-from fetchc.debuginfo.dwarf.names.tags import VARIABLES
-from fetchc.debuginfo.index import lookup, scan, table
-from fetchc.debuginfo.program import DwarfProgram
+from fetchc.debuginfo.dwarf import global_variables, index_format, index_scan, name_index
+from fetchc.debuginfo.dwarf.constants import DW_AT_name, DW_TAG_base_type
+from fetchc.debuginfo.dwarf.dies import Die, entries
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.global_variables import VARIABLES
 from tests.support.cases import CORPUS
 from tests.support.toolchains import require
 
@@ -54,8 +52,8 @@ def answers(program: DwarfProgram, asked: list[str]) -> dict[str, list[str]]:
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are as big ones, and every name is worth an index."""
     monkeypatch.setattr(global_variables, "_INDEXED", 0)
-    monkeypatch.setattr(lookup, "_BIG", 0)
-    monkeypatch.setattr(lookup.NameIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(name_index, "_BIG", 0)
+    monkeypatch.setattr(name_index.NameIndex, "_is_dear", lambda *_: True)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -130,7 +128,7 @@ def test_variables_that_are_left_out_are_noticed(monkeypatch: pytest.MonkeyPatch
     asked = names(opened(C))
     searched = answers(opened(C), asked)
     eager(monkeypatch)
-    monkeypatch.setattr(scan, "_variable", lambda *_: None)
+    monkeypatch.setattr(index_scan, "_variable", lambda *_: None)
     assert answers(opened(C), asked) != searched
 
 
@@ -141,15 +139,15 @@ def test_a_scope_that_is_stepped_over_has_the_file_searched(
     asked = names(opened(CPP))
     searched = answers(opened(CPP), asked)
     eager(monkeypatch)
-    monkeypatch.setattr(scan, "_STRANGE", frozenset({DW_TAG_base_type}))
-    monkeypatch.setattr(scan, "NAMED", frozenset())
-    monkeypatch.setattr(scan, "_variable", lambda *_: None)
+    monkeypatch.setattr(index_scan, "_STRANGE", frozenset({DW_TAG_base_type}))
+    monkeypatch.setattr(index_scan, "NAMED", frozenset())
+    monkeypatch.setattr(index_scan, "_variable", lambda *_: None)
     assert answers(opened(CPP), asked) == searched
 
 
 def test_variables_are_no_types(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = set(opened(CPP).type_names())
-    monkeypatch.setattr(table, "VARIABLES", frozenset())
+    monkeypatch.setattr(index_format, "VARIABLES", frozenset())
     assert listed < set(opened(CPP).type_names())
 
 
@@ -158,8 +156,8 @@ def test_a_name_that_ends_many_others_is_worth_an_index(
     places: int, indexed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(global_variables, "_INDEXED", 0)
-    monkeypatch.setattr(lookup, "_BIG", 0)
-    monkeypatch.setattr(lookup, "_FEW_PLACES", places)
+    monkeypatch.setattr(name_index, "_BIG", 0)
+    monkeypatch.setattr(name_index, "_FEW_PLACES", places)
     program = opened(C)
     found = program.global_variables("e", None)
     assert (program._info.name_index._table is not None) == indexed

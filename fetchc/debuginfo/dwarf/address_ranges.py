@@ -1,0 +1,312 @@
+"""The code ranges of an entry: low and high pc, or a range list of either generation.
+
+Source: DWARF 5, sections 2.17 and 7.25 (range lists); DWARF 4, section 2.17.3.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from struct import Struct
+
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf.forms import ADDRESS_FORMS
+from fetchc.debuginfo.elf.headers import Image
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, DieOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Literal
+
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.dies import Die
+    from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.debuginfo.elf.headers import Section
+
+    Range = tuple[Address, Address]
+    Order = Literal["little", "big"]
+
+__all__ = ["AddressTable", "aranges", "lists_from", "ranges"]
+
+
+def ranges(die: Die) -> tuple[Range, ...]:
+    """Half-open ranges of code in the order of the file; none of what the linker left out."""
+    if die.has(c.DW_AT_high_pc):
+        low = die.address(c.DW_AT_low_pc)
+        if low is None:
+            return ()
+        # Since DWARF 4 a constant is a length.
+        if die.form(c.DW_AT_high_pc) in ADDRESS_FORMS:
+            high = die.address(c.DW_AT_high_pc)
+        else:
+            length = die.unsigned(c.DW_AT_high_pc)
+            high = None if length is None else Address(low + length)
+        if high is None:
+            raise die.unit.error("DW_AT_high_pc is neither address nor length", die.position)
+        return ((low, high),) if low < high and (low or _has_zero(die.unit)) else ()
+    offset = die.raw(c.DW_AT_ranges)
+    if offset is None:
+        return ()
+    unit = die.unit
+    if isinstance(offset, bytes):
+        raise unit.error("DW_AT_ranges is no offset", die.position)
+    if unit.version < 5:
+        listed = _range_list(unit, unit.ranges_base + offset)
+    else:
+        if die.form(c.DW_AT_ranges) == c.DW_FORM_rnglistx:
+            offset = unit.tables.list_offset(".debug_rnglists", offset)
+        listed = _rnglist(unit, offset)
+    return tuple([one for one in listed if one[0] < one[1] and (one[0] or _has_zero(unit))])
+
+
+def _has_zero(unit: Unit) -> bool:
+    # Whether there can be code at address 0; else it is of what the linker left out.
+    return not unit.info.elf.is_discarded(Address(0))
+
+
+def _range_list(unit: Unit, offset: int) -> Iterator[Range]:
+    # .debug_ranges: pairs relative to a base, (-1, base) chooses another, (0, 0) ends.
+    reader = unit.info.required_section(".debug_ranges", unit).cursor(offset)
+    size = unit.address_size
+    choose = (1 << 8 * size) - 1
+    base = unit.low_pc
+    while True:
+        low, high = reader.address(size), reader.address(size)
+        if low == choose:
+            base = Address(high)
+        elif low == 0 and high == 0:
+            return
+        else:
+            yield Address((base + low) & choose), Address((base + high) & choose)
+
+
+def _rnglist(unit: Unit, offset: int) -> Iterator[Range]:
+    reader = unit.info.required_section(".debug_rnglists", unit).cursor(offset)
+    size = unit.address_size
+    highest = (1 << 8 * size) - 1
+    base = unit.low_pc
+    while True:
+        kind = reader.u8()
+        if kind == c.DW_RLE_end_of_list:
+            return
+        if kind == c.DW_RLE_base_addressx:
+            base = unit.tables.address_at(reader.uleb())
+        elif kind == c.DW_RLE_base_address:
+            base = Address(reader.address(size))
+        elif kind == c.DW_RLE_startx_endx:
+            yield unit.tables.address_at(reader.uleb()), unit.tables.address_at(reader.uleb())
+        elif kind == c.DW_RLE_startx_length:
+            start = unit.tables.address_at(reader.uleb())
+            yield start, Address(start + reader.uleb())
+        elif kind == c.DW_RLE_offset_pair:
+            # Go writes what lies in front of the base as a distance that wraps.
+            low, high = reader.uleb(), reader.uleb()
+            yield Address((base + low) & highest), Address((base + high) & highest)
+        elif kind == c.DW_RLE_start_end:
+            yield Address(reader.address(size)), Address(reader.address(size))
+        elif kind == c.DW_RLE_start_length:
+            start = Address(reader.address(size))
+            yield start, Address(start + reader.uleb())
+        else:
+            raise reader.error(f"unknown range list entry {kind:#x}", reader.offset - 1)
+
+
+# ------------------------------------------------------------------------------
+# Which unit has the code at an address.
+#
+# .debug_aranges says it where there is one (gcc, rustc); Go and clang write none, there the top
+# entries of the units are read, as far as needed, and kept. Source: DWARF 5, section 6.1.2
+# (unchanged since version 2).
+
+_ESCAPE = b"\xff\xff\xff\xff"  # the length that announces 64-bit DWARF
+_BIG = 4 << 20  # bytes of .debug_info: to read the top entries of its units takes 5 ms
+_FEW = 3  # questions that a pass over the section answers
+_WITH_CODE = (c.DW_UT_compile, c.DW_UT_partial, c.DW_UT_skeleton)
+
+
+def aranges(section: Section) -> Iterator[tuple[Address, Address, DieOffset]]:
+    """(start, end, unit offset) of every range in .debug_aranges."""
+    for unit, pairs in _sets(section):
+        for low, length in pairs:
+            if length:
+                yield Address(low), Address(low + length), unit
+
+
+def _sets(section: Section) -> Iterator[tuple[DieOffset, Iterable[tuple[int, int]]]]:
+    # Of each unit its pairs of address and length. A library has thousands of them, so the
+    # usual header is read at once.
+    data = section.bytes_between(0, section.size)
+    order = "<" if section.little else ">"
+    header = Struct(order + "IHIBB").unpack_from
+    layouts = {4: Struct(order + "II"), 8: Struct(order + "QQ")}
+    size = len(data)
+    at = 0
+    while at < size:
+        if at + 12 > size or data.startswith(_ESCAPE, at):
+            start, end, version, unit, address_size, segment_size = _header(section, at)
+        else:
+            length, version, unit, address_size, segment_size = header(data, at)
+            start, end = at + 12, at + 4 + length
+        if end > size or end < start:
+            raise section.error(f"address ranges of {end - at} bytes", at)
+        layout = layouts.get(address_size)
+        if layout is None or version != 2 or segment_size:
+            raise section.error(
+                f"address ranges of version {version}, address size {address_size}, "
+                f"segment size {segment_size}",
+                at,
+            )
+        # The first pair is aligned to the size of a pair, counted from the set's own start.
+        pair = layout.size
+        start += (at - start) % pair
+        yield DieOffset(unit), layout.iter_unpack(data[start : end - (end - start) % pair])
+        at = end
+
+
+def _header(section: Section, at: int) -> tuple[int, int, int, int, int, int]:
+    # The header of a set in 64-bit DWARF, or a truncated one.
+    reader = section.cursor(at)
+    length, offset_size = reader.initial_length()
+    end = reader.offset + length
+    version = reader.u16()
+    unit = reader.unsigned(offset_size)
+    address_size, segment_size = reader.u8(), reader.u8()
+    return reader.offset, end, version, unit, address_size, segment_size
+
+
+class AddressTable:
+    """Answers for one file; grows as far as the questions need."""
+
+    __slots__ = ("_info", "_last", "_pending", "_questions", "_scanned", "_sorted", "_starts")
+
+    def __init__(self, info: DebugInfo) -> None:
+        self._info = info
+        self._questions = 0
+        self._sorted: list[tuple[Address, Address, DieOffset]] | None = None
+        self._starts: list[int] = []
+        self._scanned: list[tuple[Address, Address, DieOffset]] = []
+        self._last = DieOffset(-1)  # the last unit that was read
+        self._pending: Iterator[Unit] | None = None
+
+    def unit_of(self, address: Address) -> Unit | None:
+        """The unit, None where no unit claims the address."""
+        offset = self._from_aranges(address)
+        if offset is not None:
+            return self._info.unit_starting(offset)
+        if self._pending is None:
+            self._pending = self._begin()
+        for low, high, offset in self._scanned:
+            if low <= address < high:
+                return self._info.unit_starting(offset)
+        try:
+            return self._scan(self._pending, address)
+        except DebugInfoError:
+            # The next question must meet the damage again, not the end of the iterator.
+            self._pending = None
+            self._scanned.clear()
+            raise
+
+    def _begin(self) -> Iterator[Unit]:
+        # The units that are still to be read; of a big file, others are known from earlier runs.
+        self._last = DieOffset(-1)
+        if Image.cache_folder and self._info.files.section.size >= _BIG:
+            from fetchc.debuginfo.dwarf.unit_outlines import known_ranges
+
+            self._scanned, self._last = known_ranges(self._info, self.found)
+        known = self._last
+        return (unit for unit in self._info.files.own.units() if unit.offset > known)
+
+    def found(self) -> tuple[list[tuple[Address, Address, DieOffset]], DieOffset]:
+        """Start, end and unit of what was read of the units' ranges, and the last one read."""
+        return self._scanned, self._last
+
+    def _scan(self, pending: Iterator[Unit], address: Address) -> Unit | None:
+        for unit in pending:
+            if unit.kind not in _WITH_CODE:
+                continue
+            covered = ranges(unit.top)
+            if not covered and unit.version == 2:
+                covered = tuple(self._of_functions(unit))
+            self._scanned.extend([(low, high, unit.offset) for low, high in covered])
+            self._last = unit.offset
+            if any(low <= address < high for low, high in covered):
+                return unit
+        return None
+
+    def _of_functions(self, unit: Unit) -> Iterator[tuple[Address, Address]]:
+        # DWARF 2 has no DW_AT_ranges: a unit with several stretches of code may say nothing of
+        # them (clang -gdwarf-2 -gstrict-dwarf), and only its functions know.
+        scopes = [unit.top]
+        while scopes:
+            for child in self._info.children(scopes.pop()):
+                if child.tag == c.DW_TAG_subprogram:
+                    yield from ranges(child)
+                elif child.tag == c.DW_TAG_namespace:
+                    scopes.append(child)
+
+    def _from_aranges(self, address: Address) -> DieOffset | None:
+        section = self._info.elf.open_section(".debug_aranges")
+        if section is None:
+            return None
+        if self._questions < _FEW:
+            # Sorting pays for those who ask often.
+            self._questions += 1
+            return _in_one_pass(section, address)
+        if self._sorted is None:
+            self._sorted = sorted(aranges(section))
+            self._starts = [start for start, _, _ in self._sorted]
+        # Ranges should not overlap; where they do, the one that starts last holds.
+        at = bisect_right(self._starts, address)
+        for _, end, offset in reversed(self._sorted[:at]):
+            if address < end:
+                return offset
+        return None
+
+
+def _in_one_pass(section: Section, address: Address) -> DieOffset | None:
+    found: tuple[int, int, DieOffset] | None = None
+    for unit, pairs in _sets(section):
+        for low, length in pairs:
+            if low <= address < low + length:
+                covering = (low, low + length, unit)
+                if found is None or covering > found:
+                    found = covering
+    return None if found is None else found[2]
+
+
+# ------------------------------------------------------------------------------
+# Functions whose code is in several ranges, by the bytes of their lists.
+#
+# GCC gives a function whose rarely run part stands elsewhere DW_AT_ranges and no DW_AT_low_pc.
+# Its list begins with the function's address, and the entry holds where the list is: two searches
+# at the speed of memory in place of a walk over the unit, which takes 0.4 s on one of 10 MB.
+
+# Kinds of entry of .debug_rnglists in which an address stands at once.
+_WITH_ADDRESS = frozenset((c.DW_RLE_base_address, c.DW_RLE_start_end, c.DW_RLE_start_length))
+
+
+def lists_from(unit: Unit, address: Address) -> Iterator[bytes]:
+    """Values of DW_AT_ranges, as the unit stores them, of lists that may begin with the address."""
+    order: Order = "little" if unit.little else "big"
+    for offset in _new(unit, address, order) if unit.version >= 5 else _old(unit, address, order):
+        if 0 <= offset < 1 << 8 * unit.offset_size:
+            yield offset.to_bytes(unit.offset_size, order)
+
+
+def _new(unit: Unit, address: Address, order: Order) -> Iterator[int]:
+    section = unit.info.open_section(".debug_rnglists", unit)
+    if section is None:
+        return
+    for at in section.find_all(address.to_bytes(unit.address_size, order)):
+        if at and section.bytes_between(at - 1, at)[0] in _WITH_ADDRESS:
+            yield at - 1
+
+
+def _old(unit: Unit, address: Address, order: Order) -> Iterator[int]:
+    section = unit.info.open_section(".debug_ranges", unit)
+    low = address - unit.low_pc
+    if section is None or low <= 0:
+        return
+    for at in section.find_all(low.to_bytes(unit.address_size, order)):
+        yield at - unit.ranges_base

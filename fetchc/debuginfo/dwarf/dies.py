@@ -1,0 +1,631 @@
+"""A debugging information entry, decoded when an attribute is asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from fetchc.debuginfo.dwarf import constants as c
+from fetchc.debuginfo.dwarf import constants as dw
+from fetchc.debuginfo.dwarf.forms import (
+    ADDRESS_INDEX_FORMS,
+    ALTERNATE_STRING_FORMS,
+    BLOCK_FORMS,
+    CONSTANT_FORMS,
+    DAMAGED,
+    SIGNED_FORMS,
+    STRING_INDEX_FORMS,
+    read_uleb,
+)
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, DieOffset
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dwarf.abbrev import Declaration, Getter
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.forms import Value
+    from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.debuginfo.elf.elf_file import Elf
+
+    Around = tuple[int, "Around"] | None
+
+__all__ = [
+    "STRIDE",
+    "Die",
+    "LocationListRef",
+    "Marks",
+    "ancestors",
+    "by_columns",
+    "counts_from_zero",
+    "covering",
+    "entries",
+    "has_namespaces",
+    "is_c_family",
+    "is_cpp",
+    "is_go",
+    "is_rust",
+    "language_key",
+    "linked_by_go",
+    "main_language",
+    "malformed",
+    "sibling",
+    "skip_subtree",
+    "value",
+]
+
+
+class LocationListRef(Record):
+    """A location list: ``offset`` in .debug_loc (version <= 4) or .debug_loclists."""
+
+    offset: int
+
+
+class Die:
+    """One entry. Attribute readers give None where the attribute is absent or of another class.
+
+    ``position`` is where the entry starts and ``values_at`` where its first value does, from
+    the start of the unit.
+    """
+
+    __slots__ = (
+        "_forms",
+        "_stop",
+        "_values",
+        "declaration",
+        "has_children",
+        "offset",
+        "position",
+        "tag",
+        "unit",
+        "values_at",
+    )
+
+    def __init__(self, unit: Unit, position: int) -> None:
+        self.unit = unit
+        self.position = position
+        self.offset = DieOffset(unit.offset + position)
+        try:
+            code, self.values_at = read_uleb(unit.data, position)
+        except DAMAGED:
+            raise unit.error("no entry here: the unit ends", position) from None
+        if code == 0:
+            raise unit.error("no entry here: it is the end of a list", position)
+        declaration = unit.table.known.get(code) or unit.table.declaration(code)
+        if declaration is None:
+            raise unit.error(
+                f"abbreviation {code} is not in the table at .debug_abbrev+{unit.abbrev_offset:#x}",
+                position,
+            )
+        self.declaration: Declaration = declaration
+        self.tag = declaration.tag
+        self.has_children = declaration.has_children
+        self._values: list[Value] | None = None
+        self._forms = declaration.forms
+        self._stop = -1
+
+    def __repr__(self) -> str:
+        return f"<Die {self.offset:#x} tag {self.tag:#x}>"
+
+    def __eq__(self, other: object) -> bool:
+        """Entries are the same when they are at one place of one DebugInfo."""
+        return (
+            isinstance(other, Die)
+            and self.offset == other.offset
+            and self.unit.info is other.unit.info
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.offset)
+
+    @property
+    def stop(self) -> int:
+        """Position behind the entry's values, where its first child starts if it has any."""
+        if self._stop < 0:
+            declaration = self.declaration
+            if declaration.fixed >= 0:
+                self._stop = self.values_at + declaration.fixed
+            else:
+                try:
+                    self._stop = declaration.skip(self.unit.data, self.values_at)
+                except DAMAGED as damage:
+                    raise self._damaged(damage) from None
+            if self._stop > len(self.unit.data):
+                raise self.unit.error("the entry runs past the end of its unit", self.position)
+        return self._stop
+
+    def _damaged(self, damage: Exception) -> Exception:
+        return self.unit.error(f"the entry cannot be read: {damage}", self.position)
+
+    def _decoded(self) -> list[Value]:
+        if self._values is not None:
+            return self._values
+        declaration = self.declaration
+        data = self.unit.data
+        readers = declaration.encoding.readers
+        values: list[Value] = []
+        forms = []
+        at = self.values_at
+        try:
+            for _, form, constant in declaration.attributes:
+                value: Value
+                if form == c.DW_FORM_implicit_const:
+                    value = constant
+                elif form == c.DW_FORM_indirect:
+                    form, value, at = declaration.encoding.indirect(data, at)
+                else:
+                    value, at = readers[form](data, at)
+                values.append(value)
+                forms.append(form)
+        except DAMAGED as damage:
+            raise self._damaged(damage) from None
+        self._values = values
+        self._stop = at
+        if declaration.has_indirect:
+            self._forms = tuple(forms)
+        return values
+
+    def _get(self, attribute: int) -> tuple[int, Value] | None:
+        # Form and raw value.
+        place = self.declaration.index.get(attribute)
+        if place is None:
+            return None
+        value = self._decoded()[place]
+        return self._forms[place], value
+
+    def has(self, attribute: int) -> bool:
+        """Whether the entry has the attribute, whatever its form."""
+        return attribute in self.declaration.index
+
+    def form(self, attribute: int) -> int | None:
+        """DW_FORM_* of the attribute; of an indirect one, the form that it names."""
+        found = self._get(attribute)
+        return None if found is None else found[0]
+
+    def attributes(self) -> tuple[tuple[int, int], ...]:
+        """Attribute and form of every attribute, in order."""
+        self._decoded()
+        return tuple(
+            [
+                (attribute, form)
+                for (attribute, _, _), form in zip(
+                    self.declaration.attributes, self._forms, strict=True
+                )
+            ]
+        )
+
+    def raw(self, attribute: int) -> Value | None:
+        """The value as it stands: a number, offset or index, or the bytes of a block or string."""
+        found = self._get(attribute)
+        return None if found is None else found[1]
+
+    def text(self, attribute: int) -> str | None:
+        """A string; bytes that are not UTF-8 become surrogates (surrogateescape)."""
+        found = self.text_bytes(attribute)
+        return None if found is None else found.decode("utf-8", "surrogateescape")
+
+    def text_bytes(self, attribute: int) -> bytes | None:
+        """A string as the file has it."""
+        found = self._get(attribute)
+        if found is None:
+            return None
+        form, value = found
+        if isinstance(value, bytes):
+            return value if form == c.DW_FORM_string else None
+        if form in ALTERNATE_STRING_FORMS:
+            return self.unit.info.files.alternate.string(self, value)
+        if form == c.DW_FORM_strp:
+            section = ".debug_str"
+        elif form == c.DW_FORM_line_strp:
+            section = ".debug_line_str"
+        elif form in STRING_INDEX_FORMS:
+            value = self.unit.tables.string_offset(value)
+            section = ".debug_str"
+        else:
+            return None
+        return self.unit.info.required_section(section, self.unit).cstring(value)
+
+    def constant(self, attribute: int) -> int | None:
+        """A constant as its form reads it: data1..16 and udata unsigned, sdata signed.
+
+        An offset (DW_FORM_sec_offset) counts as one, as DWARF 2 and 3 had it.
+        """
+        found = self._get(attribute)
+        if found is None:
+            return None
+        form, value = found
+        if isinstance(value, bytes):
+            return None
+        return value if form in CONSTANT_FORMS or form == c.DW_FORM_sec_offset else None
+
+    def unsigned(self, attribute: int) -> int | None:
+        """A constant that is not negative; None for a negative sdata or implicit_const."""
+        value = self.constant(attribute)
+        return None if value is None or value < 0 else value
+
+    def signed(self, attribute: int) -> int | None:
+        """A constant with data1..16 read as two's complement of their width."""
+        value = self.constant(attribute)
+        form = self.form(attribute)
+        if value is None or form is None or form in SIGNED_FORMS:
+            return value
+        bits = 8 * self.declaration.encoding.sizes.get(form, 0)
+        return value - (1 << bits) if bits and value >> (bits - 1) else value
+
+    def flag(self, attribute: int) -> bool:
+        """A flag; False where absent."""
+        found = self._get(attribute)
+        return (
+            found is not None
+            and found[0] in (c.DW_FORM_flag, c.DW_FORM_flag_present)
+            and found[1] != 0
+        )
+
+    def address(self, attribute: int) -> Address | None:
+        """A target address, through .debug_addr where the form says so."""
+        found = self._get(attribute)
+        if found is None:
+            return None
+        form, value = found
+        if isinstance(value, bytes):
+            return None
+        if form == c.DW_FORM_addr:
+            return Address(value)
+        return self.unit.tables.address_at(value) if form in ADDRESS_INDEX_FORMS else None
+
+    def block(self, attribute: int) -> bytes | None:
+        """Bytes of a block or expression."""
+        found = self._get(attribute)
+        if found is None or isinstance(found[1], int):
+            return None
+        return found[1] if found[0] in BLOCK_FORMS else None
+
+    def location(self, attribute: int) -> bytes | LocationListRef | None:
+        """A location description: an expression, or where its list is.
+
+        DWARF 2 and 3 write a list's offset as data4 or data8, later versions as sec_offset or
+        as an index (loclistx), which is looked up here.
+        """
+        found = self._get(attribute)
+        if found is None:
+            return None
+        form, value = found
+        if isinstance(value, bytes):
+            return value if form in BLOCK_FORMS else None
+        if form == c.DW_FORM_sec_offset:
+            return LocationListRef(value)
+        if form == c.DW_FORM_loclistx:
+            return LocationListRef(self.unit.tables.list_offset(".debug_loclists", value))
+        if form in (c.DW_FORM_data4, c.DW_FORM_data8) and self.unit.version < 4:
+            return LocationListRef(value)
+        return None
+
+
+# ------------------------------------------------------------------------------
+# Places of a unit where an entry is known to start, and what is around it.
+#
+# A walk needs a start, and entries can only be walked forwards. So walks leave marks on their
+# way, and the next one starts at the last in front of what it looks for.
+
+# Entries that a walk passes between two marks.
+STRIDE = 1024
+
+
+class Marks:
+    """The marks of one unit, its top entry the first. Positions count from the unit's start.
+
+    ``steps`` is how many entries walks have passed.
+    """
+
+    __slots__ = ("_around", "_last", "_starts", "steps")
+
+    def __init__(self, first: int) -> None:
+        self._starts = [first]
+        self._around: list[Around] = [None]
+        self._last: tuple[int, Around] = first, None
+        self.steps = 0
+
+    def before(self, position: int) -> tuple[int, Around]:
+        """The last known start in front of ``position`` or at it, else the first of all."""
+        last = self._last
+        at = max(bisect_right(self._starts, position) - 1, 0)
+        start = self._starts[at]
+        return last if start < last[0] <= position else (start, self._around[at])
+
+    def function(self, address: int) -> int | None:
+        """Where the subprogram that starts at ``address`` is, by what is kept of the unit.
+
+        -1: no subprogram does; None: nothing is kept.
+        """
+        return None
+
+    def passed(
+        self, starts: list[tuple[int, Around]], last: tuple[int, Around], steps: int
+    ) -> None:
+        """Take note of a walk: some of the starts that it passed, and where it ended."""
+        self._last = last
+        self.steps += steps
+        for start, around in starts:
+            if start > self._starts[-1]:
+                self._starts.append(start)
+                self._around.append(around)
+
+
+# ------------------------------------------------------------------------------
+# Walking the entries of a unit without decoding them.
+#
+# Entries stand one behind the other; a zero byte ends a list of children. Only two things are
+# asked of an entry: where it ends and, if DW_AT_sibling says so, where its subtree does.
+# Positions count from the start of the unit.
+
+
+def declared(unit: Unit, code: int, position: int) -> Declaration:
+    """The declaration of a code met at ``position``."""
+    found = unit.table.declaration(code)
+    if found is None:
+        raise unit.error(
+            f"abbreviation {code} is not in the table at .debug_abbrev+{unit.abbrev_offset:#x}",
+            position,
+        )
+    return found
+
+
+def value(unit: Unit, getter: Getter, start: int, values_at: int) -> int | bytes:
+    """What a getter of the declaration reads from the entry at ``start``."""
+    try:
+        return getter(unit.data, values_at)
+    except DAMAGED as damage:
+        raise unit.error(f"the entry cannot be read: {damage}", start) from None
+
+
+def sibling(unit: Unit, declaration: Declaration, start: int, values_at: int) -> int | None:
+    """Where DW_AT_sibling of the entry at ``start`` points; None where it has none."""
+    getter = declaration.sibling
+    if getter is None:
+        return None
+    target = value(unit, getter, start, values_at)
+    # Forwards only: a sibling that points back would walk for ever.
+    if not isinstance(target, int) or not values_at < target <= len(unit.data):
+        raise unit.error(f"DW_AT_sibling points to {target!r}, not behind the entry", start)
+    return target
+
+
+def entries(
+    unit: Unit, into: frozenset[int] | None = None
+) -> Iterator[tuple[int, Declaration, int]]:
+    """(start, declaration, first value) of the unit's entries in the order of the file.
+
+    With ``into``, subtrees of other tags are left out where DW_AT_sibling says how.
+    """
+    data = unit.data
+    known = unit.table.known
+    end = len(data)
+    at = start = unit.die_offset - unit.offset
+    try:
+        while at < end:
+            start = at
+            code = data[at]
+            at += 1
+            if code == 0:
+                continue
+            if code > 127:
+                code, at = read_uleb(data, at - 1)
+            declaration = known.get(code) or declared(unit, code, start)
+            yield start, declaration, at
+            if into is not None and declaration.sibling is not None and declaration.tag not in into:
+                at = sibling(unit, declaration, start, at) or end
+                continue
+            fixed = declaration.fixed
+            at = at + fixed if fixed >= 0 else declaration.skip(data, at)
+    except DAMAGED as damage:
+        raise unit.error(f"the entry cannot be read: {damage}", start) from None
+    if at > end:
+        raise unit.error("the entry runs past the end of its unit", start)
+
+
+def skip_subtree(unit: Unit, at: int) -> int:
+    """The position behind the list of children that starts at ``at``."""
+    data = unit.data
+    known = unit.table.known
+    depth = 1
+    start = at
+    try:
+        while depth:
+            start = at
+            code = data[at]
+            at += 1
+            if code == 0:
+                depth -= 1
+                continue
+            if code > 127:
+                code, at = read_uleb(data, at - 1)
+            declaration = known.get(code) or declared(unit, code, start)
+            values = at
+            if declaration.has_children:
+                if declaration.sibling is not None:
+                    at = sibling(unit, declaration, start, values) or 0
+                    continue
+                depth += 1
+            fixed = declaration.fixed
+            at = at + fixed if fixed >= 0 else declaration.skip(data, at)
+    except DAMAGED as damage:
+        raise unit.error(f"the entry cannot be read: {damage}", start) from None
+    return at
+
+
+def covering(unit: Unit, position: int) -> int | None:
+    """The start of the entry whose bytes hold ``position``; None for a list's end.
+
+    This is what proves that bytes found by searching are an entry.
+    """
+    if position < unit.die_offset - unit.offset:
+        return None
+    start = _walked(unit, position)[0]
+    return start if unit.data[start] else None
+
+
+def ancestors(unit: Unit, position: int) -> list[int]:
+    """Starts of the entries around the one at ``position``, the unit's top entry first."""
+    start, around = _walked(unit, position)
+    if start != position:
+        raise unit.error("no entry starts here", position)
+    found = []
+    while around is not None:
+        start, around = around
+        found.append(start)
+    found.reverse()
+    return found
+
+
+def _walked(unit: Unit, position: int) -> tuple[int, Around]:
+    # The start of the entry whose bytes hold the position, and what is around it: from the last
+    # mark in front of it, over subtrees that end before it.
+    data = unit.data
+    known = unit.table.known
+    marks = unit.marks
+    at, around = marks.before(position)
+    passed: list[tuple[int, Around]] = []
+    steps = 0
+    start, outer = at, around
+    try:
+        while at <= position:
+            start, outer = at, around
+            code = data[at]
+            at += 1
+            if code == 0:
+                if around is not None:
+                    around = around[1]
+                continue
+            steps += 1
+            if steps % STRIDE == 0:
+                passed.append((start, around))
+            if code > 127:
+                code, at = read_uleb(data, at - 1)
+            declaration = known.get(code) or declared(unit, code, start)
+            if declaration.has_children:
+                if declaration.sibling is not None:
+                    target = sibling(unit, declaration, start, at)
+                    if target is not None and target <= position:
+                        at = target
+                        continue
+                around = start, around
+            fixed = declaration.fixed
+            at = at + fixed if fixed >= 0 else declaration.skip(data, at)
+    except DAMAGED as damage:
+        raise unit.error(f"the entry cannot be read: {damage}", start) from None
+    marks.passed(passed, (start, outer), steps)
+    return start, outer
+
+
+# ------------------------------------------------------------------------------
+# What several readers of entries share: languages, the error for nonsense.
+
+C = frozenset({dw.DW_LANG_C89, dw.DW_LANG_C, dw.DW_LANG_C99, dw.DW_LANG_C11, dw.DW_LANG_C17})
+C |= {dw.DW_LANG_C23}
+CPP = frozenset({dw.DW_LANG_C_plus_plus, dw.DW_LANG_C_plus_plus_03, dw.DW_LANG_C_plus_plus_11})
+CPP |= {dw.DW_LANG_C_plus_plus_14, dw.DW_LANG_C_plus_plus_17, dw.DW_LANG_C_plus_plus_20}
+CPP |= {dw.DW_LANG_C_plus_plus_23}
+OBJECTIVE_C = frozenset({dw.DW_LANG_ObjC, dw.DW_LANG_ObjC_plus_plus})
+# Their first index is 0, as in C (DWARF 5, table 7.17): UPC, D, OpenCL, Swift, and assemblers.
+FROM_ZERO = C | CPP | OBJECTIVE_C | {dw.DW_LANG_Go, dw.DW_LANG_Rust}
+ASSEMBLY = frozenset({dw.DW_LANG_Mips_Assembler, dw.DW_LANG_Assembly})
+FROM_ZERO |= {0x12, 0x13, 0x15, 0x1E, 0x31, dw.DW_LANG_Mips_Assembler}
+FORTRAN = frozenset({0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D})
+# Languages that are told by name and not read by rules of their own (DWARF 5, table 7.17, and the
+# list of later numbers at dwarfstd.org/languages.html).
+OTHERS = dict.fromkeys(FORTRAN, "Fortran") | dict.fromkeys((0x03, 0x0D, 0x2E, 0x2F), "Ada")
+OTHERS |= dict.fromkeys(OBJECTIVE_C, "Objective C") | {0x05: "Cobol", 0x06: "Cobol", 0x09: "Pascal"}
+OTHERS |= {0x0A: "Modula-2", 0x0B: "Java", 0x0F: "PL/I", 0x12: "UPC", 0x13: "D", 0x14: "Python"}
+OTHERS |= {0x15: "OpenCL", 0x17: "Modula-3", 0x18: "Haskell", 0x1B: "OCaml", 0x1E: "Swift"}
+OTHERS |= {0x1F: "Julia", 0x26: "Kotlin", 0x27: "Zig", 0x28: "Crystal"}
+# Source: cmd/link of Go 1.15 to 1.27; an externally linked PIE lacks the last one.
+GO_SECTIONS = (".go.buildinfo", ".note.go.buildid", ".gopclntab")
+# Compilers of .NET that call their language C or C++, and neither types nor call by their rules:
+# Mono describes structures as `int`. Source: mono/mono, mono/mini/dwarfwriter.c; dotnet/runtime,
+# src/coreclr/tools/aot/ObjWriter.
+MONO, NATIVE_AOT = "Mono AOT Compiler", "NetRuntime"
+# The Go toolchain's own compiler and assembler. Others (gccgo: "GNU Go 12.2.0") describe types as C
+# does, and call as C does.
+GO_TOOLCHAIN = "Go cmd/"
+GCCGO_SECTION = ".go_export"  # gcc, gcc/go/go-backend.c (go_write_export_data); strip leaves it
+
+
+def main_language(elf: Elf, info: DebugInfo) -> str:
+    """Language key of a program's own code: Go where Go left its mark, else the first unit's."""
+    # Go's linker leaves a mark, so that no walk over the units is needed: libc has 2000.
+    if linked_by_go(elf):
+        return "go"
+    if elf.section_address(GCCGO_SECTION) is not None:
+        return "gccgo"
+    if not info.present:
+        return ""
+    return next((key for key in map(language_key, info.units()) if key), "")
+
+
+def linked_by_go(elf: Elf) -> bool:
+    """Whether Go's linker made the file."""
+    return any(elf.section_address(mark) is not None for mark in GO_SECTIONS)
+
+
+def language_key(unit: Unit) -> str:
+    """``c``, ``c++``, ``go`` or ``rust``; of another language its name or number, empty for none.
+
+    Of compilers of .NET that name another language, their own.
+    """
+    language = unit.language
+    if language is None:
+        return ""
+    if language in C:
+        mono = language == dw.DW_LANG_C and unit.producer.startswith(MONO)
+        return "C# of Mono" if mono else "c"
+    if language in CPP:
+        return "C# of NativeAOT" if unit.producer.startswith(NATIVE_AOT) else "c++"
+    if language == dw.DW_LANG_Go:
+        return "go" if is_go(unit) else "gccgo"
+    if language in ASSEMBLY:
+        return "asm"
+    return "rust" if language == dw.DW_LANG_Rust else OTHERS.get(language, str(language))
+
+
+def is_go(unit: Unit) -> bool:
+    """Whether Go's own attributes mean what Go says, and its own conventions hold."""
+    return unit.language == dw.DW_LANG_Go and (
+        not unit.producer or unit.producer.startswith(GO_TOOLCHAIN)
+    )
+
+
+def is_rust(unit: Unit) -> bool:
+    """Whether structures may be Rust's texts, slices and enums."""
+    return unit.language == dw.DW_LANG_Rust
+
+
+def is_c_family(unit: Unit) -> bool:
+    """Whether a one-byte character type is a ``char``."""
+    return unit.language in C or unit.language in CPP or unit.language in OBJECTIVE_C
+
+
+def is_cpp(unit: Unit) -> bool:
+    """Whether classes may be instances of templates."""
+    return unit.language in CPP or unit.language == dw.DW_LANG_ObjC_plus_plus
+
+
+def has_namespaces(unit: Unit) -> bool:
+    """Whether a name is only whole with the scopes around it. Go writes it whole, C has none."""
+    return unit.language is not None and unit.language not in C and unit.language != dw.DW_LANG_Go
+
+
+def by_columns(unit: Unit) -> bool:
+    """Whether the first index of an array that does not say runs fastest (DWARF 5, 5.5)."""
+    return unit.language in FORTRAN
+
+
+def counts_from_zero(unit: Unit) -> bool:
+    """Whether an array without a lower bound starts at 0; a unit that does not say is C."""
+    return unit.language is None or unit.language in FROM_ZERO
+
+
+def malformed(die: Die, what: str) -> DebugInfoError:
+    """The error for an entry that is there and makes no sense."""
+    return die.unit.error(what, die.position)

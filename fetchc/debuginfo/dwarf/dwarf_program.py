@@ -1,0 +1,572 @@
+"""One ELF file with DWARF as a :class:`~fetchc.program.protocol.Program`.
+
+Opening reads the ELF headers and nothing else. Every question goes to the module of
+its concept (functions, variables, types, names); this one only holds them together and
+owns what they cache. They are imported where they are used: a listing of symbols needs none.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.elf_program import ElfProgram
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.quantities import Address, ByteOffset, DieOffset
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dwarf.call_sites import CodeUses
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.dies import Die
+    from fetchc.debuginfo.dwarf.type_entries import TypeTable
+    from fetchc.debuginfo.separate.debug_file_search import Search
+    from fetchc.program.entities import (
+        AtAddress,
+        Callers,
+        Extent,
+        Function,
+        Indirect,
+        Place,
+        Uses,
+        Variable,
+    )
+    from fetchc.program.protocol import CodeMap, Program, RuntimeTypes
+    from fetchc.program.types import Type
+    from fetchc.quantities import TypeId
+
+__all__ = ["DwarfProgram"]
+
+CACHED_ANSWERS = 4096  # of each kind, in one process that compiles many expressions
+
+
+class DwarfProgram(ElfProgram):
+    """Answers every question of :class:`~fetchc.program.protocol.Program`, lazily."""
+
+    __slots__ = (
+        "_bodies",
+        "_callers",
+        "_code_uses",
+        "_constants",
+        "_definitions",
+        "_functions",
+        "_globals",
+        "_interface_tables",
+        "_language",
+        "_parameters",
+        "_read_info",
+        "_read_types",
+        "_runtime_types",
+        "_visible",
+    )
+
+    def __init__(self, path: str, search: Search | None = None, online: bool = False) -> None:
+        super().__init__(path, search, online)
+        self._read_info: DebugInfo | None = None
+        self._read_types: TypeTable | None = None
+        self._bodies: dict[tuple[DieOffset | None, Address], Address] = {}
+        self._callers: dict[tuple[Address, Address], Callers] = {}
+        self._constants: dict[TypeId, tuple[tuple[str, int], ...]] = {}
+        self._code_uses: CodeUses | None = None
+        self._functions: dict[str, tuple[Function, ...]] = {}
+        self._parameters: dict[DieOffset, tuple[Variable, ...]] = {}
+        self._visible: dict[tuple[DieOffset, Address], tuple[Variable, ...]] = {}
+        self._definitions: dict[TypeId, TypeId] = {}
+        self._globals: dict[tuple[str, DieOffset | None, bool], tuple[Variable, ...]] = {}
+        self._interface_tables: tuple[tuple[str, str], ...] | None = None
+        self._language: str | None = None
+        self._runtime_types: RuntimeTypes | None = None
+
+    @property
+    def _info(self) -> DebugInfo:
+        if self._read_info is None:
+            from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+
+            self._read_info = DebugInfo(self._elf)
+        return self._read_info
+
+    @property
+    def _types(self) -> TypeTable:
+        if self._read_types is None:
+            from fetchc.debuginfo.dwarf.type_entries import TypeTable
+
+            self._read_types = TypeTable(self._info, self.word_bytes)
+        return self._read_types
+
+    @property
+    def lacks_go(self) -> bool:
+        """Whether Go linked the program, and its debug information is of C alone or missing."""
+        from fetchc.debuginfo.dwarf.dies import is_go, linked_by_go
+
+        return linked_by_go(self._elf) and not any(map(is_go, self._info.units()))
+
+    def functions_named(self, name: str) -> tuple[Function, ...]:
+        """Every function of that name and its clones; see :mod:`.dwarf.names.functions`."""
+        found = self._functions.get(name)
+        if found is None:
+            from fetchc.debuginfo.dwarf.subprograms import functions_named
+
+            found = functions_named(self._elf, self._info, name)
+            _keep(self._functions, name, found)
+        return found
+
+    def function_at(self, address: Address) -> Function | None:
+        """The function whose code holds ``address``."""
+        from fetchc.debuginfo.dwarf.subprograms import function_at
+
+        return function_at(self._elf, self._info, address)
+
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the function's body was also put into some of its callers."""
+        from fetchc.debuginfo.dwarf.subprograms import is_inlined
+
+        return function.die is not None and is_inlined(self._info, self._die(function))
+
+    def is_only_inlined(self, name: str) -> bool:
+        """Whether functions of that name have no code of their own, only in their callers."""
+        from fetchc.debuginfo.dwarf.inlined_subroutines import is_only_inlined
+
+        return self._info.present and is_only_inlined(self._info, name)
+
+    def packages_called(self, name: str) -> tuple[str, ...]:
+        """Import paths of the Go packages that call themselves so, as the linker writes them."""
+        from fetchc.debuginfo.dwarf.go_name_lookup import packages_called
+
+        return tuple(packages_called(self._info, name)) if self._info.present else ()
+
+    def interface_tables(self) -> tuple[tuple[str, str], ...]:
+        """Names of interfaces of Go, each with that of a type that the program converts to it."""
+        if self._interface_tables is None:
+            from fetchc.debuginfo.go.rtype_names import interface_tables
+
+            self._interface_tables = interface_tables(self._elf, self.architecture)
+        return self._interface_tables
+
+    def named_constants(self, type_id: TypeId) -> tuple[tuple[str, int], ...]:
+        """The constants of a named integer type that its own Go package declares."""
+        found = self._constants.get(type_id)
+        if found is None:
+            from fetchc.debuginfo.dwarf.go_name_lookup import constants_of_type
+            from fetchc.program.types import IntType
+
+            found = ()
+            made = self.type(type_id)
+            if isinstance(made, IntType) and self._info.present:
+                found = constants_of_type(self._info, type_id, made)
+            self._constants[type_id] = found
+        return found
+
+    def parameters(self, function: Function) -> tuple[Variable, ...]:
+        """Declared parameters in order, unused ones included; Go results follow (kind result)."""
+        die = self._die(function)
+        found = self._parameters.get(die.offset)
+        if found is None:
+            from fetchc.debuginfo.dwarf.variables import parameters
+
+            found = parameters(self._info, die)
+            if not found and function.language == "go" and function.external:
+                from fetchc.debuginfo.go.moduledata import declared_by_twin
+
+                found = declared_by_twin(self._elf, self._info, function)
+            if self.in_kernel:
+                from fetchc.debuginfo.kernel_variables import marked_parameters
+
+                found = marked_parameters(self, function.name, found)
+            _keep(self._parameters, die.offset, found)
+        return found
+
+    def argument_bytes(self, function: Function) -> int | None:
+        """Bytes of a Go function's parameters and results, by Go's own table; None elsewhere."""
+        if function.language != "go":
+            return None
+        from fetchc.debuginfo.go.funcdata import argument_bytes
+
+        return argument_bytes(self._info.elf, function.address)
+
+    def argument_stream(self, function: Function) -> bytes | None:
+        """What Go's own table says of each of its parameters, for tracebacks; None elsewhere."""
+        if function.language != "go":
+            return None
+        from fetchc.debuginfo.go.funcdata import argument_stream
+
+        return argument_stream(self._info.elf, function.address)
+
+    def result(self, function: Function) -> TypeId | None:
+        """Type of the result, None for void and for Go, whose results are variables."""
+        from fetchc.debuginfo.dwarf.variables import is_undescribed, result
+        from fetchc.program.types import UnknownType
+
+        die = self._die(function)
+        found = result(self._info, die)
+        if found is None and is_undescribed(self._info, die):
+            return self.intern(UnknownType("", None, "it was compiled with line tables alone"))
+        return found
+
+    def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
+        """Locals and parameters visible at ``address``, innermost scope first."""
+        die = self._die(function)
+        found = self._visible.get((die.offset, address))
+        if found is None:
+            from fetchc.debuginfo.dwarf.variables import locals_at
+
+            found = locals_at(self._info, die, address) + self.parameters(function)
+            _keep(self._visible, (die.offset, address), found)
+        return found
+
+    def scope_at(self, function: Function, address: Address) -> Function:
+        """``function``, or the innermost one whose body was put there."""
+        from fetchc.debuginfo.dwarf.subprograms import inlined_function
+        from fetchc.debuginfo.dwarf.variables import innermost_call
+
+        call = innermost_call(self._info, self._die(function), address)
+        return function if call is None else inlined_function(self._info, function, call)
+
+    def global_variables(
+        self, name: str, function: Function | None, loosely: bool = False
+    ) -> tuple[Variable, ...]:
+        """Variables of that name outside functions; the function's own unit is preferred."""
+        from fetchc.debuginfo.dwarf.global_variables import global_variables
+
+        self._require()
+        key = name, None if function is None else function.die, loosely
+        found = self._globals.get(key)
+        if found is None:
+            linked = lambda die, name: self._linked(die, name) is not None  # noqa: E731
+            within = self._within(function)
+            found = global_variables(self._info, name, within, linked, loosely)
+            _keep(self._globals, key, found)
+        return found
+
+    def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
+        """The values that enumerators of that name have, each with its enumeration."""
+        from fetchc.debuginfo.dwarf.global_variables import enumerators
+
+        if not self._info.present:
+            return ()
+        return enumerators(self._info, name, self._within(function))
+
+    def _linked(self, die: Die, name: str) -> AtAddress | Indirect | None:
+        from fetchc.debuginfo.kernel_variables import linked_place
+
+        if self.in_kernel:
+            return None
+        return linked_place(self._info, self._elf, self.architecture, die, name)
+
+    def may_be_copied(self, variable: Variable, address: Address) -> bool:
+        """Whether an executable may hold the live copy of this shared library's variable."""
+        from fetchc.debuginfo.elf.shared_libraries import may_be_copied
+        from fetchc.debuginfo.kernel_variables import linked_symbol
+
+        symbol = linked_symbol(self._info, self._info.die(variable.die), variable.name)
+        return may_be_copied(self._elf, symbol, address)
+
+    def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
+        """What the debug information says of the variable's place, by address range.
+
+        Places relative to the frame stay so: each address has its own rule for the CFA.
+        """
+        from fetchc.debuginfo.dwarf.variable_extents import extents
+
+        if variable.elsewhere:
+            return ()
+        die = self._info.die(variable.die)
+        return extents(self._info, die, self._around(variable, function))
+
+    def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
+        """The debug information's place at ``address``, the frame base taken apart.
+
+        What is relative to the CFA is made relative to the register that the call-frame
+        information names there, so the answer holds at ``address`` only.
+        """
+        from fetchc.debuginfo.dwarf.variables import place_at
+        from fetchc.program.entities import Absent, AtAddress, is_frame_relative
+
+        if variable.elsewhere:
+            return Absent("FC0401", "the debug information describes no place in assembly")
+        die = self._info.die(variable.die)
+        around = self._around(variable, function)
+        place = place_at(self._info, die, around, address)
+        place = self._at_entry(place, around, address)
+        if variable.kind == "global":
+            from fetchc.debuginfo.dwarf.variables import NO_LOCATION
+
+            if place == NO_LOCATION:
+                return self._linked(die, variable.name) or place
+            if isinstance(place, AtAddress) and self.may_be_copied(variable, place.address):
+                return self._loaded(die, variable.name) or place
+        if self.in_kernel and isinstance(place, AtAddress):
+            from fetchc.debuginfo.kernel_variables import symbol_place
+
+            found = self.symbol_addresses(variable.name)
+            return symbol_place(self._elf, variable.name, place.address, found)
+        if not is_frame_relative(place):
+            return place
+        from fetchc.debuginfo.dwarf.call_frames import cfa_at
+        from fetchc.debuginfo.dwarf.symbolic_values import resolve_frame
+
+        start = None if function is None else function.address
+        return resolve_frame(place, cfa_at(self._elf, address, start))
+
+    def _loaded(self, die: Die, name: str) -> Indirect | None:
+        from fetchc.debuginfo.kernel_variables import linked_symbol, loaded_place
+
+        symbol = linked_symbol(self._info, die, name)
+        return loaded_place(self._elf, self.architecture, symbol)
+
+    def _at_entry(self, place: Place, around: Die | None, address: Address) -> Place:
+        from fetchc.program.entities import Absent, AtAddress, FrameRelative, InMemory, InRegister
+
+        if isinstance(place, InRegister | InMemory | FrameRelative | AtAddress | Absent):
+            return place
+        from fetchc.debuginfo.dwarf.symbolic_values import at_entry
+
+        # What is split off as cold has a first instruction too, and is a later range.
+        ranges = () if around is None else self._info.ranges(around)
+        return at_entry(place) if ranges and ranges[0][0] == address else place
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
+        from fetchc.debuginfo.dwarf.variables import frame_base_at
+        from fetchc.program.entities import FrameRelative
+
+        base = frame_base_at(self._info, self._die(function), function.address)
+        return isinstance(base, FrameRelative)
+
+    def array_length(
+        self, array: TypeId, function: Function, address: Address
+    ) -> tuple[Place, int] | None:
+        """Where the number of a variable-length array's elements is, and what to add to it."""
+        if array < 0:
+            return None
+        from fetchc.debuginfo.dwarf.call_frames import cfa_at
+        from fetchc.debuginfo.dwarf.symbolic_values import resolve_frame
+        from fetchc.debuginfo.dwarf.variable_extents import array_length
+
+        die = self._types.die(array)
+        found = array_length(self._info, die, self._die(function), address)
+        if found is None:
+            return None
+        return resolve_frame(found[0], cfa_at(self._elf, address, function.address)), found[1]
+
+    def callers(self, function: Function, address: Address) -> Callers:
+        """Who calls ``function``, for a probe in it; see :mod:`.dwarf.locations.callers`."""
+        found = self._callers.get((function.address, address))
+        if found is None:
+            from fetchc.debuginfo.dwarf.call_sites import callers
+
+            found = callers(self._elf, self._info, function, address, self._used_by_code())
+            _keep(self._callers, (function.address, address), found)
+        return found
+
+    def uses(self, function: Function) -> Uses:
+        """How the file uses ``function``; see :mod:`.dwarf.locations.uses`."""
+        from fetchc.debuginfo.dwarf.call_sites import uses
+
+        return uses(self._elf, self._info, function, self._used_by_code())
+
+    def _used_by_code(self) -> CodeUses | None:
+        """What its code calls; None where what calls of the machine look like is not told."""
+        if self._code_uses is None:
+            from fetchc.debuginfo.dwarf.call_sites import CodeUses
+            from fetchc.target.machines import call_rules
+
+            rules = call_rules(self.architecture)
+            self._code_uses = None if rules is None else CodeUses(self._elf, rules)
+        return self._code_uses
+
+    def folded_with(self, function: Function) -> tuple[str, ...]:
+        """Symbols of other functions at its address; see :mod:`.dwarf.names.folded`."""
+        if self.in_kernel or function.die is None:
+            return ()
+        die = self._die(function)
+        by_gcc = die.unit.producer.startswith("GNU ") and not die.unit.producer.startswith("GNU AS")
+        if not self._elf.may_fold() and not by_gcc:
+            return ()
+        if len(self._elf.symbols_at(function.address)) < 2:
+            return ()
+        from fetchc.debuginfo.dwarf.merged_functions import folded_with
+
+        found = folded_with(self._elf, self._info, die, function.address)
+        return tuple([symbol for symbol in found if symbol != function.symbol])
+
+    def is_without_code(self, name: str) -> bool:
+        """Whether the compiler left it out, or merged it; see :mod:`.dwarf.names.folded`."""
+        from fetchc.debuginfo.dwarf.merged_functions import is_without_code
+
+        return self.has_debug_info and not self.in_kernel and is_without_code(self._info, name)
+
+    def merged_perhaps(self, function: Function) -> tuple[str, ...]:
+        """Functions without code that gcc may have merged into it; :mod:`.dwarf.names.folded`."""
+        if self.in_kernel or function.die is None or not function.producer.startswith("GNU "):
+            return ()
+        options = function.producer.split()
+        level = [word for word in options if word.startswith("-O")][-1:]
+        if level in ([], ["-O0"], ["-O1"], ["-O"], ["-Og"]) or "-fno-ipa-icf" in options:
+            return ()
+        from fetchc.debuginfo.dwarf.merged_functions import merged_perhaps
+
+        return merged_perhaps(self._info, self._die(function))
+
+    def frame_address(self, function: Function, address: Address) -> Place:
+        """The canonical frame address, by the call-frame information."""
+        from fetchc.debuginfo.dwarf.call_frames import cfa_at
+        from fetchc.debuginfo.dwarf.symbolic_values import resolve_frame
+        from fetchc.program.entities import FrameRelative
+
+        rule = cfa_at(self._elf, address, function.address)
+        return resolve_frame(FrameRelative(ByteOffset(0)), rule)
+
+    def is_optimised(self, function: Function) -> bool:
+        """Whether its calls are described, or (before DWARF 4) may be left out for its age."""
+        from fetchc.debuginfo.dwarf.call_sites import tells_of_tail_calls
+
+        die = self._die(function)
+        return die.unit.version < 4 or tells_of_tail_calls(self._info, die)
+
+    def frame_stands(self, function: Function, address: Address) -> bool:
+        """Whether places counted from the function's frame are what they say at ``address``."""
+        from fetchc.debuginfo.dwarf.enclosing_frames import stands
+        from fetchc.debuginfo.dwarf.variables import frame_base_at
+
+        base = frame_base_at(self._info, self._die(function), address)
+        return stands(self._elf, base, lambda: self.body_address(function), function, address)
+
+    def body_address(self, function: Function) -> Address:
+        """The first instruction behind the prologue, by the line table."""
+        key = function.die, function.address
+        found = self._bodies.get(key)
+        if found is None:
+            from fetchc.debuginfo.dwarf import line_tables
+
+            found = line_tables.body_address(self._info, self._die(function), function.address)
+            _keep(self._bodies, key, found)
+        return found
+
+    def code_map(self) -> CodeMap | None:
+        """Lines and inlined calls; None without DWARF."""
+        from fetchc.debuginfo.dwarf import line_tables
+
+        return line_tables.CodeMap(self._elf, self._info) if self._info.present else None
+
+    def type(self, type_id: TypeId) -> Type:
+        """The type itself; typedefs and qualifiers are types of their own."""
+        found = (self._read_types or self._types).type(type_id)  # asked most often of all
+        if self.in_kernel:
+            from fetchc.program.types import StructType
+
+            if isinstance(found, StructType):
+                from fetchc.debuginfo.kernel_variables import marked_members
+
+                return marked_members(self, found)
+        return found
+
+    def passed_by_reference(self, type_id: TypeId) -> bool | None:
+        """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
+        from fetchc.debuginfo.dwarf.trivial_classes import by_reference
+
+        return None if type_id < 0 else by_reference(self._types, self._types.die(type_id))
+
+    def has_static_member(self, type_id: TypeId, name: str) -> bool:
+        """Whether a class declares a member of that name that is a variable outside of objects."""
+        from fetchc.debuginfo.dwarf.type_entries import has_static_member
+
+        return type_id >= 0 and has_static_member(self._types, self._types.die(type_id), name)
+
+    def completed(self, type_id: TypeId) -> TypeId:
+        """The definition of a declaration, looked for in the other units; itself if none."""
+        if type_id < 0:
+            return type_id
+        from fetchc.program.types import DeclaredType
+
+        if not isinstance(self._types.type(type_id), DeclaredType):
+            return type_id
+        found = self._definitions.get(type_id)
+        if found is None:
+            from fetchc.debuginfo.dwarf.type_lookup import definition
+
+            found = definition(self._types, type_id)
+            _keep(self._definitions, type_id, found)
+        return found
+
+    def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
+        """Definitions of that name: ``struct s``, ``s``, ``int``, ``pkg.T``."""
+        from fetchc.debuginfo.dwarf.type_lookup import types_named
+
+        self._require()
+        return types_named(self._types, name, self._within(function))
+
+    def type_names(self) -> Iterator[str]:
+        """Names of the types that are defined outside functions; walks all units."""
+        from fetchc.debuginfo.dwarf.type_lookup import type_names
+
+        self._require()
+        return type_names(self._types)
+
+    def runtime_types(self) -> RuntimeTypes | None:
+        """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
+        if self._runtime_types is None:
+            from fetchc.debuginfo.go.rtypes import descriptor_table
+
+            self._runtime_types = descriptor_table(
+                self._elf, self.architecture, self._info, self._types
+            )
+        return self._runtime_types
+
+    def main_language(self) -> str:
+        """Language key of the program's own code: Go where Go linked it, else the first unit's."""
+        if self._language is None:
+            from fetchc.debuginfo.dwarf.dies import main_language
+
+            self._language = main_language(self._elf, self._info)
+        return self._language
+
+    def intern(self, made: Type) -> TypeId:
+        """An id for a type that no debug information has (a cast's pointer)."""
+        return self._types.intern(made)
+
+    def source_line(self, function: Function) -> str | None:
+        """``file.c:17`` of the declaration, None where unknown."""
+        from fetchc.debuginfo.dwarf import line_tables
+
+        die = self._within(function)
+        return None if die is None else line_tables.source_line(self._info, die)
+
+    def _require(self) -> None:
+        if not self._info.present:
+            notes, help = self.debug_info_advice()
+            what = "the file has no debug information"
+            raise DebugInfoError("FC0903", self.path, what, help=help, notes=notes)
+
+    def _die(self, function: Function) -> Die:
+        self._require()
+        if function.die is None:
+            from fetchc.program.demangle import readable
+
+            notes, help = self.debug_info_advice()
+            what = f"no debug information describes `{readable(function.name)}`"
+            raise DebugInfoError("FC0903", self.path, what, help=help, notes=notes)
+        return self._info.die(function.die)
+
+    def _within(self, function: Function | None) -> Die | None:
+        if function is None or function.die is None:
+            return None
+        return self._info.die(function.die)
+
+    def _around(self, variable: Variable, function: Function | None) -> Die | None:
+        return None if variable.kind == "global" else self._within(function)
+
+
+def _keep(cache: dict[Key, Answer], key: Key, answer: Answer) -> None:
+    # Bounded by starting anew: a process that asks so much has no favourites.
+    if len(cache) >= CACHED_ANSWERS:
+        cache.clear()
+    cache[key] = answer
+
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Key = TypeVar("Key")
+    Answer = TypeVar("Answer")
+
+    def _is_program(opened: DwarfProgram) -> Program:
+        return opened

@@ -1,1 +1,0 @@
-"""Entries of debug information: units, abbreviations, forms, and the ways between them."""

@@ -1,0 +1,395 @@
+"""Variables outside functions, by name.
+
+What a name means often stands apart from where it is: a class declares its static members, a
+declaration within a namespace is completed outside of it, and link-time optimisation gives the
+place in another unit. Reference: DWARF 5, section 4.1.
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.constants import (
+    DW_AT_abstract_origin,
+    DW_AT_const_value,
+    DW_AT_declaration,
+    DW_AT_location,
+    DW_AT_name,
+    DW_AT_specification,
+    DW_FORM_indirect,
+    DW_FORM_ref_addr,
+    DW_TAG_base_type,
+    DW_TAG_class_type,
+    DW_TAG_enumeration_type,
+    DW_TAG_enumerator,
+    DW_TAG_inlined_subroutine,
+    DW_TAG_lexical_block,
+    DW_TAG_member,
+    DW_TAG_namespace,
+    DW_TAG_structure_type,
+    DW_TAG_subprogram,
+    DW_TAG_template_alias,
+    DW_TAG_typedef,
+    DW_TAG_union_type,
+    DW_TAG_unspecified_type,
+    DW_TAG_variable,
+)
+from fetchc.debuginfo.dwarf.dies import has_namespaces, is_go
+from fetchc.debuginfo.dwarf.forms import ALTERNATE_REFERENCE_FORMS
+from fetchc.debuginfo.dwarf.qualified_names import (
+    answers_to,
+    declaration,
+    last_part,
+    parts,
+    qualified_name,
+)
+from fetchc.debuginfo.dwarf.type_entries import AGGREGATES
+from fetchc.debuginfo.dwarf.variables import variable_of
+from fetchc.quantities import TypeId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fetchc.debuginfo.dwarf.abbrev import Declaration
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.dies import Die
+    from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.program.entities import Variable
+
+__all__ = [
+    "CLASSES",
+    "KEYWORDS",
+    "NAMED",
+    "NESTING",
+    "ORDINARY",
+    "TAGGED",
+    "VARIABLES",
+    "enumerators",
+    "global_variables",
+    "placed",
+]
+
+# ------------------------------------------------------------------------------
+# Enumerators by name, as values of their enumeration.
+#
+# The name of one is known in the scope around its enumeration, too, unless that is a scoped one.
+# References: DWARF 5, section 5.7; C++17, [dcl.enum].
+
+_ENUMERATORS = frozenset({DW_TAG_enumerator})
+
+
+def enumerators(info: DebugInfo, name: str, within: Die | None) -> tuple[tuple[int, TypeId], ...]:
+    """The values of enumerators of the whole name ``name``, each with its enumeration.
+
+    Those of the unit of ``within`` hide the others. An enumeration within a function is known in
+    that function alone.
+    """
+    home = None if within is None else declaration(info, within)
+    plain = name.removeprefix("::")
+    found = _named(info, plain, home)
+    if not found and home is not None and has_namespaces(home.unit):
+        from fetchc.debuginfo.dwarf.type_lookup import imported_names
+
+        for names in imported_names(info, home.unit, plain):
+            found = [one for each in names for one in _named(info, each, home)]
+            if found:
+                break
+    return tuple({value: (value, holder) for value, holder in found}.values())
+
+
+def _named(info: DebugInfo, name: str, home: Die | None) -> list[tuple[int, TypeId]]:
+    found, own = [], []
+    for die in info.find_named(last_part(name), _ENUMERATORS):
+        value = die.constant(DW_AT_const_value)
+        around = info.ancestors(die)
+        if value is None or not around or not answers_to(info, die, name, whole=True):
+            continue
+        functions = [one for one in around if one.tag == DW_TAG_subprogram]
+        if functions and (home is None or functions[-1].offset != home.offset):
+            continue
+        found.append((value, TypeId(around[-1].offset)))
+        if home is not None and die.unit.offset == home.unit.offset:
+            own.append(found[-1])
+    return own or found
+
+
+# ------------------------------------------------------------------------------
+# Tags of entries that have names: types, and variables outside functions.
+
+CLASSES = frozenset({DW_TAG_structure_type, DW_TAG_class_type})
+KEYWORDS = {**AGGREGATES, DW_TAG_enumeration_type: "enum"}
+TAGGED = frozenset(KEYWORDS)
+# What a bare name means first in C, where `struct s` and `s` are two name spaces.
+ORDINARY = frozenset(
+    {DW_TAG_base_type, DW_TAG_typedef, DW_TAG_template_alias, DW_TAG_unspecified_type}
+)
+NAMED = ORDINARY | TAGGED
+NESTING = CLASSES | {DW_TAG_union_type, DW_TAG_namespace}
+# A static member of a class is a DW_TAG_member, with DW_AT_external, up to DWARF 4.
+VARIABLES = frozenset({DW_TAG_variable, DW_TAG_member})
+
+
+FUNCTION_SCOPES = frozenset({DW_TAG_subprogram, DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
+# References to entries of other units.
+ABROAD = frozenset({DW_FORM_ref_addr, DW_FORM_indirect}) | ALTERNATE_REFERENCE_FORMS
+_ADDRESSES = frozenset({b"\x03", b"\xa1", b"\xfb"})  # DW_OP_addr, _addrx, _GNU_addr_index
+_INDEXED = 1 << 20  # bytes of .debug_info: what is smaller is searched in no time
+
+
+def global_variables(
+    info: DebugInfo,
+    name: str,
+    within: Die | None,
+    linked: Callable[[Die, str], bool],
+    loosely: bool = False,
+) -> tuple[Variable, ...]:
+    """Variables outside functions; those of the unit of ``within`` hide the others.
+
+    Of those that are merely declared the ones that ``linked`` knows a place of. ``f::x`` is also
+    the static variable of a function, ``'file.c'::x`` that of a file. ``loosely``: scopes may be
+    left out of ``name`` that no directive of the unit leaves out.
+    """
+    home = None if within is None else declaration(info, within)
+    if name.startswith("'"):
+        return _of_file(info, name, home)
+    if name.startswith("::"):
+        name = name.removeprefix("::")
+        return _once(_of_name(info, name, home, True) or _declared(info, name, home, linked))
+    if loosely:
+        return _once(_with_scopes_left_out(info, name))
+    found: dict[int, Variable] = {}
+    for spellings in _spellings(info, name, home):
+        for spelling in spellings:
+            found |= _of_name(info, spelling, home) or _constants(info, spelling, home)
+        if found:
+            break
+    if not found and home is not None and has_namespaces(home.unit):
+        found = _imported(info, name, home)
+    if not found and "::" in name:
+        found = _of_function(info, name, None)
+    return _once(found or _declared(info, name, home, linked))
+
+
+def _once(found: dict[int, Variable]) -> tuple[Variable, ...]:
+    # One definition may have been reached through several declarations.
+    return tuple({variable.die: variable for variable in found.values()}.values())
+
+
+def _of_name(
+    info: DebugInfo, name: str, home: Die | None, whole: bool = False
+) -> dict[int, Variable]:
+    """The variables of that name, by their entries: the unit's own, else those of all units.
+
+    Those whose ``whole`` name it is hide those of other namespaces and classes.
+    """
+    found: dict[int, tuple[Die, Variable]] = {}
+    for die in _candidates(info, name, home):
+        if die.offset in found or not _is_global(info, die, name, whole):
+            continue
+        at = placed(info, die)
+        if at is not None:
+            found[die.offset] = die, _variable(info, at)
+    if len(found) > 1 and not whole:
+        exact = {at: one for at, one in found.items() if answers_to(info, one[0], name, True)}
+        found = exact or found
+    if home is not None:
+        own = {at: one for at, one in found.items() if one[0].unit.offset == home.unit.offset}
+        found = own or found
+    return {at: variable for at, (_, variable) in found.items()}
+
+
+def _imported(info: DebugInfo, name: str, home: Die) -> dict[int, Variable]:
+    from fetchc.debuginfo.dwarf.type_lookup import imported_names
+
+    for names in imported_names(info, home.unit, name):
+        found: dict[int, Variable] = {}
+        for one in names:
+            found.update(_of_name(info, one, home, whole=True))
+        if found:
+            return found
+    return {}
+
+
+def _of_function(info: DebugInfo, name: str, unit: Unit | None) -> dict[int, Variable]:
+    """Static variables of a function: ``f::counter``, ``ns::C::f::counter``."""
+    *scope, plain = parts(name)
+    function = "::".join(scope)
+    found: dict[int, Variable] = {}
+    for die in _variables_named(info, plain):
+        around = [one for one in info.ancestors(die) if one.tag in FUNCTION_SCOPES]
+        if not around or (unit is not None and die.unit.offset != unit.offset):
+            continue
+        named = [one for one in around if one.tag != DW_TAG_lexical_block]
+        if named and answers_to(info, named[-1], function) and _is_static(info, die):
+            found[die.offset] = variable_of(info, die, f"{function}::{plain}", "global")
+    return found
+
+
+def _is_static(info: DebugInfo, die: Die) -> bool:
+    # One that is kept between calls is at an address of the file.
+    block = die.block(DW_AT_location)
+    return block is not None and block[:1] in _ADDRESSES
+
+
+def _of_file(info: DebugInfo, name: str, home: Die | None) -> tuple[Variable, ...]:
+    """``'file.c'::x``, and ``'file.c'::f::x``: of the units of the source files of that name."""
+    file, _, plain = name[1:].partition("'::")
+    found: dict[int, Variable] = {}
+    for die in _variables_named(info, last_part(plain)):
+        if _is_of_file(die.unit, file) and _is_global(info, die, plain):
+            at = placed(info, die)
+            if at is not None:
+                found[die.offset] = _variable(info, at)
+    for unit in info.units() if not found and "::" in plain else ():
+        if _is_of_file(unit, file):
+            found.update(_of_function(info, plain, unit))
+    return _once(found)
+
+
+def _is_of_file(unit: Unit, file: str) -> bool:
+    name = unit.top.text(DW_AT_name) or ""
+    return name == file or name.endswith(f"/{file}")
+
+
+def _variable(info: DebugInfo, die: Die) -> Variable:
+    name = qualified_name(info, die)
+    if is_go(die.unit):
+        from fetchc.debuginfo.dwarf.go_name_lookup import unescaped
+
+        name = unescaped(name)
+    return variable_of(info, die, name, "global")
+
+
+def _constants(info: DebugInfo, name: str, home: Die | None) -> dict[int, Variable]:
+    # Of Go, whole numbers; without a package no program has one.
+    if "." not in name or (home is not None and not is_go(home.unit)):
+        return {}
+    from fetchc.debuginfo.dwarf.go_name_lookup import constants_named
+
+    return {die.offset: _variable(info, die) for die in constants_named(info, name)}
+
+
+def _declared(
+    info: DebugInfo, name: str, home: Die | None, linked: Callable[[Die, str], bool]
+) -> dict[int, Variable]:
+    # One declaration is as good as another; C has no more of a name.
+    for die in _candidates(info, name, home):
+        if die.flag(DW_AT_declaration) and _is_global(info, die, name) and linked(die, name):
+            return {die.offset: _variable(info, die)}
+    return {}
+
+
+def _candidates(info: DebugInfo, name: str, home: Die | None) -> Iterator[Die]:
+    # Of a split unit its own file alone, where that has one: all others would be opened.
+    if home is not None and home.unit.is_split:
+        within = home.unit.sections
+        own = list(info.find_named(last_part(name), VARIABLES, within=within))
+        if any(_is_global(info, die, name) and placed(info, die) for die in own):
+            yield from own
+            return
+    yield from _variables_named(info, last_part(name))
+
+
+def _variables_named(info: DebugInfo, name: str) -> Iterator[Die]:
+    # By the index of a big file, which is of one file.
+    if info.files.section.size >= _INDEXED and not info.files.in_parts:
+        known = info.name_index.variables(name)
+        if known is not None:
+            yield from map(info.die, known)
+            return
+    yield from info.find_named(name, VARIABLES)
+
+
+def _with_scopes_left_out(info: DebugInfo, name: str) -> dict[int, Variable]:
+    # `ns::x` for `ns::inner::x`: a directive of another unit may have said so. The scopes that are
+    # written must be the variable's.
+    wanted = parts(name)
+    found: dict[int, Variable] = {}
+    for die in _variables_named(info, wanted[-1]):
+        if not _is_global(info, die, wanted[-1]):
+            continue
+        around = iter(parts(qualified_name(info, die)))
+        found_at = placed(info, die) if all(word in around for word in wanted) else None
+        if found_at is not None:
+            found[die.offset] = _variable(info, found_at)
+    return found
+
+
+def _spellings(info: DebugInfo, name: str, home: Die | None) -> Iterator[tuple[str, ...]]:
+    # Those of one tuple are equally good. A Go variable without a package is one of the function's
+    # own package, and so is one of a package that is called as that one is.
+    from fetchc.debuginfo.dwarf import go_name_lookup
+
+    called, dot, rest = name.partition(".")
+    go = home is not None and is_go(home.unit)
+    if not dot:
+        if home is not None and go:
+            package = go_name_lookup.package_of(home.text(DW_AT_name) or "")
+            if package:
+                yield (f"{package}.{name}",)
+        yield (name,)
+        return
+    own = go_name_lookup.own_package(info, home, called) if go else ""
+    if own:
+        yield (f"{own}.{rest}",)
+    for spelling in go_name_lookup.escaped(name):
+        yield (spelling,)
+    yield tuple(go_name_lookup.with_import_path(info, name))
+
+
+def _is_global(info: DebugInfo, die: Die, name: str, whole: bool = False) -> bool:
+    if not answers_to(info, die, name, whole):
+        return False
+    return all(scope.tag not in FUNCTION_SCOPES for scope in info.ancestors(die))
+
+
+def placed(info: DebugInfo, die: Die) -> Die | None:
+    """The entry with the location of a variable: ``die``, or a later one that refers to it as its
+    declaration; None where it is only declared in the file.
+    """
+    if _has_place(die):
+        return die
+    definition = _defined_by(info, die)
+    # Declared only: no variable of this file. A static member is merely declared in its class.
+    if definition is None and (die.flag(DW_AT_declaration) or die.tag == DW_TAG_member):
+        return None
+    definition = definition or die
+    if _has_place(definition):
+        return definition
+    # Neither here nor there: optimised away.
+    return _instance_elsewhere(info, definition) or definition
+
+
+def _has_place(die: Die) -> bool:
+    return die.has(DW_AT_location) or die.has(DW_AT_const_value)
+
+
+def _defined_by(info: DebugInfo, die: Die) -> Die | None:
+    # The definition of what ``die`` declares, in the same unit.
+    scopes = [die.unit.top]
+    while scopes:
+        for child in info.children(scopes.pop()):
+            if child.tag == DW_TAG_namespace:
+                scopes.append(child)
+            elif child.tag == DW_TAG_variable and child.has(DW_AT_specification):
+                declared = info.follow(child, DW_AT_specification)
+                if declared is not None and declared.offset == die.offset:
+                    return child
+    return None
+
+
+def _instance_elsewhere(info: DebugInfo, die: Die) -> Die | None:
+    # GCC's link-time optimisation: the location stands in a unit of the linked program, the
+    # rest in the unit of the source. Source: gcc/dwarf2out.cc, dwarf2out_register_external_die.
+    for unit in info.units():
+        if not any(_refers_abroad(declaration) for _, declaration in unit.table.all()):
+            continue
+        for child in info.children(unit.top):
+            if child.tag == DW_TAG_variable and child.form(DW_AT_abstract_origin) in ABROAD:
+                origin = info.follow(child, DW_AT_abstract_origin)
+                if origin is not None and origin.offset == die.offset:
+                    return child
+    return None
+
+
+def _refers_abroad(declaration: Declaration) -> bool:
+    return declaration.tag == DW_TAG_variable and declaration.form(DW_AT_abstract_origin) in ABROAD

@@ -1,1 +1,0 @@
-"""Source lines and inlined calls of addresses."""

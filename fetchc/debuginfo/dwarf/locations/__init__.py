@@ -1,1 +1,0 @@
-"""Where values are: location expressions and lists, and the call frames that they count from."""

@@ -1,0 +1,393 @@
+"""When the index of a file's types, variables and functions is made, and where it is kept.
+
+A listing of types reads all units anyway. A single name is searched for in the bytes of a file
+first, which takes less time than an index does; whoever searches a big file a second time, in the
+same process or the next one, gets the index. So does who looks for a name that ends many others
+there (``x``): each of them would be searched for, or all entries walked over.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import islice
+from marshal import dumps, loads
+from mmap import mmap
+from select import POLLIN, poll
+from signal import SIGKILL
+from struct import Struct
+
+from fetchc.ceilings import watch, watched
+from fetchc.debuginfo.cache import KeptFile
+from fetchc.debuginfo.dwarf.constants import DW_TAG_subprogram
+from fetchc.debuginfo.dwarf.global_variables import VARIABLES
+from fetchc.debuginfo.dwarf.index_format import (
+    KNOWN_ALL,
+    KNOWN_NONE,
+    IndexTable,
+    InMemory,
+    Scan,
+    encoded,
+)
+from fetchc.debuginfo.dwarf.index_scan import read_units, scan
+from fetchc.debuginfo.elf.headers import Image
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import NoReturn, TypeVar
+
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.debug_names import StandardNames
+    from fetchc.debuginfo.dwarf.gdb_index import GdbNames
+    from fetchc.debuginfo.dwarf.index_format import Found
+    from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.quantities import DieOffset
+
+    Answer = TypeVar("Answer")
+
+__all__ = ["NameIndex", "spread"]
+
+_BIG = 16 << 20  # bytes of .debug_info: to search so many for a name takes 0.1 s and more
+_WORTH_KEEPING = 1 << 20  # bytes of .debug_info: to read so many takes 50 ms
+_FEW_PLACES = 4  # of a string, for each of which all of .debug_info is searched
+_SUFFIX = ".names"
+_FUNCTIONS = frozenset({DW_TAG_subprogram})
+
+
+class NameIndex:
+    """The index of a program whose debug information is in one file, made when it is worth it."""
+
+    __slots__ = (
+        "_asked", "_asked_given", "_file", "_info", "_looked", "_own", "_table",
+    )  # fmt: skip
+
+    def __init__(self, info: DebugInfo) -> None:
+        self._info = info
+        self._table: IndexTable | None = None
+        self._file: KeptFile | None = None
+        self._looked = False
+        self._asked: set[bytes] = set()  # names, until there is an index
+        self._own: StandardNames | GdbNames | None = None
+        self._asked_given = False
+
+    def named(self, name: str, tags: frozenset[int]) -> list[DieOffset] | None:
+        """Definitions of that plain name; None where there is no index.
+
+        Of equal definitions it may have one only, and none within functions.
+        """
+        key = _key(name)
+        if key is None:
+            return None
+        if self._known() is None:
+            given = self._given()
+            if given is not None and name.isascii():  # other letters have cases of their own
+                found = given.named(key, tags)
+                return [each for each in found if not self._in_function(each)]
+            if not self._is_worth_it(key):
+                return None
+        return self._asked_for(lambda table: table.named(key, tags))
+
+    def variables(self, name: str) -> list[DieOffset] | None:
+        """Variables of that plain name outside functions; None where there is no index.
+
+        A variable that is declared apart from its definition goes by the declaration; of those
+        that are nowhere defined the index has the first of each scope.
+        """
+        key = _key(name)
+        if key is None or (self._known() is None and not self._is_worth_it(key)):
+            return None
+        found = self._asked_for(lambda table: table.named(key, VARIABLES))
+        return found if self._table is not None and self._table.has_variables else None
+
+    def functions(self, name: str) -> list[tuple[DieOffset, int]] | None:
+        """Entries of functions of that plain name that are no mere declarations, and their kinds.
+
+        None where there is no index, or others of that name may be missing. Those that stand within
+        functions may be: one outside goes before them.
+        """
+        key = _key(name)
+        if key is None or (self._known() is None and not self._is_worth_it(key)):
+            return None
+        found = self._asked_for(lambda table: table.functions(key))
+        assert self._table is not None
+        known = self._table.functions_known
+        return found if known == KNOWN_ALL or (found and known != KNOWN_NONE) else None
+
+    def with_code(self, name: str) -> list[DieOffset]:
+        """Functions of that plain or linkage name which a compiler's index leads to: all or none.
+
+        gdb's does not lead to all: a linker that makes it has some units' names alone.
+        """
+        key, given = _key(name), self._given()
+        if key is None or given is None or not name.isascii():
+            return []
+        from fetchc.debuginfo.dwarf.debug_names import StandardNames
+
+        return given.named(key, _FUNCTIONS) if isinstance(given, StandardNames) else []
+
+    def _asked_for(self, question: Callable[[IndexTable], list[Answer]]) -> list[Answer]:
+        try:
+            return question(self._known() or self._made())
+        except _Damaged:
+            return question(self._made())
+
+    def _is_worth_it(self, name: bytes) -> bool:
+        if self._info.files.section.size < _BIG:
+            return False
+        # One question may ask for its name several times.
+        self._asked.add(name)
+        return len(self._asked) > 1 or self._seen_before() or self._is_dear(name)
+
+    def _is_dear(self, name: bytes) -> bool:
+        strings = self._info.elf.open_section(".debug_str")
+        places = iter(()) if strings is None else strings.find_all(name + b"\0")
+        return next(islice(places, _FEW_PLACES, None), None) is not None
+
+    def _given(self) -> StandardNames | GdbNames | None:
+        # What a compiler, a linker or gdb left in the file.
+        if not self._asked_given:
+            self._asked_given = True
+            if self._info.elf.open_section(".debug_names") is not None:
+                from fetchc.debuginfo.dwarf.debug_names import standard_names
+
+                self._own = standard_names(self._info)
+            elif self._info.elf.open_section(".gdb_index") is not None:
+                from fetchc.debuginfo.dwarf.gdb_index import gdb_names
+
+                self._own = gdb_names(self._info)
+        return self._own
+
+    def _in_function(self, offset: DieOffset) -> bool:
+        around = self._info.ancestors(self._info.die(offset))
+        return any(die.tag == DW_TAG_subprogram for die in around)
+
+    def names(self) -> list[str]:
+        """All names of types outside functions."""
+        return self._asked_for(lambda table: list(table.names(self._info.elf.debug_path)))
+
+    def _known(self) -> IndexTable | None:
+        if self._looked:
+            return self._table
+        self._looked = True
+        folder = Image.cache_folder
+        if folder and self._info.files.section.size >= _WORTH_KEEPING:
+            image = self._info.elf.debug_image
+            key = f"names 4 {sys.byteorder} {image.identity()}"
+            self._file = file = KeptFile(folder, image.build_id(), key, _SUFFIX)
+            try:
+                self._table = IndexTable(_Kept(file)) if file.have else None
+            except _Damaged:
+                return None
+        return self._table
+
+    def _seen_before(self) -> bool:
+        if self._file is None:
+            return False
+        if not self._file.again:
+            self._file.mark()
+        return self._file.again
+
+    def _made(self) -> IndexTable:
+        info = self._info
+        if Image.processes:
+            found = spread(info, Image.progress)
+        else:
+            from fetchc.debuginfo.dwarf.index_scan import scan
+
+            found = scan(info, Image.progress)
+        data = encoded(found, _strings(info))
+        if self._file is not None:
+            self._file.write(data)
+        self._table = IndexTable(InMemory(data))
+        return self._table
+
+
+def _key(name: str) -> bytes | None:
+    # None of a text that no bytes of a file stand for.
+    try:
+        return name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return None
+
+
+def _strings(info: DebugInfo) -> Callable[[int], bytes]:
+    # Of an offset in .debug_str, in a copy of it: 100,000 strings and more are asked for.
+    section = info.elf.open_section(".debug_str")
+    content = b"" if section is None else section.bytes_between(0, section.size)
+
+    def string(offset: int) -> bytes:
+        end = content.find(b"\0", offset)
+        if end >= 0:
+            return content[offset:end]
+        return info.required_section(".debug_str", next(info.units())).cstring(offset)
+
+    return string
+
+
+class _Damaged(Exception):
+    pass
+
+
+class _Kept:
+    # What is read of a kept index.
+    def __init__(self, file: KeptFile) -> None:
+        self._file = file
+
+    def part(self, start: int, end: int) -> memoryview:
+        found = self._file.part(start, end)
+        if found is None:
+            raise _Damaged
+        return found
+
+
+# ------------------------------------------------------------------------------
+# The pass over all units, spread over processes.
+#
+# Each process reads a share of the units, one stretch of the file, and hands back what it found.
+# Put together in the file's order, that is what one pass finds, number for number. Whatever keeps
+# a process from its share (it cannot be started, is killed, meets an entry that cannot be read),
+# this one then reads the share itself, and meets what there is to meet.
+
+_SHARE = 16 << 20  # bytes of units that are worth a process: half a second
+_MOST = 8  # processes: what they found is put together by one
+_ROOM = 1 << 28  # bytes of memory that each may need; half of it is usual
+_NUMBER = Struct("=Q")
+_PIECE = 1 << 20  # bytes taken from a process at a time
+_TICK = 100  # milliseconds until progress is told again
+
+
+def spread(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
+    """What :func:`scan` finds, by as many processes as the machine has processors and room for.
+
+    One where the file is small, or its debug information is in several files.
+    """
+    total = sum(section.size for section, _ in info.files.sections())
+    count = min(_allowed(), total // _SHARE)
+    if count < 2 or info.files.in_parts:
+        return scan(info, progress)
+    for name in (".debug_info", ".debug_types", ".debug_str"):
+        section = info.elf.open_section(name)
+        if section is not None:
+            section.upto()  # inflated once for all
+    tell = progress or (lambda done, total: None)
+    found, readers = Scan(), list[_Reader]()
+    read = mmap(-1, _NUMBER.size * count)  # bytes of units that each has read; all can write to it
+    try:
+        for number, units in enumerate(_shares(info, total, count)):
+            readers.append(_Reader(units, read, number, readers))
+        for reader in readers:
+            theirs = reader.found(lambda: tell(_sum(read), total))
+            if theirs is None:
+                read_units(reader.units, found, lambda done: None)
+            else:
+                found.add(theirs)
+    finally:
+        for reader in readers:
+            reader.end()
+    tell(total, total)
+    return found
+
+
+def _allowed() -> int:
+    threads = sys.modules.get("threading")
+    if threads is not None and threads.active_count() > 1:
+        return 1  # what another thread holds would stay held in a copy of this process
+    return min(_MOST, len(os.sched_getaffinity(0)), _free_memory() // _ROOM)
+
+
+def _free_memory() -> int:
+    # Bytes that processes can have without others being put out; 0 where nothing says it.
+    # Source: proc_meminfo(5), MemAvailable.
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            fields = dict([line.split(b":") for line in file])
+    except OSError:
+        return 0
+    return 1024 * int(fields.get(b"MemAvailable", b"0 kB").split()[0])
+
+
+def _shares(info: DebugInfo, total: int, count: int) -> list[list[Unit]]:
+    # The units in the file's order, of about equal size.
+    shares: list[list[Unit]] = [[] for _ in range(count)]
+    for unit in info.units():
+        shares[unit.offset * count // total].append(unit)
+    return shares
+
+
+def _sum(read: mmap) -> int:
+    return sum(number for (number,) in _NUMBER.iter_unpack(read))
+
+
+class _Reader:
+    """A process that reads ``units``, and says in ``read`` how many bytes of them it has read."""
+
+    __slots__ = ("_pid", "_pipe", "units")
+
+    def __init__(
+        self, units: list[Unit], read: mmap, number: int, others: Sequence[_Reader]
+    ) -> None:
+        self.units = units
+        self._pid = 0
+        self._pipe, out = os.pipe()
+        parent = os.getpid()
+        try:
+            self._pid = os.fork()
+            if not self._pid:
+                self._become(out, read, number, parent, others)
+        except OSError:
+            pass  # no process, and nothing comes out of the pipe
+        finally:
+            os.close(out)
+
+    def _become(
+        self, out: int, read: mmap, number: int, parent: int, others: Sequence[_Reader]
+    ) -> NoReturn:
+        # In the child, which must never come back from here.
+        try:
+            for each in (self, *others):
+                os.close(each._pipe)
+
+            def tell(done: int) -> None:
+                _NUMBER.pack_into(read, _NUMBER.size * number, done - self.units[0].offset)
+                if os.getppid() != parent:
+                    os._exit(1)  # nobody waits for it any more
+
+            if watched():  # timers are not inherited
+                watch("", len(read) // _NUMBER.size, held=True)
+            found = Scan()
+            read_units(self.units, found, tell)
+            data = dumps(found.found())
+            with os.fdopen(out, "wb") as pipe:
+                pipe.write(_NUMBER.pack(len(data)))
+                pipe.write(data)
+        finally:
+            os._exit(0)
+
+    def found(self, tell: Callable[[], None]) -> Found | None:
+        """What the process found; None where something kept it from that.
+
+        ``tell`` is called again and again meanwhile.
+        """
+        waiting = poll()
+        waiting.register(self._pipe, POLLIN)
+        parts = []
+        while True:
+            if waiting.poll(_TICK):
+                part = os.read(self._pipe, _PIECE)
+                if not part:
+                    break
+                parts.append(part)
+            tell()
+        data = memoryview(b"".join(parts))
+        if len(data) < _NUMBER.size or _NUMBER.unpack_from(data)[0] != len(data) - _NUMBER.size:
+            return None
+        found: Found = loads(data[_NUMBER.size :])
+        return found
+
+    def end(self) -> None:
+        """Take the process away, whatever it does."""
+        os.close(self._pipe)
+        if self._pid:
+            os.kill(self._pid, SIGKILL)
+            os.waitpid(self._pid, 0)

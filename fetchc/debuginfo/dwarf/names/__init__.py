@@ -1,1 +1,0 @@
-"""From names to entries: functions, types, variables."""

@@ -1,1 +1,0 @@
-"""Types, from their entries."""

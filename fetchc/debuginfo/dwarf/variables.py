@@ -1,0 +1,470 @@
+"""Parameters, results and locals.
+
+A function's entry with code often stands apart from the one that was declared: the
+concrete copy leaves out parameters it does not use, the abstract one has no places. Here
+they are put together: names, types and order of the abstract, places of the concrete.
+Reference: DWARF 5, sections 3.3.8 (instances), 3.4 (blocks), 4.1 (variables).
+"""
+
+from __future__ import annotations
+
+from fetchc.debuginfo.dwarf.constants import (
+    DW_AT_artificial,
+    DW_AT_const_value,
+    DW_AT_decl_line,
+    DW_AT_entry_pc,
+    DW_AT_frame_base,
+    DW_AT_go_closure_offset,
+    DW_AT_import,
+    DW_AT_location,
+    DW_AT_low_pc,
+    DW_AT_name,
+    DW_AT_ranges,
+    DW_AT_type,
+    DW_AT_variable_parameter,
+    DW_TAG_formal_parameter,
+    DW_TAG_GNU_formal_parameter_pack,
+    DW_TAG_imported_declaration,
+    DW_TAG_inlined_subroutine,
+    DW_TAG_lexical_block,
+    DW_TAG_variable,
+)
+from fetchc.debuginfo.dwarf.dies import is_cpp, is_go
+from fetchc.debuginfo.dwarf.forms import read_sleb
+from fetchc.debuginfo.dwarf.qualified_names import declaration
+from fetchc.debuginfo.dwarf.subprograms import merged
+from fetchc.debuginfo.dwarf.type_entries import VOID
+from fetchc.program.entities import Absent, AtAddress, FrameRelative, InRegister, Variable
+from fetchc.quantities import Address, ByteOffset, DieOffset, DwarfRegister, TypeId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.dies import Die, LocationListRef
+    from fetchc.debuginfo.dwarf.location_lists import Entry
+    from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.program.entities import Place
+
+    Pointee = Callable[[int], Place]
+
+__all__ = [
+    "LEFT_OUT",
+    "NO_LOCATION",
+    "called_at",
+    "described",
+    "description_of",
+    "frame_base_at",
+    "innermost_call",
+    "locals_around",
+    "locals_at",
+    "parameters",
+    "place_at",
+    "result",
+    "simple_place",
+    "variable_of",
+    "without_location",
+]
+
+PARAMETER, RESULT, LOCAL = "parameter", "result", "local"
+PACK = "args"  # of a pack whose name is not described
+DECLARING = frozenset({DW_TAG_variable, DW_TAG_imported_declaration})
+INNER = frozenset({DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
+
+
+def parameters(info: DebugInfo, die: Die) -> tuple[Variable, ...]:
+    """Of the function with that concrete entry: parameters, then Go's results, as declared."""
+    go = is_go(declaration(info, die).unit)
+    entries = merged(info, die, _formal)
+    names = _parameter_names(info, entries)
+    found = [
+        variable_of(info, entry, name, _parameter_kind(entry, info, go), go)
+        for entry, name in zip(entries, names, strict=True)
+    ]
+    if go:
+        found = _without_copies(found)
+        found.sort(key=lambda variable: variable.kind == RESULT)  # stable
+    return tuple(found)
+
+
+def result(info: DebugInfo, die: Die) -> TypeId | None:
+    """Type of what the function returns; None for void, and for Go, which has variables."""
+    if is_go(declaration(info, die).unit):
+        return None
+    holder = info.inherited(die, DW_AT_type)
+    target = None if holder is None else info.follow(holder, DW_AT_type)
+    return None if target is None else TypeId(target.offset)
+
+
+def is_undescribed(info: DebugInfo, die: Die) -> bool:
+    """Whether the unit has the names of its functions and lines, and neither variables nor types.
+
+    gcc says that it was asked for that (-g1); clang (-gline-tables-only) leaves out where a
+    function is declared. Source: GCC, gcc/dwarf2out.cc (DINFO_LEVEL_TERSE); LLVM,
+    lib/CodeGen/AsmPrinter/DwarfUnit.cpp (applySubprogramAttributes).
+    """
+    producer = die.unit.producer
+    if producer.startswith("GNU "):
+        return "-g1" in producer.split()
+    stated = die.flag(DW_AT_artificial) or info.inherited(die, DW_AT_decl_line) is not None
+    return "clang" in producer and not stated
+
+
+def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ...]:
+    """Variables of the blocks and inlined calls around ``address``, innermost first.
+
+    The function's own parameters are not among them.
+    """
+    go = is_go(declaration(info, die).unit)
+    found: list[Variable] = []
+    for depth, scope in _scopes(info, die, address):
+        found.extend(_of_scope(info, scope, go, depth == 0))
+    return tuple(found)
+
+
+def innermost_call(info: DebugInfo, die: Die, address: Address) -> Die | None:
+    """The innermost inlined call of the function ``die`` whose code holds ``address``."""
+    scopes = (scope for _, scope in _scopes(info, die, address))
+    return next((scope for scope in scopes if scope.tag == DW_TAG_inlined_subroutine), None)
+
+
+def _scopes(info: DebugInfo, die: Die, address: Address) -> list[tuple[int, Die]]:
+    # The function and the blocks and calls around ``address`` with their depths, deepest first; of
+    # two beside each other, in the order of the file. A block without code adds nothing to the
+    # depth of what it is in: it hides no name of a block or call beside it that has code here.
+    scopes: list[tuple[int, int, Die]] = [(0, 0, die)]
+    waiting: list[tuple[int, int, Iterator[Die]]] = [(0, 0, iter(info.children(die)))]
+    while waiting:
+        depth, bare, children = waiting[-1]
+        child = next(children, None)
+        if child is None:
+            waiting.pop()
+        elif child.tag in INNER and _covers(info, child, address):
+            depth, bare = (depth + 1, 0) if _has_code(child) else (depth, bare + 1)
+            scopes.append((depth, bare, child))
+            waiting.append((depth, bare, iter(info.children(child))))
+    scopes.sort(key=lambda entry: (-entry[0], -entry[1]))
+    return [(depth + bare, scope) for depth, bare, scope in scopes]
+
+
+def _has_code(die: Die) -> bool:
+    return die.has(DW_AT_low_pc) or die.has(DW_AT_ranges)
+
+
+def locals_around(info: DebugInfo, function: Die, call: Die) -> tuple[Variable, ...]:
+    """What the inlined ``call`` declares itself, then the blocks and calls around it, innermost
+    first. Parameters of ``function``, the one with the code, are not among them.
+    """
+    go = is_go(declaration(info, function).unit)
+    around = [die for die in info.ancestors(call) if die.offset >= function.offset]
+    found: list[Variable] = []
+    for scope in (call, *reversed(around)):
+        found.extend(_of_scope(info, scope, go, scope.offset == function.offset))
+    return tuple(found)
+
+
+def called_at(info: DebugInfo, call: Die) -> Address | None:
+    """Where the code of an inlined call is entered; None where it has no code.
+
+    DW_AT_entry_pc is an address, from DWARF 5 on also a distance from the code's start; without
+    it the first address is it. Source: DWARF 5, section 2.18.
+    """
+    ranges = info.ranges(call) if _has_code(call) else ()
+    if not ranges:
+        return None
+    address = call.address(DW_AT_entry_pc)
+    return (
+        Address(ranges[0][0] + (call.constant(DW_AT_entry_pc) or 0)) if address is None else address
+    )
+
+
+def _of_scope(info: DebugInfo, scope: Die, go: bool, whole: bool) -> Iterator[Variable]:
+    # What is captured is of the function itself (``whole``): an inlined closure has none.
+    called = called_at(info, scope) if scope.tag == DW_TAG_inlined_subroutine else None
+    entries = merged(info, scope, _plain_variable if whole else _any_variable)
+    passed_names = _parameter_names(
+        info, [entry for entry in entries if entry.tag == DW_TAG_formal_parameter]
+    )
+    for entry in entries:
+        if entry.tag == DW_TAG_imported_declaration:
+            imported = _imported(info, entry)
+            if imported is not None:
+                yield imported
+            continue
+        is_parameter = entry.tag == DW_TAG_formal_parameter
+        passed = called if is_parameter else None
+        name = passed_names.pop(0) if is_parameter else _name(info, entry)
+        yield variable_of(info, entry, name, LOCAL, go, go and whole, passed)
+
+
+def _formal(info: DebugInfo, die: Die) -> Iterator[Die]:
+    # Parameters; those of a C++ pack stand within an entry for the pack.
+    for child in info.children(die):
+        if child.tag == DW_TAG_formal_parameter:
+            yield child
+        elif child.tag == DW_TAG_GNU_formal_parameter_pack:
+            for inner in info.children(child):
+                if inner.tag == DW_TAG_formal_parameter:
+                    yield inner
+
+
+def _parameter_names(info: DebugInfo, entries: list[Die]) -> list[str]:
+    # The elements of a C++ pack are `args#0`, `args#1`, as gdb calls them. clang gives all of them
+    # the name of the pack; gcc (seen in 12) puts them within an entry for it, without any name.
+    names = [_name(info, entry) for entry in entries]
+    if not entries or not is_cpp(declaration(info, entries[0]).unit):
+        return names
+    repeated = {name for name in names if name and names.count(name) > 1}
+    if not repeated and all(names):
+        return names
+    numbers: dict[str, int] = {}
+    for position, entry in enumerate(entries):
+        name = names[position]
+        if not name and (pack := _pack(info, entry)) is not None:
+            name = pack.text(DW_AT_name) or PACK
+        elif name not in repeated:
+            continue
+        number = numbers[name] = numbers.get(name, -1) + 1
+        names[position] = f"{name}#{number}"
+    return names
+
+
+def _pack(info: DebugInfo, entry: Die) -> Die | None:
+    around = info.ancestors(declaration(info, entry))
+    last = around[-1] if around else None
+    return last if last is not None and last.tag == DW_TAG_GNU_formal_parameter_pack else None
+
+
+def _plain_variable(info: DebugInfo, die: Die) -> Iterator[Die]:
+    return (child for child in info.children(die) if child.tag in DECLARING)
+
+
+def _imported(info: DebugInfo, die: Die) -> Variable | None:
+    # C++: `using ns::x;` in a block names a variable outside functions, and hides what the blocks
+    # around it call so. Source: DWARF 5, section 3.2.3.
+    target = info.follow(die, DW_AT_import)
+    if target is None or target.tag != DW_TAG_variable:
+        return None
+    from fetchc.debuginfo.dwarf.global_variables import placed
+
+    name = die.text(DW_AT_name) or _name(info, target)
+    return variable_of(info, placed(info, target) or target, name, "global")
+
+
+def _any_variable(info: DebugInfo, die: Die) -> Iterator[Die]:
+    # The parameters of an inlined call are variables of the function around it.
+    yield from _plain_variable(info, die)
+    yield from _formal(info, die)
+
+
+def variable_of(
+    info: DebugInfo,
+    die: Die,
+    name: str,
+    kind: str,
+    go: bool = False,
+    outermost: bool = False,
+    called: Address | None = None,
+) -> Variable:
+    """The variable of an entry, by the name that it is shown by.
+
+    ``go``: whether the function is Go's. ``outermost`` and ``called`` as the variable has them.
+    """
+    typed = info.inherited(die, DW_AT_type)
+    target = None if typed is None else info.follow(typed, DW_AT_type)
+    lined = info.inherited(die, DW_AT_decl_line)
+    made = info.inherited(die, DW_AT_artificial)
+    captured = info.inherited(die, DW_AT_go_closure_offset) if outermost else None
+    return Variable(
+        name,
+        VOID if target is None else TypeId(target.offset),
+        kind,
+        die.offset,
+        0 if lined is None else lined.unsigned(DW_AT_decl_line) or 0,
+        (made is not None and made.flag(DW_AT_artificial)) or (go and name == ".dict"),
+        None if captured is None else captured.unsigned(DW_AT_go_closure_offset),
+        called,
+        outermost,
+    )
+
+
+def _name(info: DebugInfo, die: Die) -> str:
+    named = info.inherited(die, DW_AT_name)
+    return "" if named is None else named.text(DW_AT_name) or ""
+
+
+def _parameter_kind(die: Die, info: DebugInfo, go: bool) -> str:
+    # DW_AT_variable_parameter means "passed by reference and written to"; Go marks results so.
+    marked = info.inherited(die, DW_AT_variable_parameter) if go else None
+    if marked is not None and marked.flag(DW_AT_variable_parameter):
+        return RESULT
+    return PARAMETER
+
+
+def _without_copies(found: list[Variable]) -> list[Variable]:
+    # Go 1.18 to 1.26 list some results twice (`~r0` with the same name and type).
+    seen: set[tuple[str, TypeId]] = set()
+    kept = []
+    for variable in found:
+        key = (variable.name, variable.type)
+        if variable.kind == RESULT and variable.name not in ("", "_"):
+            if key in seen:
+                continue
+            seen.add(key)
+        kept.append(variable)
+    return kept
+
+
+def _covers(info: DebugInfo, die: Die, address: Address) -> bool:
+    # A block without any code of its own only holds declarations: it is as wide as what it is in.
+    if not _has_code(die):
+        return die.tag == DW_TAG_lexical_block
+    return any(start <= address < end for start, end in info.ranges(die))
+
+
+# ------------------------------------------------------------------------------
+# Location expressions of one operation: nearly all that compilers write.
+#
+# They are answered without the stack machine of :mod:`fetchc.debuginfo.dwarf.expressions`,
+# whose import costs more than the rest of a location list. A test holds the two together. Source:
+# DWARF 5, section 2.6.1.
+
+NO_LOCATION = Absent("FC0401", "the compiler gives it no location (it was optimised out)")
+LEFT_OUT = "of a part of the program that the linker left out"  # of an address
+
+# Source: DWARF 5, table 7.9.
+_ADDR = 0x03
+_REG0, _REG31 = 0x50, 0x6F
+_FBREG = 0x91
+_CALL_FRAME_CFA = 0x9C
+_FAR = 1 << 30  # offsets from here on may wrap around
+
+
+def simple_place(expression: bytes, unit: Unit, frame_base: Place | None) -> Place | None:
+    """What the expression describes; None where that is not simple, which proves nothing."""
+    if not expression:
+        return NO_LOCATION
+    code, size = expression[0], len(expression)
+    if size == 1:
+        if _REG0 <= code <= _REG31:
+            return InRegister(DwarfRegister(code - _REG0))
+        return FrameRelative(ByteOffset(0)) if code == _CALL_FRAME_CFA else None
+    if code == _FBREG and isinstance(frame_base, FrameRelative) and expression[-1] < 0x80:
+        try:
+            number, end = read_sleb(expression, 1)
+        except ValueError:
+            return None
+        offset = frame_base.offset + number
+        return FrameRelative(ByteOffset(offset)) if end == size and abs(offset) < _FAR else None
+    if code == _ADDR and size == 1 + unit.address_size:
+        address = Address(int.from_bytes(expression[1:], "little" if unit.little else "big"))
+        if unit.info.elf.is_discarded(address):
+            return Absent("FC0405", f"its address is {LEFT_OUT}")
+        return AtAddress(address)
+    return None
+
+
+# ------------------------------------------------------------------------------
+# Where a variable is at an address, as its location description says.
+#
+# Source: DWARF 5, sections 2.6 (location descriptions) and 3.3.5 (frame base).
+
+MAX_IMPLICIT_POINTERS = 8
+"""Longer chains are refused: a hostile file may have a circle of them."""
+
+
+def place_at(
+    info: DebugInfo, die: Die, function: Die | None, address: Address, depth: int = 0
+) -> Place:
+    """Where the variable ``die`` is at ``address``, relative to the CFA as DWARF says it.
+
+    ``function`` is the concrete subprogram around it, for its frame base; None for a
+    variable of the file. What an abstract origin says counts where ``die`` says nothing.
+    ``depth`` counts the implicit pointers that led here.
+    """
+    located = info.inherited(die, DW_AT_location)
+    if located is None:
+        return without_location(info, die)
+    expression = _expression_at(info, located, DW_AT_location, address)
+    if expression is None:
+        return Absent("FC0401", f"the debug information gives it no place at {address:#x}")
+    base = None if function is None else frame_base_at(info, function, address)
+
+    def pointee(offset: int) -> Place:
+        if depth == MAX_IMPLICIT_POINTERS:
+            return Absent("FC0406", f"it is behind {depth} pointers that are in no memory")
+        return place_at(info, info.die(DieOffset(offset)), function, address, depth + 1)
+
+    return described(info, located, expression, base, pointee)
+
+
+def frame_base_at(info: DebugInfo, function: Die, address: Address) -> Place | None:
+    """What DW_AT_frame_base of a concrete subprogram describes; None without one there."""
+    holder = info.inherited(function, DW_AT_frame_base)
+    if holder is None:
+        return None
+    expression = _expression_at(info, holder, DW_AT_frame_base, address)
+    return None if expression is None else described(info, holder, expression, None)
+
+
+def _expression_at(
+    info: DebugInfo, die: Die, attribute: int, address: Address
+) -> bytes | Entry | None:
+    description = description_of(die, attribute)
+    if isinstance(description, bytes):
+        return description
+    from fetchc.debuginfo.dwarf.location_lists import entry_at
+
+    return entry_at(info, die.unit, description, address)
+
+
+def description_of(die: Die, attribute: int) -> bytes | LocationListRef:
+    """An attribute's expression or list; FC0904 where it is neither."""
+    description = die.location(attribute)
+    if description is None:
+        from fetchc.debuginfo.dwarf.variable_extents import wrong_class
+
+        raise wrong_class(die, attribute)
+    return description
+
+
+def without_location(info: DebugInfo, die: Die) -> Place:
+    """What stands for a variable that has no DW_AT_location: its constant value, or nothing."""
+    valued = info.inherited(die, DW_AT_const_value)
+    if valued is None:
+        return NO_LOCATION
+    from fetchc.debuginfo.dwarf.variable_extents import constant_of
+
+    return constant_of(valued) or NO_LOCATION
+
+
+def described(
+    info: DebugInfo,
+    die: Die,
+    expression: bytes | Entry,
+    base: Place | None,
+    pointee: Pointee | None = None,
+) -> Place:
+    """What an expression of ``die`` describes: one of an attribute itself, or of a list.
+
+    ``base`` is the frame base, ``pointee`` where the variable at a DieOffset is.
+    """
+    content = expression if isinstance(expression, bytes) else expression.expression
+    simple = simple_place(content, die.unit, base)
+    if simple is not None:
+        return simple
+    from fetchc.debuginfo.dwarf.expressions import place
+
+    if isinstance(expression, bytes):
+        from fetchc.debuginfo.byte_reader import Cursor
+
+        # Errors count from its start and name the entry.
+        section = f".debug_info: expression of the entry at {die.offset:#x}"
+        cursor = Cursor(die.unit.path, section, expression, little=die.unit.little)
+    else:
+        from fetchc.debuginfo.dwarf.location_lists import cursor_at
+
+        cursor = cursor_at(info, die.unit, expression.offset)
+        cursor.end = expression.offset + len(content)
+    return place(cursor, die.unit, base, pointee)
