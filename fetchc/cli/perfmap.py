@@ -6,8 +6,8 @@ import os
 
 from fetchc.cli.reader import Reader, SameProcess, of_another_user
 from fetchc.cli.standard_input import given_lines
-from fetchc.debuginfo.dotnet.mapped import MappedMethods
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
 from fetchc.debuginfo.open_file import open_binary
 from fetchc.debuginfo.perf_map_format import written_line
 from fetchc.diag.diagnostic import CompileError, DebugInfoError

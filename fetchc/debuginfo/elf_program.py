@@ -163,7 +163,7 @@ class ElfProgram(Ordinary):
 
     def assemblies(self) -> tuple[str, ...]:
         """Names of the images of .NET inside, where the file is a single-file program."""
-        from fetchc.debuginfo.dotnet.image.bundle import bundle_of
+        from fetchc.debuginfo.dotnet.portable_executable import bundle_of
 
         bundle = None if self.in_kernel else bundle_of(self.path)
         return () if bundle is None else tuple(bundle.names())

@@ -10,7 +10,7 @@ from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.dotnet.metadata.framework import Process
+    from fetchc.debuginfo.dotnet.assemblies import Process
     from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.protocol import Program
 
@@ -48,7 +48,7 @@ def _opened(
     """
     if path == "kernel" or path.startswith("kernel:"):
         _no_debug_file(path, search)
-        from fetchc.debuginfo.btf.open import open_running
+        from fetchc.debuginfo.btf.kernel_program import open_running
 
         return open_running(path)
     process = ""
@@ -81,7 +81,7 @@ def _no_elf(
 ) -> Program | None:
     # As what else it can be read that is no ELF file. None, and what helps, where that is nothing.
     if refused.code == "FC0901" and ":" in path:
-        from fetchc.debuginfo.dotnet.open import open_in_bundle
+        from fetchc.debuginfo.dotnet.dotnet_program import open_in_bundle
 
         inside = open_in_bundle(path, references, _runs_in(process, search))
         if inside is not None:
@@ -101,10 +101,10 @@ def _no_elf(
     # Firmware starts kernels as portable executables: they have magic numbers of their own.
     kernel = head[0x202:] == b"HdrS" or head[0x38:0x3C] in (b"ARM\x64", b"RSC\x05")
     if head.startswith(b"MZ") and not kernel:
-        from fetchc.debuginfo.dotnet.program import DotnetProgram
+        from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 
         return DotnetProgram(path, references, process=_runs_in(process, search))
-    from fetchc.debuginfo.btf.open import open_file
+    from fetchc.debuginfo.btf.kernel_program import open_file
 
     opened = open_file(path, of_btf=machine)
     if opened is None:
@@ -118,7 +118,7 @@ def _runs_in(process: str, search: Search | None) -> Process | None:
     # The process whose program a path named, where its files are.
     if not process[len("/proc/") :].isdecimal():
         return None
-    from fetchc.debuginfo.dotnet.metadata.framework import Process
+    from fetchc.debuginfo.dotnet.assemblies import Process
 
     return Process(process, "" if search is None else search.root)
 
@@ -148,7 +148,7 @@ def _no_debug_file(path: str, search: Search | None) -> None:
 
 def _without_debug_info(program: DwarfProgram) -> Program:
     if program.in_kernel:
-        from fetchc.debuginfo.btf.open import open_file
+        from fetchc.debuginfo.btf.kernel_program import open_file
 
         return open_file(program.path, program.architecture) or program
     # Go's run time knows a program's functions and types, whatever the linker left out.

@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.metadata.framework import MONO
-from fetchc.debuginfo.dotnet.metadata.references import References
-from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance, Items
-from fetchc.debuginfo.dotnet.types.layout import Layouts
+from fetchc.debuginfo.dotnet.assemblies import MONO, Assembly, References
+from fetchc.debuginfo.dotnet.class_layout import Layouts
+from fetchc.debuginfo.dotnet.closed_types import ClosedTypes, Instance, Items
 from fetchc.target.dotnet_runtimes import LayoutRules, Runtime, runtime
 from tests.support.csharp_types import Source, sources
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, host, missing

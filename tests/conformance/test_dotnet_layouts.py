@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.metadata.references import References
-from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance, Items
-from fetchc.debuginfo.dotnet.types.layout import Layouts
+from fetchc.debuginfo.dotnet.assemblies import Assembly, References
+from fetchc.debuginfo.dotnet.class_layout import Layouts
+from fetchc.debuginfo.dotnet.closed_types import ClosedTypes, Instance, Items
 from fetchc.target.dotnet_runtimes import LayoutRules, runtime
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, missing
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.written_names import without_arguments
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.csharp_names import without_arguments
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from tests.support.dotnet import NET9, NETCORE31, framework, missing
 
 LIBRARIES = {

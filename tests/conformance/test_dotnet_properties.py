@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.dotnet.assemblies import Assembly
 from fetchc.target.dotnet_runtimes import runtime
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, framework, missing
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.abi import convention_for, entry_places
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.methods.parameters import CONTEXT
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.assemblies import Assembly
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+from fetchc.debuginfo.dotnet.method_code import CONTEXT_PARAMETER
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, InMemory, InRegister, Pieces, Place
 from fetchc.target.machines import architecture
@@ -56,7 +56,7 @@ def compare(
         listed = [
             place
             for variable, place in zip(variables, places, strict=True)
-            if variable.name != CONTEXT
+            if variable.name != CONTEXT_PARAMETER
         ]
         for one in told.at_entry(method.function):
             if not 0 <= one.number < len(listed):

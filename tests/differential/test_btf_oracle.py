@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.btf.program import BtfProgram
-from fetchc.debuginfo.btf.reader import Btf
+from fetchc.debuginfo.btf.btf_format import Btf
+from fetchc.debuginfo.btf.kernel_program import BtfProgram
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.open_file import open_binary

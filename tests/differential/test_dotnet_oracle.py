@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.dotnet.assemblies import Assembly
 from tests.support.dotnet import NETCORE21, NETCORE31, framework, missing
 
 LIBRARY = "System.Private.Uri"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.assemblies import Assembly
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.live.traced import trace
 from tests.support.dotnet import NETCORE21, compiled, framework, host

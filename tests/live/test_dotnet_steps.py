@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from tests.live.traced import trace
 from tests.support.dotnet import ahead_of_time

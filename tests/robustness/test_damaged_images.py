@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.metadata.references import References
-from fetchc.debuginfo.dotnet.methods.instances import generic_code
-from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
-from fetchc.debuginfo.dotnet.types.layout import Layouts
+from fetchc.debuginfo.dotnet.assemblies import Assembly, References
+from fetchc.debuginfo.dotnet.class_layout import Layouts
+from fetchc.debuginfo.dotnet.closed_types import ClosedTypes, Instance
+from fetchc.debuginfo.dotnet.method_code import generic_code
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.target.dotnet_runtimes import runtime
 from tests.support.dotnet import core_image

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fetchc.debuginfo.dotnet.image.native_format import array_element, native_number
-from fetchc.debuginfo.dotnet.image.ready_to_run import native_header
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
+from fetchc.debuginfo.dotnet.assemblies import Assembly
+from fetchc.debuginfo.dotnet.ready_to_run import array_element, native_header, native_number
 
 __all__ = ["DebugInfo", "Told"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from fetchc.debuginfo.dotnet.metadata.schema import CODED, TABLES
+from fetchc.debuginfo.dotnet.metadata_tables import CODED, TABLES
 
 __all__ = [
     "Column",

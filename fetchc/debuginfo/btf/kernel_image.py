@@ -8,7 +8,7 @@ Source: Documentation/arch/x86/boot.rst; scripts/extract-vmlinux of Linux.
 from __future__ import annotations
 
 from fetchc.ceilings import HELP, kernel_image_size
-from fetchc.debuginfo.btf.reader import MAGIC
+from fetchc.debuginfo.btf.btf_format import MAGIC
 from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False

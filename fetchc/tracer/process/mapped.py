@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from fetchc.debuginfo.dotnet.image.bundle import ASSEMBLY, bundle_of
-from fetchc.debuginfo.dotnet.mapped import MappedMethods
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
+from fetchc.debuginfo.dotnet.portable_executable import ASSEMBLY, bundle_of
 from fetchc.debuginfo.perf_map_format import MapLine, number, parse_line
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError, reject
@@ -21,7 +21,7 @@ from fetchc.tracer.process.stacks import read_maps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.debuginfo.dotnet.mapped import Mapped
+    from fetchc.debuginfo.dotnet.perf_map_methods import Mapped
     from fetchc.tracer.process.stacks import Mapping
 
 __all__ = ["DELETED", "MappedPlace", "Process", "ProcessImage", "in_image"]

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from fetchc.debuginfo.dotnet.mapped import MappedMethods
-    from fetchc.debuginfo.dotnet.program import DotnetProgram
+    from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+    from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
     from fetchc.debuginfo.elf.elf_file import Segment
     from fetchc.debuginfo.go.pclntab import FunctionTable
 
@@ -126,7 +126,7 @@ class ImageSymbols:
     def find(self, address: int) -> tuple[str, int] | None:
         """The method that holds a byte of the file, and how far into it that is."""
         if self._methods is None:
-            from fetchc.debuginfo.dotnet.mapped import MappedMethods
+            from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
 
             self._methods = MappedMethods(self._program)
         found = self._methods.holding(address)
@@ -203,7 +203,7 @@ def open_symbols(path: str) -> FileSymbols | ImageSymbols | None:
     except DebugInfoError as refused:
         if refused.code != "FC0902":
             return None
-    from fetchc.debuginfo.dotnet.program import DotnetProgram
+    from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 
     try:
         image = DotnetProgram(path)

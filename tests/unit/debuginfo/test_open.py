@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.btf.symbols import place_of_symbol
+from fetchc.debuginfo.btf.btf_format import place_of_symbol
 from fetchc.debuginfo.open_file import open_binary
 from fetchc.diag.diagnostic import DebugInfoError
 

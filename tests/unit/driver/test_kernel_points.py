@@ -9,7 +9,7 @@ import pytest
 import fetchc
 from fetchc.check.kernel_arguments import _numbered
 from fetchc.check.site import Site
-from fetchc.debuginfo.btf.program import BtfProgram
+from fetchc.debuginfo.btf.kernel_program import BtfProgram
 from fetchc.program.entities import Absent
 from fetchc.target.machines import architecture
 from tests.support.btfwriter import BtfWriter
@@ -174,7 +174,7 @@ def test_fields_that_the_running_kernel_tells_of(
         folder.mkdir(parents=True)
         (folder / "format").write_text(FORMAT)
     (tmp_path / "available_events").write_text("sched:example\nsyscalls:example\n")
-    monkeypatch.setattr("fetchc.debuginfo.btf.events.TRACEFS", ("/none", str(tmp_path)))
+    monkeypatch.setattr("fetchc.debuginfo.btf.event_formats.TRACEFS", ("/none", str(tmp_path)))
     program.running = True
     assert list(kernel.functions("tracepoint:sy*")) == ["tracepoint:syscalls:example"]
     texts = ("c=comm", "dfd", "p=path", "l=label", "other", "t=task->pid")
@@ -239,7 +239,7 @@ def test_a_system_call_by_a_name_of_its_source(
     folder = tmp_path / "events" / "syscalls" / "sys_enter_example"
     folder.mkdir(parents=True)
     (folder / "format").write_text(FORMAT)
-    monkeypatch.setattr("fetchc.debuginfo.btf.events.TRACEFS", (str(tmp_path),))
+    monkeypatch.setattr("fetchc.debuginfo.btf.event_formats.TRACEFS", (str(tmp_path),))
     program.running = True
     event = "`-f tracepoint:syscalls:sys_enter_example`, before Linux 5.15 `__arm64_sys_example`"
     assert told().endswith(event) == (name in SYSTEM_CALLS)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.btf import kept
-from fetchc.debuginfo.btf.reader import Btf
+from fetchc.debuginfo.btf import kernel_program
+from fetchc.debuginfo.btf.btf_format import Btf
 from fetchc.debuginfo.elf.headers import Image
 from tests.support.btfwriter import BtfWriter
 
@@ -26,7 +26,7 @@ def data(*names: str) -> bytes:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
     (tmp_path / "notes").write_bytes(b"\x04\0\0\0\x05\0\0\0\x09\0\0\0Xen\0hello\0\0\0" + NOTE)
-    monkeypatch.setattr(kept, "NOTES", str(tmp_path / "notes"))
+    monkeypatch.setattr(kernel_program, "NOTES", str(tmp_path / "notes"))
     return tmp_path / "kept"
 
 
@@ -45,7 +45,9 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> list[Btf]:
 def test_the_second_run_does_not_walk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walked = walks(monkeypatch)
     content = data("a", "bb", "ccc")
-    answers = [kept.running_btf("kernel", content).named("bb", ("STRUCT",)) for _ in range(3)]
+    answers = [
+        kernel_program.running_btf("kernel", content).named("bb", ("STRUCT",)) for _ in range(3)
+    ]
     assert answers == [[3]] * 3
     assert len(walked) == 1
     (file,) = folder.iterdir()
@@ -54,35 +56,35 @@ def test_the_second_run_does_not_walk(folder: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_another_kernel_is_walked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.running_btf("kernel", data("a"))
+    kernel_program.running_btf("kernel", data("a"))
     walked = walks(monkeypatch)
-    assert kept.running_btf("kernel", data("a", "b")).named("b", ("STRUCT",)) == [3]
-    Path(kept.NOTES).write_bytes(NOTE.replace(b"\xab", b"\xaa"))
-    assert kept.running_btf("kernel", data("a")).named("a", ("STRUCT",)) == [2]
+    assert kernel_program.running_btf("kernel", data("a", "b")).named("b", ("STRUCT",)) == [3]
+    Path(kernel_program.NOTES).write_bytes(NOTE.replace(b"\xab", b"\xaa"))
+    assert kernel_program.running_btf("kernel", data("a")).named("a", ("STRUCT",)) == [2]
     assert len(walked) == 2
 
 
 def test_a_damaged_file_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = data("a", "b")
-    kept.running_btf("kernel", content)
+    kernel_program.running_btf("kernel", content)
     (file,) = folder.iterdir()
     damaged = bytearray(file.read_bytes())
     damaged[-1] ^= 1
     file.write_bytes(damaged)
     walked = walks(monkeypatch)
     for _ in range(2):
-        assert kept.running_btf("kernel", content).named("b", ("STRUCT",)) == [3]
+        assert kernel_program.running_btf("kernel", content).named("b", ("STRUCT",)) == [3]
     assert len(walked) == 1
 
 
 @pytest.mark.parametrize("notes", [b"", NOTE[:10], NOTE.replace(b"GNU", b"gnu")])
 def test_a_kernel_without_build_id_is_not_kept(folder: Path, notes: bytes) -> None:
-    Path(kept.NOTES).write_bytes(notes)
-    kept.running_btf("kernel", data("a"))
+    Path(kernel_program.NOTES).write_bytes(notes)
+    kernel_program.running_btf("kernel", data("a"))
     assert not folder.exists()
 
 
 def test_a_library_keeps_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "cache_folder", "")
-    kept.running_btf("kernel", data("a"))
+    kernel_program.running_btf("kernel", data("a"))
     assert not folder.exists()

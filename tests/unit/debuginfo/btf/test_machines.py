@@ -8,7 +8,7 @@ import pytest
 
 import fetchc
 from fetchc.cli import main
-from fetchc.debuginfo.btf import open as opening
+from fetchc.debuginfo.btf import kernel_program as opening
 from tests.support.btfwriter import BtfWriter
 
 POINTER = 2

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.btf.program import BtfProgram
-from fetchc.debuginfo.btf.reader import Btf
+from fetchc.debuginfo.btf.btf_format import Btf
+from fetchc.debuginfo.btf.kernel_program import BtfProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.types import (
     ArrayType,

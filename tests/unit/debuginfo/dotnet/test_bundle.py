@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.dotnet.image.bundle import SIGNATURE, bundle_of
+from fetchc.debuginfo.dotnet.portable_executable import SIGNATURE, bundle_of
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.tracer.process.mapped import Process

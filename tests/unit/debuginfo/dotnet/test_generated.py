@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.debuginfo.dotnet.types.generated import source_names
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+from fetchc.debuginfo.dotnet.dotnet_types import source_names
 from fetchc.program.types import StructType
 from tests.support.pewriter import core_tables, image, metadata, native_number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from tests.support.dotnet import NETCORE31, ahead_of_time, compiled, missing
 
 SOURCE = """

@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.byte_reader import Cursor
-from fetchc.debuginfo.dotnet.image.native_format import (
-    array_element,
-    array_elements,
-    native_number,
-    signed_number,
-    table_entries,
-)
-from fetchc.debuginfo.dotnet.image.pe import Pe
-from fetchc.debuginfo.dotnet.image.ready_to_run import ReadyToRun
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.metadata.signatures import (
+from fetchc.debuginfo.dotnet.assemblies import Assembly
+from fetchc.debuginfo.dotnet.metadata_signatures import (
     Array,
     Parameter,
     Pointer,
     Primitive,
     SignatureReader,
+)
+from fetchc.debuginfo.dotnet.portable_executable import Pe
+from fetchc.debuginfo.dotnet.ready_to_run import (
+    ReadyToRun,
+    array_element,
+    array_elements,
+    native_number,
+    signed_number,
+    table_entries,
 )
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.pewriter import (

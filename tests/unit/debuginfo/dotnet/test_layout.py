@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.metadata.references import References
-from fetchc.debuginfo.dotnet.types.arrangement import Layout
-from fetchc.debuginfo.dotnet.types.closed import ClosedTypes, Instance
-from fetchc.debuginfo.dotnet.types.layout import Layouts
+from fetchc.debuginfo.dotnet.assemblies import Assembly, References
+from fetchc.debuginfo.dotnet.class_layout import Layout, Layouts
+from fetchc.debuginfo.dotnet.closed_types import ClosedTypes, Instance
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.target.dotnet_runtimes import runtime
 from tests.support.pewriter import Column, assembly, core_tables

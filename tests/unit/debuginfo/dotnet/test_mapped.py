@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.mapped import Mapped, MappedMethods
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+from fetchc.debuginfo.dotnet.perf_map_methods import Mapped, MappedMethods
 from fetchc.diag.diagnostic import CompileError
 from fetchc.quantities import Address
 

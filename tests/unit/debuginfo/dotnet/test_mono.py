@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.debuginfo.dotnet.methods.mono import _sanitized
+from fetchc.debuginfo.dotnet.mono_aot import _sanitized
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.written_names import parameters_fit
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.csharp_names import parameters_fit
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.dotnet import NETCORE31, framework, missing
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.dotnet.debug.portable_pdb import (
+from fetchc.debuginfo.dotnet.assemblies import Assembly
+from fetchc.debuginfo.dotnet.metadata_tables import Metadata
+from fetchc.debuginfo.dotnet.portable_pdb import (
     LocalName,
     PortablePdb,
     SequencePoint,
     _points,
     pdb_of,
 )
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.metadata.tables import Metadata
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.dotnet import NET9, missing
 
@@ -145,8 +145,8 @@ def test_a_file_beside_is_that_of_the_same_build(tmp_path: Path) -> None:
 
 
 def test_an_embedded_one_that_does_not_inflate() -> None:
-    from fetchc.debuginfo.dotnet.debug.portable_pdb import _inflated
-    from fetchc.debuginfo.dotnet.image.pe import Pe
+    from fetchc.debuginfo.dotnet.portable_executable import Pe
+    from fetchc.debuginfo.dotnet.portable_pdb import _inflated
 
     if reason := missing(NET9):
         pytest.skip(reason)

@@ -13,9 +13,9 @@ from types import ModuleType
 import pytest
 
 import fetchc
-from fetchc.debuginfo.dotnet.metadata import framework
-from fetchc.debuginfo.dotnet.metadata.framework import Process, folders_of
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet import assemblies
+from fetchc.debuginfo.dotnet.assemblies import Process, folders_of
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.debuginfo.open_file import open_binary
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.lang.dotnet import spell
@@ -214,7 +214,7 @@ def test_the_runtime_of_a_container_is_its_own(
     other = installed(tmp_path / "host") / "System.Private.CoreLib.dll"
     other.write_bytes(b"")
     monkeypatch.setenv("DOTNET_ROOT", str(tmp_path / "host"))
-    monkeypatch.setattr(framework, "ROOTS", ("/usr/share/dotnet", str(tmp_path / "host")))
+    monkeypatch.setattr(assemblies, "ROOTS", ("/usr/share/dotnet", str(tmp_path / "host")))
     with contained(root) as pid:
         seen = f"/proc/{pid}/root"
         probe = fetchc.open(f"{seen}/app/sample.dll").probe("Server.Move", kernel=KERNEL)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.pewriter import Column, core_tables, image, metadata
 

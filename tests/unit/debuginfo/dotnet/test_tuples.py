@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fetchc.debuginfo.dotnet.metadata.signatures import (
+from fetchc.debuginfo.dotnet.closed_types import Instance, Items
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+from fetchc.debuginfo.dotnet.metadata_signatures import (
     Defined,
     Generic,
     Parameter,
     Pointer,
     Primitive,
 )
-from fetchc.debuginfo.dotnet.metadata.tables import Token
-from fetchc.debuginfo.dotnet.program import DotnetProgram
-from fetchc.debuginfo.dotnet.types.closed import Instance, Items
+from fetchc.debuginfo.dotnet.metadata_tables import Token
 from fetchc.program.types import ArrayType, Member, PointerType, SequenceType, StructType
 from tests.support.dotnet import NETCORE31, framework, missing
 
 if TYPE_CHECKING:
-    from fetchc.debuginfo.dotnet.metadata.signatures import Signature
+    from fetchc.debuginfo.dotnet.metadata_signatures import Signature
     from fetchc.quantities import TypeId
 
 TWO = "System.ValueTuple<int, string>"

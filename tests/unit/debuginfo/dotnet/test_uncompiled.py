@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.debuginfo.dotnet.metadata.assembly import Assembly
-from fetchc.debuginfo.dotnet.methods.uncompiled import is_inlined, why_no_code
-from fetchc.debuginfo.dotnet.program import DotnetProgram
+from fetchc.debuginfo.dotnet.assemblies import Assembly
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+from fetchc.debuginfo.dotnet.method_code import is_inlined, why_no_code
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from tests.support.dotnet import NETCORE31, framework, missing
 from tests.support.pewriter import Column, core_tables, image, metadata

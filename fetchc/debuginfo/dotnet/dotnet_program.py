@@ -1,0 +1,354 @@
+"""A precompiled image of .NET as a :class:`~fetchc.program.protocol.Program`.
+
+Metadata has names and types, no places: parameters are where the calling convention puts them.
+Addresses are relative to the image. A function's ``die`` stands for its method here.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.debuginfo.dotnet.assemblies import (
+    PARAMETER,
+    Assembly,
+    References,
+    folders_of,
+    version_of,
+)
+from fetchc.debuginfo.dotnet.class_layout import must_fit, must_have_texts_at
+from fetchc.debuginfo.dotnet.closed_types import ClosedTypes
+from fetchc.debuginfo.dotnet.dotnet_types import DotnetTypes, WrittenTypes
+from fetchc.debuginfo.dotnet.metadata_signatures import class_spelled
+from fetchc.debuginfo.dotnet.method_code import (
+    Methods,
+    continued_in,
+    is_inlined,
+    must_have_code,
+    not_compiled,
+    parameters,
+    why_no_code,
+)
+from fetchc.debuginfo.dotnet.mono_aot import MonoCode
+from fetchc.debuginfo.dotnet.portable_executable import bundle_of
+from fetchc.debuginfo.dotnet.portable_pdb import Placed
+from fetchc.debuginfo.safe_open import is_regular
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
+from fetchc.program.entities import Function
+from fetchc.program.types import VoidType
+from fetchc.quantities import Address, ByteSize, DieOffset, FileOffset, TypeId
+from fetchc.target.dotnet_runtimes import runtime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dotnet.assemblies import Process
+    from fetchc.debuginfo.dotnet.method_code import Method
+    from fetchc.debuginfo.dotnet.portable_executable import Bundle, Pe
+    from fetchc.program.entities import Property, Variable
+    from fetchc.program.protocol import ObjectTypes, Program
+    from fetchc.program.types import Type
+
+__all__ = ["DotnetProgram", "open_in_bundle"]
+
+LANGUAGE = "dotnet"
+WIDE = ("x86_64", "aarch64")  # whose layouts are those of targets/runtime/dotnet
+PRODUCERS = {"coreclr": ".NET", "mono": "Mono"}
+
+
+class DotnetProgram(Placed):
+    """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
+
+    __slots__ = (
+        "_bundle", "_image_path", "_methods", "_mono", "_objects",
+        "_opened", "_process", "_references", "_typed", "architecture", "build_id", "in_kernel",
+        "little_endian", "machine_flags", "path", "word_bytes",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        path: str,
+        references: tuple[str, ...] = (),
+        bundle: Bundle | None = None,
+        image: Pe | None = None,
+        process: Process | None = None,
+    ) -> None:
+        self._assembly = Assembly(path, image)
+        self._bundle = bundle
+        self._mono: MonoCode | None = None
+        if self._assembly.kind == "IL" and is_regular(path + ".so"):
+            self._mono = MonoCode(self._assembly, path + ".so")
+            self._assembly.kind, self._assembly.native = "Mono", self._mono
+        if self._assembly.kind == "fragile":
+            self._take_map(references)
+        self._references = references
+        self._process = process
+        self._methods = Methods(self._assembly)
+        self._opened: dict[DieOffset, Method] = {}
+        self._typed: DotnetTypes | None = None
+        self._objects: ObjectTypes | None = None
+        self._described = None
+        self.path = path if self._mono is None else self._mono.elf.path
+        self._image_path = path
+        # Intermediate language alone is for any machine; none of it is probed.
+        native = self._assembly.native is not None
+        self.architecture = self._assembly.image.machine if native else "x86_64"
+        if self._mono is not None:
+            self.architecture = self._mono.elf.architecture
+        if not self.architecture:
+            what = "its code is for a machine that is not known"
+            raise DebugInfoError("FC0905", path, what, "PE header")
+        self.word_bytes = 8
+        self.little_endian = True
+        self.in_kernel = False
+        self.machine_flags = 0
+        self.build_id = None if self._mono is None else self._mono.elf.build_id
+
+    @property
+    def has_debug_info(self) -> bool:
+        """True: there is always metadata."""
+        return True
+
+    @property
+    def _types(self) -> DotnetTypes:
+        if self._typed is None:
+            if self.architecture not in WIDE:
+                what = f"layouts of .NET for `{self.architecture or 'this machine'}` are not known"
+                raise DebugInfoError("FC0905", self.path, what)
+            mono = self._mono is not None
+            folders = folders_of(self._image_path, self._references, mono, self._process)
+            references = References(self._assembly, folders, self._bundle, mono)
+            name, version = version_of(references.core())
+            must_fit(self._assembly, references.core(), version)
+            try:
+                rules = runtime(name, version)
+            except CompileError as unknown:
+                (said,) = unknown.diagnostics
+                core = references.core().path
+                raise DebugInfoError(said.code, core, said.message, notes=said.notes) from None
+            typed = DotnetTypes(ClosedTypes(references), rules)
+            must_have_texts_at(typed, rules)
+            self._typed = typed
+        return self._typed
+
+    def _take_map(self, references: tuple[str, ...]) -> None:
+        from fetchc.debuginfo.dotnet.method_code import FragileCode, map_of
+
+        path = self._assembly.path
+        found = map_of(self._assembly, (os.path.dirname(path) or ".", *references))
+        if found is not None:
+            self._assembly.native = FragileCode(self._assembly, found)
+
+    def functions_named(self, name: str) -> tuple[Function, ...]:
+        """The precompiled methods that a name, as people write it, can mean."""
+        must_have_code(self._assembly)
+        found = self._methods.named(name)
+        called = [] if found else self._methods.called(name)
+        if called and "<" in name:
+            found = self._methods.shared_by(name, lambda one: self._is_class(one) is True)
+        if called and not found:
+            meant = self._methods.overloads(name)
+            if not meant and self._methods.named(name.partition("(")[0]):
+                return ()  # no overload of these parameters
+            shared = self._methods.shared_by(name, lambda one: self._is_class(one) is None)
+            raise not_compiled(self._assembly, self.path, (meant or called)[0], shared)
+        exact = [one for one in found if one.symbol == name]
+        return tuple([self._function(one) for one in exact or found])
+
+    def _is_class(self, name: str) -> bool | None:
+        # None where no type of that name is at hand: it may be a structure.
+        found = {self._types.number(one) for one in self.types_named(name, None)}
+        classes = {one is not None and self._types.is_reference(one) for one in found}
+        return classes.pop() if len(classes) == 1 else None
+
+    def without_code(self) -> Iterator[tuple[str, str]]:
+        """Names of the methods that have none, each with the reason."""
+        native, assembly = self._assembly.native, self._assembly
+        known = set() if native is None else {row for row, _ in native.entries()}
+        known |= {one.row for one in self._methods.instantiated()}
+        for row in range(1, assembly.metadata.count("MethodDef") + 1):
+            if row not in known:
+                yield self._methods.symbol(row), why_no_code(assembly, row)
+
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the method is so short, or so marked, that its callers have it inlined."""
+        return is_inlined(self._assembly, self._method(function).row)
+
+    def continued_in(self, function: Function) -> str:
+        """The ``MoveNext`` that has the body of an iterator or an asynchronous method."""
+        return continued_in(self._assembly, self._method(function).row)
+
+    def _function(self, method: Method) -> Function:
+        native = self._assembly.native
+        assert native is not None
+        begin, end = native.begin(method.function), native.end(method.function)
+        die = DieOffset(method.function << 32 | method.row)
+        self._opened[die] = method
+        runs, version = version_of(self._types.closed.references.core())
+        return Function(
+            method.name,
+            method.symbol,
+            begin,
+            ByteSize(end - begin),
+            die,
+            LANGUAGE,
+            f"{PRODUCERS[runs]} {version[0]}.{version[1]}",
+            True,
+        )
+
+    def _method(self, function: Function) -> Method:
+        assert function.die is not None
+        return self._opened[function.die]
+
+    def function_at(self, address: Address) -> Function | None:
+        """The method whose code holds ``address``; goes through all of them."""
+        for one, begin, end in self.precompiled():
+            if begin <= address < end:
+                return self._function(one)
+        return None
+
+    def function_names(self) -> Iterator[str]:
+        """Names of all precompiled methods, with their parameters."""
+        return iter(dict.fromkeys(one.symbol for one, _, _ in self.precompiled()))
+
+    def precompiled(self) -> Iterator[tuple[Method, Address, Address]]:
+        """All methods with code, each with the address of its first byte and behind its last."""
+        must_have_code(self._assembly)
+        native = self._assembly.native
+        assert native is not None
+        for one in self._methods.every():
+            yield one, native.begin(one.function), native.end(one.function)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it has code that can be read."""
+        return self._assembly.native is not None
+
+    @property
+    def assembly_name(self) -> str:
+        """The assembly's own name, which its file should have too."""
+        return self._assembly.name
+
+    def _arguments(self, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        # The closed type arguments of its type and of itself.
+        closed = self._types.closed
+
+        def all_closed(signatures: tuple[object, ...]) -> tuple[int, ...]:
+            return tuple([closed.close(self._assembly, one) for one in signatures])  # type: ignore[arg-type]
+
+        return all_closed(method.of_type), all_closed(method.of_method)
+
+    def parameters(self, function: Function) -> tuple[Variable, ...]:
+        """``this``, the hidden type arguments of shared generic code, declared parameters."""
+        method = self._method(function)
+        assert function.die is not None
+        given = self._arguments(method)
+        return parameters(self._types, self._assembly, method, given, function.die)
+
+    def result(self, function: Function) -> TypeId | None:
+        """Type of the result, None for void."""
+        method = self._method(function)
+        of_type, of_method = self._arguments(method)
+        signature = self._assembly.method_signature(method.row)
+        closed = self._types.closed.close(self._assembly, signature.result, of_type, of_method)
+        row = self._assembly.parameter_row(method.row, 0)
+        names = self._assembly.tuple_names(row, PARAMETER) if row else ()
+        found = self._types.variable_of(signature.result, closed, names)
+        return None if isinstance(self._types.type(found), VoidType) else found
+
+    def type(self, type_id: TypeId) -> Type:
+        """The type itself."""
+        return self._types.type(type_id)
+
+    def completed(self, type_id: TypeId) -> TypeId:
+        """Itself: metadata has no declarations without definition."""
+        return type_id
+
+    def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
+        """Types of that name: ``Ns.Type``, ``Type``, ``List<int>``, ``int[]``."""
+        return WrittenTypes(self._types, self._assembly, self._references).named(name)
+
+    def type_names(self) -> Iterator[str]:
+        """Names of the types that the image defines, but for generic ones."""
+        metadata, assembly = self._assembly.metadata, self._assembly
+        for row in range(2, metadata.count("TypeDef") + 1):
+            name = assembly.type_name(row)
+            if "`" not in name:
+                yield class_spelled(name, ())
+
+    def property_of(self, type_id: TypeId, name: str) -> Property | None:
+        """The property of that name of a class or structure, by the code of its getter."""
+        from fetchc.debuginfo.dotnet.properties import property_of
+
+        number = self._types.number(type_id)
+        return None if number is None else property_of(self._types, number, name, self._assembly)
+
+    def object_types(self) -> ObjectTypes | None:
+        """What the headers of objects say; None of runtimes of which that was not measured."""
+        if self._objects is None and self._types.header is not None:
+            from fetchc.debuginfo.dotnet.closed_types import DotnetObjects
+
+            self._objects = DotnetObjects(self._types, self._types.header)
+        return self._objects
+
+    def main_language(self) -> str:
+        """The language of the whole image."""
+        return LANGUAGE
+
+    def intern(self, made: Type) -> TypeId:
+        """An id for a type that metadata does not have (a cast's pointer)."""
+        return self._types.intern(made)
+
+    def file_offset(self, address: Address) -> FileOffset:
+        """Where the byte at a relative address is in the file, by its own section."""
+        if self._mono is not None:
+            return self._mono.elf.file_offset(address)
+        return FileOffset(self._assembly.image.start + self._assembly.image.offset(address))
+
+    def image_offset(self, address: Address, probe: Address) -> int:
+        """Never: nothing is at a fixed address."""
+        raise DebugInfoError("FC0905", self.path, "nothing of .NET is at a fixed address")
+
+    def code(self, address: Address, size: int) -> bytes:
+        """Machine code at a relative address, none outside of all sections."""
+        if self._mono is not None:
+            return self._mono.elf.code(address, size)
+        image = self._assembly.image
+        try:
+            at = self.file_offset(address)
+        except DebugInfoError:
+            return b""
+        section = next(s for s in image.sections if 0 <= address - s.address < s.file_size)
+        left = section.file_size - (address - section.address)
+        return bytes(image.view[at : at + min(size, left)])
+
+
+# ------------------------------------------------------------------------------
+# An assembly inside of a single-file program, by the name that people give it.
+
+SHOWN = 8  # names of assemblies in a message
+
+
+def open_in_bundle(
+    path: str, references: tuple[str, ...], process: Process | None = None
+) -> DotnetProgram | None:
+    """The image that ``HOST:NAME`` names; None where no such file is a bundle.
+
+    Raises DebugInfoError FC0901 where it has no such image.
+    """
+    host, mark, name = path.rpartition(":")
+    bundle = bundle_of(host) if mark and is_regular(host) else None
+    if bundle is None:
+        return None
+    entry = bundle.assembly(name)
+    if entry is None:
+        listed = ", ".join(f"`{one}`" for one in bundle.names()[:SHOWN])
+        what = f"it has no assembly `{name}`; it has {listed}"
+        raise DebugInfoError("FC0901", host, what)
+    return DotnetProgram(host, references, bundle, bundle.image(entry), process)
+
+
+if TYPE_CHECKING:
+
+    def _is_program(opened: DotnetProgram) -> Program:
+        return opened

@@ -1,1 +1,0 @@
-"""The files of .NET: portable executables, single-file programs, native code in them."""

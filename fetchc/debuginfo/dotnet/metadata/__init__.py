@@ -1,1 +1,0 @@
-"""What an assembly says of itself (ECMA-335): tables, signatures, references to others."""

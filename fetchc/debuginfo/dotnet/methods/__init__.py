@@ -1,1 +1,0 @@
-"""Methods by name, and where the code of each is."""

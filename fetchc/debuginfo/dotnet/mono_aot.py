@@ -1,0 +1,195 @@
+"""Code that Mono compiled ahead of time: an ELF file beside the assembly, ``app.exe.so``.
+
+Its symbols are the methods' names as Mono writes them, with ``_`` for what a symbol cannot have.
+Source: mono/mono, mono/mini/aot-compiler.c (get_debug_sym), mono/metadata/debug-helpers.c
+(mono_method_full_name, mono_type_get_desc).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fetchc.debuginfo.dotnet.metadata_signatures import (
+    Array,
+    Defined,
+    Generic,
+    Parameter,
+    Pointer,
+    Primitive,
+)
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.quantities import Address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.debuginfo.dotnet.assemblies import Assembly
+    from fetchc.debuginfo.dotnet.metadata_signatures import Signature
+
+__all__ = ["CodeByAddress", "MonoCode"]
+
+# ------------------------------------------------------------------------------
+# Native code that is outside of an assembly's own tables: a piece of it goes by its address.
+
+
+class CodeByAddress:
+    """A base of what knows where a method begins (``entry``) and where its code ends (``end``)."""
+
+    __slots__ = ("_assembly",)
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+
+    if TYPE_CHECKING:
+
+        def entry(self, method: int) -> int | None:
+            """Where a method begins, by its row."""
+
+    def begin(self, address: int) -> Address:
+        """The address itself."""
+        return Address(address)
+
+    def entries(self) -> Iterator[tuple[int, int]]:
+        """The rows of all methods whose code is known, each with its address."""
+        for row in range(1, self._assembly.metadata.count("MethodDef") + 1):
+            address = self.entry(row)
+            if address is not None:
+                yield row, address
+
+    def instances(self) -> list[int]:
+        """None: nothing says for certain which types an instantiation is of."""
+        return []
+
+
+# What Mono calls types of its own code otherwise than C# does.
+WORDS = {
+    "ushort": "uint16", "short": "int16", "float": "single", "nint": "intptr", "nuint": "uintptr",
+}  # fmt: skip
+MARKS = {"pointer": "*", "byref": "&", "array": "[]"}
+# Behind a type parameter's name, in code that all classes share. Source: mono/mini/
+# mini-generic-sharing.c (get_shared_gparam_name).
+SHARED = "_REF"
+
+
+class MonoCode(CodeByAddress):
+    """The code of an assembly's methods; a method's piece of code goes by its address."""
+
+    __slots__ = ("_ends", "_symbols", "elf")
+
+    def __init__(self, assembly: Assembly, path: str) -> None:
+        super().__init__(assembly)
+        self._symbols: Counter[str] | None = None
+        self._ends: dict[int, Address] = {}
+        self.elf = DwarfProgram(path)
+
+    def entry(self, method: int) -> int | None:
+        """Where a method begins, by its row; None where it is not there, or not for certain."""
+        symbol = self._symbol(method)
+        if symbol is None:
+            return None
+        # Methods whose names come out alike are numbered in an order that nothing tells.
+        if self._known().get(symbol) != 1:
+            return None
+        found = [one for one in self.elf.functions_named(symbol) if one.symbol == symbol]
+        if len(found) != 1 or not found[0].size:
+            return None
+        address = int(found[0].address)
+        self._ends[address] = Address(address + found[0].size)
+        return address
+
+    def is_ambiguous(self, method: int) -> bool:
+        """Whether another method's symbol comes out alike, so that nothing tells which is which."""
+        symbol = self._symbol(method)
+        return symbol is not None and self._known()[symbol] > 1
+
+    def _known(self) -> Counter[str]:
+        # How many methods have each symbol.
+        if self._symbols is None:
+            rows = range(1, self._assembly.metadata.count("MethodDef") + 1)
+            self._symbols = Counter([one for row in rows if (one := self._symbol(row))])
+        return self._symbols
+
+    def entries(self) -> Iterator[tuple[int, int]]:
+        """The rows of methods that are not generic, each with its address."""
+        return (one for one in super().entries() if not self._parameters(one[0]))
+
+    def shared(self, method: int) -> int | None:
+        """Where the code begins that all classes share for a generic method; None of others."""
+        return self.entry(method) if self._parameters(method) else None
+
+    def _parameters(self, method: int) -> tuple[list[str], list[str]] | None:
+        # Names of the type parameters of a generic method's type, and its own.
+        names = self._assembly.type_parameters_of
+        of_type = names("TypeDef", self._assembly.owner(method))
+        of_method = names("MethodDef", method)
+        return (of_type, of_method) if of_type or of_method else None
+
+    def end(self, address: int) -> Address:
+        """The address behind the code of a method, of which ``entry`` told that it begins there."""
+        return self._ends[address]
+
+    def _symbol(self, method: int) -> str | None:
+        assembly = self._assembly
+        signature = assembly.method_signature(method)
+        of_type, of_method = self._parameters(method) or ([], [])
+        words = [self._word(one, of_type, of_method) for one in signature.parameters]
+        if None in words:
+            return None
+        owner = assembly.type_name(assembly.owner(method)).replace("+", "/") + _shared(of_type)
+        name = assembly.method_name(method) + _shared(of_method)
+        return _sanitized(f"{owner}:{name} ({','.join(map(str, words))})")
+
+    def _word(self, signature: Signature, *given: list[str]) -> str | None:
+        # ``given``: names of the type parameters of the type, and of the method.
+        match signature:
+            case Parameter(index, of_method):
+                names = given[of_method]
+                return names[index] + SHARED if index < len(names) else None
+            case Primitive(name):
+                return WORDS.get(name, name)
+            case Defined(token):
+                return self._named(token.table, token.number)
+            case Pointer(kind, target):
+                inner = self._word(target, *given)
+                return None if inner is None else inner + MARKS[kind]
+            case Array(element, rank):
+                inner = self._word(element, *given)
+                return None if inner is None else f"{inner}[{',' * (rank - 1)}]"
+            case Generic(Defined(token), arguments):
+                generic = self._named(token.table, token.number)
+                words = [self._word(one, *given) for one in arguments]
+                if generic is None or None in words:
+                    return None
+                return f"{generic}<{', '.join(map(str, words))}>"
+            case _:
+                return None
+
+    def _named(self, table: str, row: int) -> str | None:
+        assembly = self._assembly
+        if table == "TypeDef":
+            return assembly.type_name(row).replace("+", "/")
+        _, name, namespace = assembly.metadata.row("TypeRef", row)
+        short, space = assembly.metadata.text(name), assembly.metadata.text(namespace)
+        return f"{space}.{short}" if space else None  # of a nested one the outer type is not here
+
+
+def _shared(names: list[str]) -> str:
+    return f"<{', '.join(name + SHARED for name in names)}>" if names else ""
+
+
+def _sanitized(name: str) -> str:
+    made, at = "_" if name[:1].isdigit() else "", 0
+    while at < len(name):
+        letter = name[at]
+        if letter.isascii() and letter.isalnum():
+            made += letter
+        elif name.startswith(" ()", at):
+            at += 2
+        elif name.startswith(", ", at):
+            made += "_"
+            at += 1
+        elif letter not in "()>":
+            made += "_" * len(letter.encode("utf-8", "surrogateescape"))
+        at += 1
+    return made
