@@ -102,7 +102,7 @@ class Probe:
         site = self._found.site
         if not site.leaving or site.function is None or site.function.language != "go":
             return None
-        from fetchc.check.go.goroutine import stack_end
+        from fetchc.check.goroutine import stack_end
 
         return stack_end(site)
 

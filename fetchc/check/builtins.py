@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.conversions import decayed
-from fetchc.check.typed import Constant, Follow, Part, Shift
-from fetchc.diag.diagnostic import Label, reject
+from fetchc.check.checker import check, of_each
+from fetchc.check.conversions import cast, decayed, type_named
+from fetchc.check.members import named_member
+from fetchc.check.typed_tree import Constant, Follow, Part, Shift
+from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.program.types import (
     ArrayType,
     ChannelType,
+    ComplexType,
+    FloatType,
+    FunctionType,
     IntType,
     MapType,
     Member,
@@ -17,19 +22,34 @@ from fetchc.program.types import (
     SliceType,
     StringType,
     StructType,
+    VoidType,
     Window,
 )
 from fetchc.quantities import ByteOffset, ByteSize
+from fetchc.record import assert_never
 from fetchc.syntax import tree
+from fetchc.syntax.expression_parser import as_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.program.types import Type
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["capacity", "container_of", "length", "offset_of", "size_of"]
+__all__ = [
+    "WIDE_INTEGER",
+    "binary",
+    "call",
+    "capacity",
+    "container_of",
+    "halves",
+    "length",
+    "negate",
+    "offset_of",
+    "size_of",
+]
 
 
 def length(checker: Checker, operand: Typed, span: Span) -> Typed:
@@ -44,12 +64,12 @@ def capacity(checker: Checker, operand: Typed, span: Span) -> Typed:
 
 def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
     if checker.site.language.dereferences:
-        from fetchc.check.rust.wrapped import within
+        from fetchc.check.rust_values import within
 
         operand = within(checker, operand)
     made = checker.resolved(operand.type)
     if isinstance(made, StructType) and made.is_library and what == "len":
-        from fetchc.check.cpp.library_methods import method
+        from fetchc.check.cpp_library_methods import method
 
         counted = method(checker, operand, "size", span)
         if counted is not None:
@@ -118,11 +138,11 @@ def offset_of(checker: Checker, holder: TypeId, path: tree.Path, span: Span) -> 
     for step in path.steps:
         match step:
             case tree.FieldStep(name=name, span=name_span):
-                node = members.member(checker, node, name, name_span)
+                node = members.named_member(checker, node, name, name_span)
             case tree.IndexStep(index=index, span=index_span):
-                from fetchc.check.indices import element
+                from fetchc.check.indexing import element_at
 
-                node = element(checker, node, index, path.span, index_span)
+                node = element_at(checker, node, index, path.span, index_span)
     return Constant(_offset(node, path), checker.word(), span)
 
 
@@ -158,3 +178,238 @@ def _offset(node: Typed, path: tree.Path) -> int:
         "no constant offset",
         help="name a member inside the object itself",
     )
+
+
+# ------------------------------------------------------------------------------
+# What is spelled as a call: operators of types, counts, conversions, methods of libraries.
+
+_HALVES = ("real", "imag")  # Go's; elsewhere a complex number's members have these names, too
+_COUNTS = {"len": length, "cap": capacity}
+
+
+def call(
+    checker: Checker,
+    node: tree.Call | tree.MethodCall | tree.SizeOf | tree.OffsetOf | tree.ContainerOf,
+) -> Typed:
+    """The meaning of ``node``; raises CompileError where code of the program would have to run."""
+    match node:
+        case tree.SizeOf(operand=operand, span=span):
+            return size_of(checker, _type_of(checker, operand), span)
+        case tree.OffsetOf(type=wanted, path=path, span=span):
+            return offset_of(checker, type_named(checker, wanted), path, span)
+        case tree.ContainerOf(operand=operand, type=wanted, path=path, span=span):
+            inner = check(checker, operand)
+            holder = type_named(checker, wanted)
+            return container_of(checker, inner, holder, path, span)
+        case tree.Call():
+            return _function(checker, node)
+        case tree.MethodCall():
+            return _method(checker, node)
+        case _:
+            assert_never(node)
+
+
+def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> TypeId:
+    if isinstance(operand, tree.TypeName):
+        return type_named(checker, operand)
+    # A name can be a variable or a type; a variable hides a type, as in C.
+    try:
+        return check(checker, operand).type
+    except CompileError as refusal:
+        wanted = as_type(operand)
+        if wanted is None or refusal.diagnostics[0].code not in ("FC0201", "FC0903"):
+            raise
+        return type_named(checker, wanted)
+
+
+def _function(checker: Checker, node: tree.Call) -> Typed:
+    name, name_span = node.function, node.function_span
+    if len(node.arguments) != 1:
+        if name in _COUNTS:
+            given = f"given {len(node.arguments)}"
+            raise reject("FC0101", f"`{name}` takes one operand", name_span, given)
+        raise _no_call(name, name_span)
+    (operand,) = node.arguments
+    if name in _COUNTS:
+        if checker.site.language.slices and isinstance(operand, tree.Range):
+            from fetchc.check.array_ranges import counted
+
+            number = counted(checker, operand, name, node.span)
+            if number is not None:
+                return number
+        counted_by, inner = _COUNTS[name], check(checker, operand)
+        return of_each(checker, inner, lambda one: counted_by(checker, one, node.span))
+    if name in _HALVES:
+        inner = check(checker, operand)
+        if isinstance(checker.resolved(inner.type), ComplexType):
+            return named_member(checker, inner, name, node.span)
+    if "<" in name:
+        from fetchc.check.cpp_library_methods import gotten
+
+        part = name.partition("<")[2].rstrip().removesuffix(">").strip()
+        inner = check(checker, operand)
+        return of_each(checker, inner, lambda one: gotten(checker, one, part, node.span, name_span))
+    # Go's conversion: uint32(x).
+    try:
+        target = type_named(checker, tree.NamedType(None, name, (), "", name_span))
+    except CompileError as refusal:
+        if refusal.diagnostics[0].code != "FC0204":
+            raise
+        raise _no_call(name, name_span) from None
+    return cast(checker, target, check(checker, operand), node.span)
+
+
+def _no_call(name: str, span: Span) -> CompileError:
+    # `name(x)`, where `name` is no type that `x` could be converted to.
+    from fetchc.check.suggestions import call_meant
+
+    return reject(
+        "FC0204",
+        f"`{name}` is no type, and the kernel can call no function",
+        span,
+        "called here",
+        notes=(
+            "`len`, `cap`, `sizeof`, `offsetof` and `container_of` are reckoned from the types",
+        ),
+        help=call_meant(name)
+        or "fetch what it would be called with, or what it returned: "
+        f"`-f {name} --return '$retval'`",
+    )
+
+
+def _method(checker: Checker, node: tree.MethodCall) -> Typed:
+    wanted = as_type(tree.Member(node.base, node.name, False, node.name_span, node.span))
+    if wanted is not None and len(node.arguments) == 1:
+        target = type_named(checker, wanted)
+        return cast(checker, target, check(checker, node.arguments[0]), node.span)
+    if not node.arguments and node.name in checker.site.language.counting:
+        count = _COUNTS[checker.site.language.counting[node.name]]
+        base = check(checker, node.base)
+        return of_each(checker, base, lambda one: count(checker, one, node.span))
+    if not node.arguments:
+        base = check(checker, node.base)
+        return of_each(checker, base, lambda one: _of_library(checker, one, node))
+    raise _code(node)
+
+
+def _of_library(checker: Checker, base: Typed, node: tree.MethodCall) -> Typed:
+    from fetchc.check.cpp_library_methods import method
+
+    found = method(checker, base, node.name, node.name_span)
+    if found is None:
+        raise _code(node)
+    return found
+
+
+def _code(node: tree.MethodCall) -> CompileError:
+    return reject(
+        "FC0308",
+        f"`.{node.name}()` is code of the program, which no fetch-arg can run",
+        node.name_span,
+        "a method",
+        help="name the member that holds it: list them with `fetchc types`",
+    )
+
+
+# ------------------------------------------------------------------------------
+# ``p + 2``, ``p - 1``, and arithmetic of constants; a fetch-arg can add nothing else.
+
+
+def negate(checker: Checker, operand: Typed, span: Span) -> Typed:
+    """``-N`` of a constant."""
+    if isinstance(operand, Constant):
+        return Constant(-operand.value, checker.word(signed=True), span)
+    raise reject(
+        "FC0308",
+        "a fetch-arg cannot negate what it loads",
+        span,
+        "only constants can be negated",
+        help="fetch the value as it is and negate it where it is read",
+    )
+
+
+def binary(checker: Checker, operator: str, left: Typed, right: Typed, span: Span) -> Typed:
+    """Two operands; one of them is a constant, or it is refused."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(_computed(operator, left, right), checker.word(signed=True), span)
+    if operator == "+" and isinstance(left, Constant):
+        left, right = right, left
+    left = decayed(checker, left)
+    made = checker.resolved(left.type)
+    if operator in "+-" and isinstance(made, PointerType) and isinstance(right, Constant):
+        steps = right.value if operator == "+" else -right.value
+        return Shift(left, ByteOffset(steps * _stride(checker, left, made)), left.type, span)
+    raise reject(
+        "FC0308",
+        f"a fetch-arg cannot compute `{operator}` of what it loads",
+        span,
+        "computed at run time",
+        notes=("the kernel adds constants to pointers and does no other arithmetic",),
+        help="fetch both values and compute where they are read",
+    )
+
+
+def _stride(checker: Checker, pointer: Typed, made: PointerType) -> int:
+    target = checker.resolved(made.target)
+    if isinstance(target, VoidType | FunctionType):
+        return 1  # as GNU C counts
+    size = checker.size(made.target)
+    if size is None:
+        raise reject(
+            "FC0311",
+            f"`{checker.spell(made.target)}` has no size, a pointer to it cannot be moved",
+            pointer.span,
+            f"this is `{checker.spell(pointer.type)}`",
+            help="cast it to `(char *)` to count in bytes",
+        )
+    return size
+
+
+def _computed(operator: str, left: Constant, right: Constant) -> int:
+    match operator:
+        case "+":
+            return left.value + right.value
+        case "-":
+            return left.value - right.value
+        case "*":
+            return left.value * right.value
+        case _:
+            if right.value == 0:
+                raise reject("FC0308", "division by zero", right.span, "this is zero")
+            quotient = abs(left.value) // abs(right.value)
+            return quotient if (left.value < 0) == (right.value < 0) else -quotient
+
+
+# ------------------------------------------------------------------------------
+# Numbers that are two: complex ones, and integers wider than a word.
+#
+# No fetch-arg holds one, so they are taken apart like structures: `real` and `imag` as gdb and
+# GNU C (`__real__`) call them, `low` and `high` for the words of an `__int128`.
+
+WIDE_INTEGER = "wide integer"
+"""How a reader puts the two words together: :mod:`fetchc.tracer.values.notations`."""
+
+_WORD = ByteSize(8)
+
+
+def halves(checker: Checker, made: Type) -> StructType | None:
+    """The structure that a number of two halves is like; None for other types."""
+    match made:
+        case ComplexType(name=name, size=size):
+            each = ByteSize(size // 2)
+            half = name.replace("complex ", "")  # Go says complex64, and what it calls a type
+            half = f"float{8 * each}" if half == name else half
+            inner = checker.program.intern(FloatType(half, each))
+            parts = (Member("real", inner, ByteOffset(0)), Member("imag", inner, ByteOffset(each)))
+            return StructType(name, "complex", size, parts)
+        case IntType(name=name, size=size, signed=signed) if size == 2 * _WORD:
+            low = checker.program.intern(IntType("uint64_t", _WORD, False))
+            high = checker.program.intern(IntType("int64_t", _WORD, True)) if signed else low
+            first, second = (0, 8) if checker.program.little_endian else (8, 0)
+            words = (
+                Member("low", low, ByteOffset(first)),
+                Member("high", high, ByteOffset(second)),
+            )
+            return StructType(name, "integer", size, words, notation=WIDE_INTEGER)
+        case _:
+            return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Dispatched, Follow, Part
-from fetchc.diag.diagnostic import reject
+from fetchc.check.typed_tree import Dispatched, Follow, Part
+from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.types import (
+    BoolType,
     ChannelType,
+    CharType,
     ComplexType,
     EnumType,
     InterfaceType,
@@ -16,26 +18,32 @@ from fetchc.program.types import (
     SliceType,
     StringType,
     StructType,
+    UnknownType,
 )
+from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
 __all__ = [
     "by_getter",
+    "by_macro",
     "find",
     "follow_pointer",
-    "member",
     "members_of",
+    "must_have_own_order",
+    "must_not_be_contradicted",
+    "named_member",
     "part",
     "promoted_from",
     "tell",
     "through",
+    "uncompared",
 ]
 
 _DEEPEST = 16  # levels of embedding looked through; only a cyclic, hostile type has more
@@ -54,41 +62,39 @@ def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
     return base
 
 
-def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
+def named_member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     """The member ``name`` of a structure or of the structure a pointer leads to."""
     span = base.span.to(name_span)
     if isinstance(base, Dispatched):
-        cases = [(one, member(checker, value, name, name_span)) for one, value in base.cases]
+        cases = [(one, named_member(checker, value, name, name_span)) for one, value in base.cases]
         return Dispatched(tuple(cases), cases[0][1].type, span)
     holder = follow_pointer(checker, base, base.span)
     made = checker.resolved(holder.type)
     if isinstance(made, ChannelType):
-        from fetchc.check.go.channels import header
+        from fetchc.check.go_values import header
 
         holder = header(checker, holder, made)
     if not members_of(checker, holder.type) and not _reckoned(checker, holder.type):
         if (path := by_getter(checker, holder, name, name_span)) is not None:
             return through(checker, holder, path, span)
-        from fetchc.check.unknown_members import no_structure
+        from fetchc.check.suggestions import no_structure
 
         raise no_structure(checker, base, holder, name, name_span)
     made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.value is not None:
-        from fetchc.check.rust.wrapped import member_of
+        from fetchc.check.rust_values import member_of
 
         found = member_of(checker, holder, name, name_span)
         if found is not None:
             return found
     path = find(checker, holder.type, name, name_span)
     if path is None and isinstance(made, InterfaceType):
-        from fetchc.check.assertions import member_of_value
+        from fetchc.check.go_values import member_of_value
 
         inside = member_of_value(checker, holder, made, name, name_span)
         if inside is not None:
             return inside
     if path is None and checker.program.in_kernel and isinstance(made, StructType):
-        from fetchc.check.kernel_macros import by_macro
-
         path = by_macro(checker, holder.type, made, name, name_span)
     if path is None:
         path = by_getter(checker, holder, name, name_span)
@@ -96,12 +102,12 @@ def member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
         tell(checker, holder, path, span)
         return through(checker, holder, path, span)
     if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.cpp.library import followed
+        from fetchc.check.cpp_library import followed
 
         inner = followed(checker, holder, base.span)
         if inner is not None:
-            return member(checker, inner, name, name_span)
-    from fetchc.check.unknown_members import no_member
+            return named_member(checker, inner, name, name_span)
+    from fetchc.check.suggestions import no_member
 
     raise no_member(checker, holder, name, name_span)
 
@@ -110,9 +116,9 @@ def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[M
     """The members that lead to a property of .NET; None where there is none of that name."""
     if checker.site.language.name != ".NET":
         return None
-    from fetchc.check.dotnet import properties
+    from fetchc.check import dotnet_references
 
-    return properties.by_getter(checker, holder, name, span)
+    return dotnet_references.by_getter(checker, holder, name, span)
 
 
 def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:
@@ -121,15 +127,15 @@ def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) 
     """
     made = checker.resolved(holder.type)
     if isinstance(made, StructType) and made.notation == "nullable":
-        from fetchc.check.dotnet.nullables import take_for_granted as take_value_for_granted
+        from fetchc.check.dotnet_references import assume_has_value as take_value_for_granted
 
         take_value_for_granted(checker, holder, made, path[0], span)
     if checker.site.language.references and isinstance(made, StructType) and made.kind == "class":
-        from fetchc.check.dotnet.properties import take_for_granted as take_getter_for_granted
+        from fetchc.check.dotnet_references import assume_plain_getter as take_getter_for_granted
 
         take_getter_for_granted(checker, holder, path[-1].name, span)
     if isinstance(made, StructType) and made.variants:
-        from fetchc.check.rust.variants import take_for_granted
+        from fetchc.check.rust_values import take_for_granted
 
         take_for_granted(checker, holder, made, path[0], span)
 
@@ -140,12 +146,8 @@ def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span)
         holder = follow_pointer(checker, base, span)
         made = checker.resolved(holder.type)
         if isinstance(made, StructType) and step.bits is None and _has_bit_fields(made):
-            from fetchc.check.contradicted import must_not_be_contradicted
-
             must_not_be_contradicted(checker, made, step, span)
         if isinstance(made, StructType) and isinstance(checker.innermost(step.type), EnumType):
-            from fetchc.check.byte_order import must_have_own_order
-
             must_have_own_order(checker, made, step, span)
         base = part(holder, step, span)
     return base
@@ -267,7 +269,7 @@ def members_of(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
         ):
             return members
         case ComplexType() | IntType() as made:
-            from fetchc.check.halves import halves
+            from fetchc.check.builtins import halves
 
             both = halves(checker, made)
             return () if both is None else both.members
@@ -282,3 +284,121 @@ def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
     if made.variants:
         return tuple([variant.member for variant in made.variants])
     return made.reckoned
+
+
+# ------------------------------------------------------------------------------
+# Members that the source of the kernel has by macros: ``sk->sk_dport``.
+
+
+def by_macro(
+    checker: Checker, holder: TypeId, made: StructType, name: str, span: Span
+) -> tuple[Member, ...] | None:
+    """The members to go through from ``holder``, which is ``made``, to what ``name`` stands for.
+
+    None where it is no such macro of that structure.
+    """
+    macro = table("kernel/macros")["structures"].get(made.name)
+    if macro is None or not name.startswith(macro[0]):
+        return None
+    beginning, through, own = macro
+    path: tuple[Member, ...] = ()
+    for step in (*through, own + name.removeprefix(beginning)):
+        found = find(checker, holder, step, span)
+        if found is None:
+            return None
+        path += found
+        holder = found[-1].type
+    return path
+
+
+# ------------------------------------------------------------------------------
+# The warning that an object is read as what it may not be (FC0620).
+
+
+def uncompared(what: str, wanted: object, note: str, help: str, span: Span) -> Diagnostic:
+    """Nothing compares ``what`` (the object's type, the variant) with ``wanted``."""
+    return Diagnostic(
+        "FC0620",
+        f"nothing compares {what} with `{wanted}`",
+        Label(span, "read so whatever it is"),
+        notes=(note,),
+        help=help,
+    )
+
+
+# ------------------------------------------------------------------------------
+# Members that the debug information has where they cannot be: bit fields that look like none.
+#
+# LLVM (seen in 14) describes a packed bit field that is as wide as its type, ``short b : 16``, as
+# a member on a byte boundary, wherever it is. Then it overlaps the bit field before it or, where
+# an unnamed one lies between them, leaves a hole behind it that nothing accounts for.
+#
+# Source: DwarfUnit::constructMemberDIE of LLVM ("Size != FieldSize").
+
+
+def must_not_be_contradicted(checker: Checker, made: StructType, step: Member, span: Span) -> None:
+    """Raises CompileError FC0904 for ``step``, a plain member beside bit fields that may be one."""
+    scalar = isinstance(checker.resolved(step.type), IntType | CharType | BoolType | EnumType)
+    size = checker.size(step.type) if scalar else None
+    if not size:
+        return
+    start, end = 8 * step.offset, 8 * (step.offset + size)
+    following, follower = 8 * (made.size or 0), "end"
+    for other in made.members:
+        if other.bits is None:
+            begins = 8 * other.offset
+        else:
+            begins = other.bits.offset
+            if begins < end and start < begins + other.bits.width:
+                what = f"overlap the bit field `{other.name}`"
+                raise _contradicted(step.name, what, made.size, span)
+        if end <= begins < following:
+            following, follower = begins, "member" if other.bits is None else "bit field"
+    function = checker.site.function
+    if function is not None and function.producer.startswith("GNU "):
+        return
+    packed = step.offset % size or (made.size or 0) % size
+    rounded = -(-(step.offset + size) // (made.alignment or 1)) * (made.alignment or 1)
+    if follower == "end" and 8 * rounded == following:
+        return  # the padding that its declared alignment asks for
+    if packed and (end < following <= end + 8 or (follower == "bit field" and end < following)):
+        raise _contradicted(step.name, "stop short of what follows it", made.size, span)
+
+
+def _contradicted(name: str, what: str, size: int | None, span: Span) -> CompileError:
+    return reject(
+        "FC0904",
+        f"the debug information has `{name}` {what}",
+        span,
+        "its place is not certain",
+        notes=("clang writes this of a packed bit field that is as wide as its type",),
+        help=f"fetch the bytes of the structure, with the format `:x8[{size}]`",
+    )
+
+
+# ------------------------------------------------------------------------------
+# Enumerations in structures whose numbers have the other byte order.
+#
+# gcc (seen in 12) marks the base types of such members with DW_AT_endianity; enumerations have no
+# mark, nor has a structure of these alone: it is read as if it had the machine's order.
+
+
+def must_have_own_order(checker: Checker, made: StructType, step: Member, span: Span) -> None:
+    """Raises CompileError FC0311 for an enumeration beside numbers of the other byte order.
+
+    Arrays of either count as what they are made of.
+    """
+    kind = checker.innermost(step.type)
+    if not isinstance(kind, EnumType) or (kind.size == 1 and step.bits is None):
+        return
+    for other in made.members:
+        beside = checker.innermost(other.type)
+        if isinstance(beside, UnknownType | IntType | CharType | BoolType) and beside.foreign_order:
+            raise reject(
+                "FC0311",
+                f"`{step.name}` cannot be fetched: its byte order is not the machine's",
+                span,
+                "not read",
+                notes=(f"so it is of `{other.name}`, and a structure has one for all its numbers",),
+                help=f"fetch the bytes of the structure, with the format `:x8[{made.size}]`",
+            )

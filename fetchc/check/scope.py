@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fetchc.check.places import variable_place
-from fetchc.check.typed import Address, Constant, Follow, Held, Part, Special
+from fetchc.check.locations import variable_place
+from fetchc.check.typed_tree import Address, Constant, Follow, Held, Part, Special
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.entities import Absent, AtAddress, AtSymbol, Named, PointerTo
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, PointerType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker, Site
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Function, Variable
     from fetchc.source import Span
@@ -59,7 +59,7 @@ def find_local(checker: Checker, name: str, line: int | None, span: Span) -> Var
         if variable.name in (name, f"&{name}") and line in (None, variable.line)
     ]
     if len(known) > 1 and site.language.convention_first:
-        from fetchc.check.go.declared import in_scope
+        from fetchc.check.go_variables import in_scope
 
         return in_scope(site, site.function, known)
     if len(known) > 1 and line is None and site.entry and site.label:
@@ -129,7 +129,7 @@ def find_outside(checker: Checker, name: str, line: int | None, span: Span) -> T
         if number is not None:
             return number
         if "::" in candidate and site.language.classes_related:
-            from fetchc.check.cpp.members import of_class_named
+            from fetchc.check.cpp_classes import of_class_named
 
             shared = of_class_named(checker, candidate, span)
             if shared is not None:
@@ -246,7 +246,7 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
         made = checker.resolved(variable.type)
         if isinstance(made, PointerType):
             if variable.outermost:
-                from fetchc.check.go.captured import is_in_object
+                from fetchc.check.go_variables import is_in_object
 
                 if is_in_object(checker.site, variable):
                     return Held(place, variable.name, made.target, span)
@@ -261,7 +261,7 @@ def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span)
         return Held(place, variable.name, variable.type, span)  # which a reader can add up
     if not isinstance(made, PointerType):
         from fetchc.check.availability import absent
-        from fetchc.check.place_words import place_words
+        from fetchc.check.locations import place_words
 
         words = place_words(checker.site, place)
         nowhere = Absent("FC0406", f"it is computed, {words}, and kept in no memory")

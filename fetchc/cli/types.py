@@ -50,7 +50,7 @@ def run(options: Options, output: Output) -> int:
 
 
 def _suggest(program: Program, name: str, output: Output) -> None:
-    from fetchc.check.suggest import nearest
+    from fetchc.check.suggestions import nearest
 
     known = list(program.types())
     known += [other.rpartition(" ")[2] for other in known]  # struct s is also found as s

@@ -67,7 +67,7 @@ def _usage(name: str, details: bool = False) -> str:
 
 
 def _command_meant(words: Sequence[str]) -> str | None:
-    from fetchc.check.suggest import nearest
+    from fetchc.check.suggestions import nearest
 
     name = words[0] if words else "-"
     if name.startswith("-"):
@@ -81,7 +81,7 @@ def _command_meant(words: Sequence[str]) -> str | None:
 
 def _hints(name: str, words: Sequence[str], wrong: str) -> list[str]:
     """What to write instead, of an option that there is not and of a file at a wrong place."""
-    from fetchc.check.suggest import nearest
+    from fetchc.check.suggestions import nearest
 
     command = COMMANDS[name]
     own = words[: words.index("--")] if "--" in words else words

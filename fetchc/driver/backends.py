@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.check.kernel_arguments import parameter_by_name
+from fetchc.check.special_names import parameter_by_name
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import reject
 from fetchc.emit.output_formats import Event, Item, KernelPoint
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fetchc.check.site import Site
+    from fetchc.check.probe_site import Site
     from fetchc.driver.naming import Named
     from fetchc.driver.points.found import Found
     from fetchc.program.protocol import Program

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fetchc.check.check import check
-from fetchc.check.site import Checker
-from fetchc.check.typed import Counted
+from fetchc.check.checker import check
+from fetchc.check.probe_site import Checker
+from fetchc.check.typed_tree import Counted
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.driver.points.found import Found
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body

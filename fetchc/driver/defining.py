@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.check.site import Site
+    from fetchc.check.probe_site import Site
     from fetchc.ir.fetch import Fetch
     from fetchc.target.kernel_versions import Kernel
 

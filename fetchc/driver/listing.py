@@ -61,7 +61,7 @@ def spelled(symbols: Iterable[str]) -> list[str]:
         return symbols
     from collections import Counter
 
-    from fetchc.lang.cpp_functions import shortened
+    from fetchc.lang.cpp_function_names import shortened
     from fetchc.program.demangle import is_rust
 
     for one, name in shown.items():
@@ -81,7 +81,7 @@ def _spellings(name: str) -> tuple[str, ...]:
     shown = demangled(name)
     if shown is None:
         return ()
-    from fetchc.lang.cpp_functions import names
+    from fetchc.lang.cpp_function_names import names
 
     return names(shown)
 
@@ -167,7 +167,7 @@ def _from_symbol(function: Function) -> str:
     shown = demangled(function.symbol)
     if shown is None:
         return function.symbol
-    from fetchc.lang.cpp_functions import shortened
+    from fetchc.lang.cpp_function_names import shortened
 
     return shortened(shown)
 
@@ -189,7 +189,7 @@ def _listed_name(function: Function) -> str:
 
 def _scoped(function: Function) -> str:
     # Lambdas and thunks have no scopes in the debug information.
-    from fetchc.lang.cpp_functions import parts
+    from fetchc.lang.cpp_function_names import parts
     from fetchc.program.demangle import demangled
 
     shown = demangled(function.symbol)
@@ -204,7 +204,7 @@ def _scoped(function: Function) -> str:
 
 def layouts(program: Program, glob: str) -> list[Layout]:
     """Layouts of the types that match; a name without wildcards is looked up directly."""
-    from fetchc.check.site import Checker, Site
+    from fetchc.check.probe_site import Checker, Site
     from fetchc.driver.layout import layout
     from fetchc.lang import language
     from fetchc.quantities import Address

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from fetchc.check.indices import element
-from fetchc.check.members import member, through
-from fetchc.check.site import Checker, Site
-from fetchc.check.typed import Held, Part
+from fetchc.check.indexing import element_at
+from fetchc.check.members import named_member, through
+from fetchc.check.probe_site import Checker, Site
+from fetchc.check.typed_tree import Held, Part
 from fetchc.diag.diagnostic import reject
 from fetchc.lang import language
 from fetchc.program.entities import AtAddress
@@ -27,7 +27,7 @@ from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Typed
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.protocol import Program
     from fetchc.quantities import TypeId
 
@@ -116,13 +116,13 @@ def _one(checker: Checker, type_id: TypeId, text: str, start: int) -> tuple[Offs
         if not plain:
             raise reject("FC0302", "a member without a name cannot be asked for", span, "no name")
         before = text[: span.start - 1]
-        outer, reached = reached, member(checker, reached, plain, span)
+        outer, reached = reached, named_member(checker, reached, plain, span)
         for each in _INDEX.finditer(name) if indexed else ():
             if _offset(reached) is None:
                 break
             at = Span(start + 1 + each.start(1), start + 1 + each.end(1))
             before = text[: at.start - 1]
-            outer, reached = reached, element(checker, reached, int(each[1]), span, at)
+            outer, reached = reached, element_at(checker, reached, int(each[1]), span, at)
         start += 1 + len(name)
         if _offset(reached) is None:
             raise reject(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fetchc.check import scope
-from fetchc.check.place_words import place_words
-from fetchc.check.places import variable_place
-from fetchc.check.site import Checker
+from fetchc.check.locations import place_words, variable_place
+from fetchc.check.probe_site import Checker
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
 from fetchc.program.entities import Absent, Place
@@ -66,7 +65,7 @@ def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]
 
 
 def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
-    from fetchc.check.usdt import argument, arguments
+    from fetchc.check.special_names import argument, arguments
 
     assert found.site.static is not None
     shown = []

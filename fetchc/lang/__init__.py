@@ -12,21 +12,21 @@ __all__ = ["language"]
 def language(key: str) -> Language:
     """Rules of the language ``key``; what has no record of its own is read as C."""
     if key == "go":
-        from fetchc.lang.go import GO
+        from fetchc.lang.go_language import GO
 
         return GO
     if key == "gccgo":
-        from fetchc.lang.gccgo import GCCGO
+        from fetchc.lang.c_language import GCCGO
 
         return GCCGO
     if key == "dotnet":
-        from fetchc.lang.dotnet import DOTNET
+        from fetchc.lang.dotnet_language import DOTNET
 
         return DOTNET
     if key == "rust":
-        from fetchc.lang.rust import RUST
+        from fetchc.lang.rust_language import RUST
 
         return RUST
-    from fetchc.lang.c import CPLUSPLUS, C
+    from fetchc.lang.c_language import CPLUSPLUS, C
 
     return CPLUSPLUS if key == "c++" else C

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.check.dotnet.references import uncompared_type
-from fetchc.check.typed import Asserted, Counted, Described, Present
+from fetchc.check.dotnet_references import uncompared_type
+from fetchc.check.typed_tree import Asserted, Counted, Described, Present
 from fetchc.diag.diagnostic import Diagnostic, Label
 from fetchc.ir.fetch import Decode
 from fetchc.lower.model import Lowered
@@ -11,7 +11,7 @@ from fetchc.lower.scalars import number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
+    from fetchc.check.probe_site import Checker
 
 __all__ = ["companions", "unchecked"]
 
@@ -48,7 +48,7 @@ def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:
 def _uncompared(checker: Checker, one: Described | Present) -> Diagnostic:
     if isinstance(one, Described):
         return uncompared_type(checker, one.wanted, one.span)
-    from fetchc.check.rust.variants import uncompared_variant
+    from fetchc.check.rust_values import uncompared_variant
 
     return uncompared_variant(checker, one)
 

@@ -11,8 +11,8 @@ from fetchc.lower.where import load_word, piece_at, where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Part, Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Part, Typed
     from fetchc.ir.fetch import Store
     from fetchc.lower.store import Plain
     from fetchc.source import Span

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fetchc.check import indices
-from fetchc.check.members import member
-from fetchc.check.typed import Special
+from fetchc.check import indexing
+from fetchc.check.members import named_member
+from fetchc.check.typed_tree import Special
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.ir.fetch import Array, Char, Decode, Fetch, Scalar, Symbol, Text, body
 from fetchc.lower.model import InValue, Lowered
@@ -28,8 +28,8 @@ from fetchc.syntax.tree import Format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.ir.fetch import Value
     from fetchc.program.types import Type
@@ -131,7 +131,7 @@ def _name(checker: Checker, node: Typed, format: Format) -> Lowered:
     if not (isinstance(made, StructType) and made.name == wanted and checker.program.in_kernel):
         raise _unfit(checker, node, format, f"it is no `struct {wanted}` of a kernel")
     for name in path:
-        node = member(checker, node, name, node.span)
+        node = named_member(checker, node, name, node.span)
     return pointed_text(checker, node)
 
 
@@ -208,7 +208,7 @@ def _bytes_of(checker: Checker, node: Typed, format: Format, size: int) -> Value
     made = checker.resolved(node.type)
     match made:
         case StringType() | SliceType():
-            found = pointed(checker.site, indices.data_pointer(checker, node, made))
+            found = pointed(checker.site, indexing.data_pointer(checker, node, made))
         case PointerType():
             found = pointed(checker.site, node)
         case ArrayType() | StructType() | ComplexType() | IntType() | FloatType() if (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Dispatched, Either, Reckoned, Special
+from fetchc.check.typed_tree import Computed, Dispatched, Either, Special
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.lower.model import Lowered
 from fetchc.lower.scalars import bit_field_of, incomplete, number, scalar, special
@@ -31,8 +31,8 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Member, Type
     from fetchc.syntax.tree import Format
 
@@ -53,20 +53,20 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
         return (formatted(checker, node, format),)
     if isinstance(node, Special) and (given := special(checker, node)) is not None:
         return (given,)
-    if isinstance(node, Reckoned | Either | Dispatched):
+    if isinstance(node, Computed | Either | Dispatched):
         from fetchc.lower.reckoned import made_of
 
         return made_of(checker, node, whole)
     made = checker.resolved(node.type)
     if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.cpp.library import reader_value
+        from fetchc.check.cpp_library import reader_value
 
         node = reader_value(checker, node)
-        if isinstance(node, Reckoned | Either | Dispatched):
+        if isinstance(node, Computed | Either | Dispatched):
             return lower(checker, node, None, whole)
         made = checker.resolved(node.type)
     if isinstance(made, StructType) and made.value is not None:
-        from fetchc.check.rust.wrapped import reader_value as worth
+        from fetchc.check.rust_values import reader_value as worth
 
         node = worth(checker, node)
         made = checker.resolved(node.type)
@@ -109,7 +109,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
 
             return ranged(checker, node, made, whole)
         case CellType():
-            from fetchc.check.grids import refused
+            from fetchc.check.array_ranges import refused
 
             raise refused(node, made)
         case ComplexType() | IntType() if whole and (both := _halves(checker, made)):
@@ -185,6 +185,6 @@ def named_members(
 
 def _halves(checker: Checker, made: Type) -> StructType | None:
     # Imported by the few definitions that fetch a number whole: on no compile's way.
-    from fetchc.check.halves import halves
+    from fetchc.check.builtins import halves
 
     return halves(checker, made)

@@ -9,7 +9,7 @@ from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Site
+    from fetchc.check.probe_site import Site
 
 __all__ = ["InValue", "Known", "Lowered", "Memory", "Spread", "Where", "inside", "low_bits"]
 

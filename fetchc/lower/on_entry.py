@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fetchc.check.place_words import place_words
+from fetchc.check.locations import place_words
 from fetchc.diag.diagnostic import reject
 from fetchc.program.entities import Indirect, InMemory, OnEntry, PointerTo, is_on_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Site
+    from fetchc.check.probe_site import Site
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Place
     from fetchc.quantities import DwarfRegister

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Ranged
+from fetchc.check.typed_tree import Ranged
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text, body
 from fetchc.lower.model import Lowered, Memory
@@ -13,8 +13,8 @@ from fetchc.lower.where import load_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.types import RangeType
 
 __all__ = ["ranged"]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Dispatched, Either, Reckoned
+from fetchc.check.typed_tree import Computed, Dispatched, Either
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.ir.fetch import body
 from fetchc.lower.model import Lowered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
 
 __all__ = ["made_of", "refused"]
 
 
 def made_of(
-    checker: Checker, node: Reckoned | Either | Dispatched, whole: bool
+    checker: Checker, node: Computed | Either | Dispatched, whole: bool
 ) -> tuple[Lowered, ...]:
     """What the value is made of, each an argument; refused where one fetch-arg has to be it."""
     if isinstance(node, Either):
@@ -36,9 +36,9 @@ def made_of(
     return tuple(found)
 
 
-def refused(node: Reckoned | Either | Dispatched) -> CompileError:
+def refused(node: Computed | Either | Dispatched) -> CompileError:
     """The refusal of more of it than the value."""
-    made = isinstance(node, Reckoned)
+    made = isinstance(node, Computed)
     return reject(
         "FC0312",
         "which object it is, is only known when the program runs"
@@ -57,7 +57,7 @@ def _one(checker: Checker, node: Typed) -> Lowered:
     return one
 
 
-def _words(checker: Checker, node: Reckoned) -> str:
+def _words(checker: Checker, node: Computed) -> str:
     written = ""
     for term in node.terms:
         if not term.times:
@@ -73,7 +73,7 @@ def _words(checker: Checker, node: Reckoned) -> str:
     return written + (f" and {node.constant}" if node.constant else "")
 
 
-def _summed(checker: Checker, node: Reckoned) -> CompileError:
+def _summed(checker: Checker, node: Computed) -> CompileError:
     asked = "whether that is 0: " if node.is_none else ""
     return reject(
         "FC0312",
@@ -109,7 +109,7 @@ def _picked(checker: Checker, node: Either) -> CompileError:
     last: Typed = node
     while isinstance(last, Either):
         number = last.number
-        terms = Reckoned(number.terms, max(0, number.constant), False, number.type, number.span)
+        terms = Computed(number.terms, max(0, number.constant), False, number.type, number.span)
         what = f"{_words(checker, terms)} is {max(0, -number.constant)}"
         notes.append(f"where {what}, it is {_shown(checker, last.at_none)}")
         if last.other == last.at_none:

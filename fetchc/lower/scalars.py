@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Convert, Part, Special
+from fetchc.check.typed_tree import Convert, Part, Special
 from fetchc.diag.diagnostic import reject
 from fetchc.ir.fetch import Bits, Comm, Decode, Fetch, Immediate, Scalar, Text, Word
 from fetchc.lower.model import InValue, Known, Lowered, Memory, Spread, inside, low_bits
@@ -12,8 +12,8 @@ from fetchc.program.types import DeclaredType, UnknownType, VoidType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker, Site
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.ir.fetch import Store
     from fetchc.program.types import Type

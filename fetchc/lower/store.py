@@ -20,7 +20,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
+    from fetchc.check.probe_site import Checker
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import part
-from fetchc.check.typed import Follow, Held
+from fetchc.check.typed_tree import Follow, Held
 from fetchc.diag.diagnostic import Diagnostic, Label
 from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text
 from fetchc.lower.model import Lowered, Memory
@@ -20,8 +20,8 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.types import ArrayType, StringType, Type
 
 __all__ = [
@@ -95,7 +95,7 @@ def string(
     checker: Checker, node: Typed, made: StringType | SliceType, whole: bool
 ) -> tuple[Lowered, ...]:
     """A counted string, or bytes as one: the bare text with a warning, or all with their number."""
-    from fetchc.check.indices import data_pointer
+    from fetchc.check.indexing import data_pointer
 
     data = data_pointer(checker, node, made)
     address = load_word(checker.site, pointed(checker.site, data), node.span)
@@ -138,9 +138,9 @@ def units(checker: Checker, node: Typed) -> tuple[Typed, SequenceType] | None:
 
 def utf_16(checker: Checker, node: Typed, made: SequenceType, whole: bool) -> tuple[Lowered, ...]:
     """A text of UTF-16 units: as many as an argument holds, with their number where wanted."""
-    from fetchc.check.indices import element
+    from fetchc.check.indexing import element_at
 
-    found = memory_of(checker, element(checker, node, 0, node.span, node.span), "a text")
+    found = memory_of(checker, element_at(checker, node, 0, node.span, node.span), "a text")
     address = load_word(checker.site, found, node.span)
     if not whole:
         checker.warnings.append(

@@ -7,7 +7,7 @@ from fetchc.program.entities import Absent, AtAddress, FrameRelative, Indirect, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Site
+    from fetchc.check.probe_site import Site
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Function, Place
     from fetchc.quantities import DwarfRegister
@@ -42,8 +42,8 @@ def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> Compi
 
 
 def _in_memory(site: Site, function: Function, name: str) -> str | None:
-    from fetchc.check.evidence import optimised_by_gcc
-    from fetchc.check.starts import start_within
+    from fetchc.check.availability import start_within
+    from fetchc.check.locations import optimised_by_gcc
 
     for variable in site.program.parameters(function):
         if variable.name != name:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Convert, Shift
+from fetchc.check.typed_tree import Convert, Shift
 from fetchc.program.types import USER, NamedType, PointerType, QualifiedType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Site
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Site
+    from fetchc.check.typed_tree import Typed
 
 __all__ = ["leads_to_user"]
 

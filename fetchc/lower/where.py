@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import (
+from fetchc.check.typed_tree import (
     Address,
+    Computed,
     Constant,
     Convert,
     Dispatched,
@@ -12,7 +13,6 @@ from fetchc.check.typed import (
     Held,
     Part,
     Ranged,
-    Reckoned,
     Shift,
     Special,
 )
@@ -36,8 +36,8 @@ from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Site
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Site
+    from fetchc.check.typed_tree import Typed
     from fetchc.ir.fetch import Value
     from fetchc.lower.model import Where
     from fetchc.quantities import DwarfRegister
@@ -81,7 +81,7 @@ def where(site: Site, node: Typed) -> Where:
                 "a part of nothing else",
                 help="let the range be the last thing of the expression",
             )
-        case Reckoned() | Either() | Dispatched():
+        case Computed() | Either() | Dispatched():
             from fetchc.lower.reckoned import refused
 
             raise refused(node)
@@ -179,7 +179,7 @@ def _bytes(site: Site, node: Held | Special) -> int:
     # A machine that counts from the low end need not know, and sizes are dear to ask for.
     if site.program.little_endian:
         return site.program.word_bytes
-    from fetchc.check.site import Checker
+    from fetchc.check.probe_site import Checker
 
     size = Checker(site).size(node.type)
     return site.program.word_bytes if size is None else size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import part
-from fetchc.check.typed import Convert, Held, Part
+from fetchc.check.typed_tree import Convert, Held, Part
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text, body
 from fetchc.lower.model import Lowered, Memory
@@ -24,8 +24,8 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
 
@@ -154,11 +154,11 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
 
 
 def _in_full(checker: Checker, node: Typed) -> Typed | None:
-    from fetchc.check.runtime_arrays import in_full
-    from fetchc.check.typed import Reckoned
+    from fetchc.check.array_ranges import in_full
+    from fetchc.check.typed_tree import Computed
 
     full = in_full(checker, node)
-    return None if full is None or isinstance(full.high, Reckoned) else full
+    return None if full is None or isinstance(full.high, Computed) else full
 
 
 def _flattened(checker: Checker, made: ArrayType) -> tuple[TypeId, int | None]:
@@ -174,7 +174,7 @@ def _flattened(checker: Checker, made: ArrayType) -> tuple[TypeId, int | None]:
 
 def _of_library(checker: Checker, node: Typed) -> str:
     """What can be had of a container of a C++ library; empty for what is none."""
-    from fetchc.check.cpp.library_data import library_class
+    from fetchc.check.cpp_library import library_class
 
     found = library_class(checker, node.type, node.span)
     if found is None or not (found.index or found.flags):
@@ -199,7 +199,7 @@ def _first(checker: Checker, made: Type) -> str:
 
 def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     """The refusal of a value that no single fetch-arg can hold, with what can be."""
-    from fetchc.check.halves import halves
+    from fetchc.check.builtins import halves
 
     try:
         where(checker.site, node)

@@ -13,8 +13,8 @@ import capstone
 import pytest
 
 from fetchc.abi import convention_for, entry_places
-from fetchc.check.go.places import loses_registers, lost_by
-from fetchc.check.site import Site
+from fetchc.check.go_parameters import loses_registers, lost_by
+from fetchc.check.probe_site import Site
 from fetchc.code.disassembly import instructions
 from fetchc.code.go_stack_check import after_stack_check
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram

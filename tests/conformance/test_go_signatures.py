@@ -13,15 +13,15 @@ import pytest
 from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.abi.go_arginfo import parse
 from fetchc.abi.signature import dictionary_position, passed
-from fetchc.check.go.places import go_place
-from fetchc.check.site import Site
+from fetchc.check.go_parameters import go_place
+from fetchc.check.probe_site import Site
 from fetchc.code.disassembly import instruction_starts
 from fetchc.code.go_stack_check import after_stack_check
 from fetchc.conformance.go.run import build_go
 from fetchc.conformance.stops import Stop, run_with_stops, unavailable
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError
-from fetchc.lang.go import GO
+from fetchc.lang.go_language import GO
 from fetchc.program.entities import Function, InMemory, InRegister, Pieces, Place, Variable
 from fetchc.program.protocol import Program
 from fetchc.program.types import ArrayType, ComplexType, NamedType, QualifiedType, StructType

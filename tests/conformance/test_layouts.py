@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import fetchc.check.indices
+import fetchc.check.indexing
 from fetchc.conformance.c.ask import layouts
 from fetchc.conformance.c.check import Failure, check
 from fetchc.conformance.c.family import Family
@@ -131,13 +131,13 @@ def test_a_wrong_emission_is_noticed(falsified: Change, tmp_path: Path) -> None:
 
 def test_a_missing_stride_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require(GCC.compiler)
-    right = fetchc.check.indices.first
+    right = fetchc.check.indexing.first
 
     def first(*given: object) -> tuple[object, object, int]:
         start, made, _ = right(*given)  # type: ignore[arg-type]
         return start, made, 1
 
-    monkeypatch.setattr("fetchc.check.indices.first", first)
+    monkeypatch.setattr("fetchc.check.indexing.first", first)
     _, failures = check(drawn("falsified", 3), GCC, tmp_path)
     assert failures
     assert all("[" in failure.expression.text for failure in failures)

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from fetchc.check.go.captured import captured_place
-from fetchc.check.site import Site
+from fetchc.check.go_variables import captured_place
+from fetchc.check.probe_site import Site
 from fetchc.debuginfo.open_file import open_binary
 from fetchc.program.entities import Function, InMemory, Variable
 from fetchc.program.protocol import Program

@@ -13,11 +13,11 @@ import pytest
 
 import fetchc
 from fetchc.abi import convention_for, entry_places
-from fetchc.check.body_places import body_place
-from fetchc.check.go.signature import lists_every_parameter
-from fetchc.check.site import Site
+from fetchc.check.availability import body_place
+from fetchc.check.go_parameters import lists_every_parameter
+from fetchc.check.probe_site import Site
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.lang.go import GO
+from fetchc.lang.go_language import GO
 from fetchc.program.entities import Absent, InRegister, Pieces
 from fetchc.quantities import Address
 from fetchc.target.machines import architecture

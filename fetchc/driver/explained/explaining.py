@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from fetchc.check.check import check
-from fetchc.check.site import Checker
+from fetchc.check.checker import check
+from fetchc.check.probe_site import Checker
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
 from fetchc.driver.explained.hints import Hints

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Part, Shift
+from fetchc.check.typed_tree import Part, Shift
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.explained.landmarks import Spot, inside
 from fetchc.ir.fetch import Array, Bits, Text
@@ -12,8 +12,8 @@ from fetchc.program.types import SliceType, StringType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.ir.fetch import Store, Value
 
 __all__ = ["Hints"]

@@ -16,7 +16,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
+    from fetchc.check.probe_site import Checker
     from fetchc.ir.fetch import Bits
     from fetchc.program.types import Member
     from fetchc.quantities import TypeId

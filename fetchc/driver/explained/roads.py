@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check import scope
-from fetchc.check.places import variable_place
+from fetchc.check.locations import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.explained.landmarks import Spot, behind, inside
 from fetchc.ir.evaluate import listing
@@ -38,7 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.check.site import Checker
+    from fetchc.check.probe_site import Checker
     from fetchc.driver.explained.hints import Hints
     from fetchc.ir.fetch import Store, Value
     from fetchc.program.entities import Place
@@ -172,7 +172,7 @@ class Walk:
                 return spot if whole else inside(self.checker, spot, 0, size, None)
         site = self.checker.site
         if value.rule == "current":
-            from fetchc.check.kernel_arguments import current_task
+            from fetchc.check.special_names import current_task
 
             return Spot(value.text, current_task(self.checker, Span(0, 0)).type)
         number = value.text.removeprefix("$arg")

@@ -86,7 +86,7 @@ def address_at_point(
 
 def is_called(function: Function) -> bool:
     """Whether calls lead to its first instruction; a part that is split off is jumped to."""
-    from fetchc.check.evidence import is_fragment
+    from fetchc.check.locations import is_fragment
 
     return not is_fragment(function)
 

@@ -7,7 +7,7 @@ import path, the star of a receiver, the package.
 
 from __future__ import annotations
 
-from fetchc.check.suggest import nearest
+from fetchc.check.suggestions import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def alike(name: str, known: Iterable[str], most: int = 5) -> tuple[str, ...]:
 
 def alike_demangled(name: str, known: Iterable[str], most: int = 5) -> tuple[str, ...]:
     """The same for functions of C++ by their symbols: names without parameters, best first."""
-    from fetchc.lang.cpp_functions import parts, shortened
+    from fetchc.lang.cpp_function_names import parts, shortened
     from fetchc.program.demangle import demangled
 
     wanted = parts(name)[0]

@@ -6,7 +6,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Site
+    from fetchc.check.probe_site import Site
     from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["Found"]

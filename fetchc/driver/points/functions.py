@@ -20,7 +20,7 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
 
     Raises CompileError FC0202 with the nearest names, FC0203 with all of them.
     """
-    from fetchc.check.evidence import goes_on, is_clone, is_fragment
+    from fetchc.check.locations import goes_on, is_clone, is_fragment
 
     found = program.functions_named(name)
     exact = [f for f in found if f.symbol == name]
@@ -118,7 +118,7 @@ def _perhaps_seen_too(chosen: Function, others: tuple[str, ...]) -> Diagnostic:
 
 
 def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
-    from fetchc.check.evidence import is_clone
+    from fetchc.check.locations import is_clone
 
     cautions = language(chosen.language).cautions
     said = [] if cautions is None else list(cautions(program, chosen))

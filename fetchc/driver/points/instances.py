@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.site import Site
+from fetchc.check.probe_site import Site
 from fetchc.driver.points.statements import code_map
 from fetchc.lang import language
 from fetchc.target.machines import architecture

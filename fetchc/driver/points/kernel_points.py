@@ -6,7 +6,7 @@ is an event with its fields, ``rawtracepoint:T`` a tracepoint with what its prob
 
 from __future__ import annotations
 
-from fetchc.check.site import Site
+from fetchc.check.probe_site import Site
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.points.found import Found
 from fetchc.driver.points.functions import find_function

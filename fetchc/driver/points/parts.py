@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.site import Site
+from fetchc.check.probe_site import Site
 from fetchc.diag.diagnostic import Diagnostic, reject
 from fetchc.driver.points.addresses import function_at_point
 from fetchc.driver.points.found import Found

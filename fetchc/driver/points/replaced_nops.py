@@ -8,7 +8,7 @@ the NOP, or calls that jump to it would be events as well.
 
 from __future__ import annotations
 
-from fetchc.check.site import Site
+from fetchc.check.probe_site import Site
 from fetchc.code.disassembly import jump_targets
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
 from fetchc.diag.diagnostic import CompileError, reject

@@ -9,8 +9,8 @@ convention puts them.
 
 from __future__ import annotations
 
-from fetchc.check.evidence import is_fragment
-from fetchc.check.site import FOREIGN, Site, must_not_be_returned_from
+from fetchc.check.locations import is_fragment
+from fetchc.check.probe_site import FOREIGN, Site, must_not_be_returned_from
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.driver.points.found import Found
 from fetchc.lang import language

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.site import Site
+from fetchc.check.probe_site import Site
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.points.addresses import address_at_point, function_at_point, is_called

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from fetchc.check.evidence import is_fragment, optimised_by_gcc
-from fetchc.check.site import Site
+from fetchc.check.locations import is_fragment, optimised_by_gcc
+from fetchc.check.probe_site import Site
 from fetchc.diag.diagnostic import Diagnostic, reject
 from fetchc.lang import language
 from fetchc.target.machines import architecture

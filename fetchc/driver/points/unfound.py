@@ -69,7 +69,7 @@ def _called(function: Function) -> str:
     shown = demangled(function.symbol)
     if shown is None:
         return function.symbol
-    from fetchc.lang.cpp_functions import shortened
+    from fetchc.lang.cpp_function_names import shortened
 
     return shortened(shown)
 
@@ -200,7 +200,7 @@ def _overloads(program: Program, name: str) -> CompileError | None:
     # Functions of that name take other parameters.
     if not name.endswith(")"):
         return None
-    from fetchc.lang.cpp_functions import counted, meant, parameter_count, parts
+    from fetchc.lang.cpp_function_names import counted, meant, parameter_count, parts
 
     plain, parameters, _ = parts(name)
     if parameters is None:

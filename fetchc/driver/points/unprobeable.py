@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from fetchc.check.site import Site
+    from fetchc.check.probe_site import Site
     from fetchc.code.uprobe_instructions import Unprobeable
     from fetchc.program.entities import Function
     from fetchc.program.protocol import Program

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.check.site import Site
-from fetchc.check.usdt import arguments
+from fetchc.check.probe_site import Site
+from fetchc.check.special_names import arguments
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.points.found import Found
 from fetchc.lang import language

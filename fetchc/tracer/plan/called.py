@@ -6,7 +6,7 @@ is fetched for each of them; calls that pass it in the same place share what is 
 
 from __future__ import annotations
 
-from fetchc.check.typed import Address, Constant, Convert, Held, Part, Special
+from fetchc.check.typed_tree import Address, Constant, Convert, Held, Part, Special
 from fetchc.debuginfo.dwarf.enclosing_frames import entered_with
 from fetchc.diag.diagnostic import CompileError
 from fetchc.lower import texts
@@ -29,7 +29,7 @@ from fetchc.tracer.shape import Called, Leaf, Sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Typed
+    from fetchc.check.typed_tree import Typed
     from fetchc.lower.store import Plain
     from fetchc.program.entities import Callers, Place
     from fetchc.syntax.tree import Format

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fetchc.check.assertions import dynamic_type, first_type
 from fetchc.check.builtins import capacity, length
-from fetchc.check.dotnet.references import described
+from fetchc.check.dotnet_references import described
+from fetchc.check.go_values import dynamic_type, first_type
 from fetchc.check.members import part
-from fetchc.check.typed import Asserted as AssertedNode
-from fetchc.check.typed import Counted, Described, Present
-from fetchc.check.typed import Dispatched as DispatchedNode
+from fetchc.check.typed_tree import Asserted as AssertedNode
+from fetchc.check.typed_tree import Counted, Described, Present
+from fetchc.check.typed_tree import Dispatched as DispatchedNode
 from fetchc.lower.lower import lower
 from fetchc.program.types import InterfaceType
 from fetchc.tracer.plan.leaves import Leaves, number_alone
@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fetchc.check.typed import Granted, Typed
+    from fetchc.check.typed_tree import Granted, Typed
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.shape import Shape
 

@@ -20,7 +20,7 @@ from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
+    from fetchc.check.probe_site import Checker
     from fetchc.quantities import TypeId
 
 __all__ = ["FULL", "Limits", "extents", "joined"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fetchc.check.go.places import lost_by
+from fetchc.check.go_parameters import lost_by
 from fetchc.ir.fetch import Decode, Fetch, Register, Word
 from fetchc.tracer.shape import Kept, Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
+    from fetchc.check.probe_site import Checker
     from fetchc.tracer.plan.fields import Fields
     from fetchc.tracer.shape import Shape
 

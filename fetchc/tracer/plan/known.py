@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from fetchc.check.assertions import held_as
-from fetchc.check.members import member
+from fetchc.check.go_values import held_as
+from fetchc.check.members import named_member
 from fetchc.diag.diagnostic import CompileError
 from fetchc.program.types import InterfaceType
 from fetchc.target.machines import table
@@ -20,8 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.tracer.plan.extents import Limits
     from fetchc.tracer.plan.fields import Fields
     from fetchc.tracer.shape import Shape, TypeName
@@ -97,7 +97,7 @@ class Wording:
         return [Known(descriptor.offset, tuple([one for one in parts if one != ""]), numbered)]
 
     def _member(self, value: Typed, name: str, level: int) -> Shape:
-        inner = member(self._checker, value, name, value.span) if name else value
+        inner = named_member(self._checker, value, name, value.span) if name else value
         made = self._checker.resolved(inner.type)
         if not isinstance(made, InterfaceType):
             return self._shape(inner, None, self._limits)

@@ -14,8 +14,8 @@ from fetchc.tracer.shape import Guard, Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.site import Checker
-    from fetchc.check.typed import Typed
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
     from fetchc.lower.store import Plain
     from fetchc.quantities import TypeId
     from fetchc.syntax.tree import Format

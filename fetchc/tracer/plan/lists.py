@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fetchc.check import indices
+from fetchc.check import indexing
+from fetchc.check.array_ranges import in_full
 from fetchc.check.members import part, through
-from fetchc.check.runtime_arrays import in_full
-from fetchc.check.typed import Convert, Described, Follow
+from fetchc.check.typed_tree import Convert, Described, Follow
 from fetchc.ir.fetch import ELEMENTS, Deref
 from fetchc.lower import texts, wholes
 from fetchc.lower.model import Memory
@@ -38,7 +38,7 @@ from fetchc.tracer.shape import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Typed
+    from fetchc.check.typed_tree import Typed
     from fetchc.lower.model import Where
     from fetchc.lower.store import Plain
     from fetchc.program.types import Member, Type, Window
@@ -53,11 +53,11 @@ class Lists(Dynamic):
     """Shapes of several elements."""
 
     def _string(self, node: Typed, made: StringType | SliceType, limits: Limits) -> Bytes:
-        found = pointed(self._checker.site, indices.data_pointer(self._checker, node, made))
+        found = pointed(self._checker.site, indexing.data_pointer(self._checker, node, made))
         return self._counted(node, found, "text", made.members[1], limits)
 
     def _units(self, node: Typed, made: SequenceType, limits: Limits) -> Bytes:
-        unit = indices.element(self._checker, node, 0, node.span, node.span)
+        unit = indexing.element_at(self._checker, node, 0, node.span, node.span)
         found = where(self._checker.site, unit)
         assert isinstance(found, Memory)
         return self._counted(node, found, "utf-16", made.length, limits)
@@ -78,7 +78,7 @@ class Lists(Dynamic):
         return length
 
     def _sequence(self, node: Typed, made: SequenceType, limits: Limits) -> Sequence:
-        one = indices.element(self._checker, node, 0, node.span, node.span)
+        one = indexing.element_at(self._checker, node, 0, node.span, node.span)
         elements = self._elements(node, one, where(self._checker.site, one), limits)
         return Sequence(self._length(node, made.length, limits), elements)
 
@@ -107,7 +107,7 @@ class Lists(Dynamic):
             kind = self._checker.resolved(reference.type)
             assert isinstance(kind, PointerType)
             holder = Follow(reference, kind.target, span)
-            unit = indices.element(self._checker, holder, 0, span, span)
+            unit = indexing.element_at(self._checker, holder, 0, span, span)
             place, simple = where(self._checker.site, unit), self._plain(unit.type)
             assert isinstance(place, Memory)
             assert simple is not None
@@ -165,7 +165,7 @@ class Lists(Dynamic):
 
     def _elements_between(self, first: Typed, end: Typed, limits: Limits) -> Sequence:
         # Of a vector: the pointers to its first element and behind its last one.
-        one = indices.element(self._checker, first, 0, first.span, first.span)
+        one = indexing.element_at(self._checker, first, 0, first.span, first.span)
         each = self._checker.size(one.type)
         assert each
         elements = self._elements(first, one, pointed(self._checker.site, first), limits)
@@ -173,8 +173,8 @@ class Lists(Dynamic):
         return Sequence(Between(words[0], words[1], each), elements)
 
     def _slice(self, node: Typed, made: SliceType, limits: Limits) -> Sequence:
-        start = pointed(self._checker.site, indices.data_pointer(self._checker, node, made))
-        one = indices.element(self._checker, node, 0, node.span, node.span)
+        start = pointed(self._checker.site, indexing.data_pointer(self._checker, node, made))
+        one = indexing.element_at(self._checker, node, 0, node.span, node.span)
         elements = self._elements(node, one, start, limits)
         return Sequence(self._length(node, made.members[1], limits), elements)
 
@@ -247,6 +247,6 @@ class Lists(Dynamic):
     def _items(self, node: Typed, count: int, limits: Limits) -> Items:
         shapes = []
         for index in range(count):
-            one = indices.element(self._checker, node, index, node.span, node.span)
+            one = indexing.element_at(self._checker, node, index, node.span, node.span)
             shapes.append(self.shape(one, None, limits))
         return Items(tuple(shapes))

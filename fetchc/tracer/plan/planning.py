@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from fetchc.check.check import check
-from fetchc.check.site import Checker
+from fetchc.check.checker import check
+from fetchc.check.probe_site import Checker
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.defining import defined
 from fetchc.emit.probe_definition import argument_name, event_name
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.check.typed import Typed
+    from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.points.found import Found
     from fetchc.program.protocol import Program

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed import Address, Follow, Shift
-from fetchc.check.typed import Ranged as RangedNode
+from fetchc.check.typed_tree import Address, Follow, Shift
+from fetchc.check.typed_tree import Ranged as RangedNode
 from fetchc.ir.fetch import ELEMENTS, Decode, Deref
 from fetchc.lower import texts
 from fetchc.lower.scalars import memory_of
@@ -15,7 +15,7 @@ from fetchc.tracer.shape import Between, Bytes, Difference, Guard, Items, Leaf, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Typed
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.types import RangeType
     from fetchc.syntax.tree import Format
     from fetchc.tracer.plan.extents import Limits

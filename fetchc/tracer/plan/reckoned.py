@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check import typed
+from fetchc.check import typed_tree
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Deref
 from fetchc.lower.model import Memory
@@ -26,8 +26,10 @@ _MOST_TOGETHER = 256  # bytes
 class Sums(Dynamic):
     """Shapes of what is in no place."""
 
-    def _made(self, node: typed.Reckoned | typed.Either, limits: Limits) -> Reckoned | Either:
-        if isinstance(node, typed.Either):
+    def _made(
+        self, node: typed_tree.Computed | typed_tree.Either, limits: Limits
+    ) -> Reckoned | Either:
+        if isinstance(node, typed_tree.Either):
             if node.side_by_side:
                 self._fetch_together(node)
             both = [
@@ -37,7 +39,7 @@ class Sums(Dynamic):
             return Either(self._reckoned(node.number), both[0], both[1])
         return self._reckoned(node)
 
-    def _fetch_together(self, node: typed.Either) -> None:
+    def _fetch_together(self, node: typed_tree.Either) -> None:
         # What lies side by side comes in as few pieces as can be.
         spans: dict[Value, tuple[Memory, int, int]] = {}
         for one in _objects(node):
@@ -56,7 +58,7 @@ class Sums(Dynamic):
                 assert isinstance(start, Deref)
                 self._fields.block(start, high - low)
 
-    def _reckoned(self, node: typed.Reckoned) -> Reckoned:
+    def _reckoned(self, node: typed_tree.Computed) -> Reckoned:
         terms = []
         for one in node.terms:
             less = None if one.less is None else self._leaf(self._word(one.less))
@@ -64,8 +66,8 @@ class Sums(Dynamic):
         return Reckoned(tuple(terms), node.constant, node.is_none)
 
 
-def _objects(node: typed.Typed) -> Iterator[typed.Typed]:
-    if isinstance(node, typed.Either):
+def _objects(node: typed_tree.Typed) -> Iterator[typed_tree.Typed]:
+    if isinstance(node, typed_tree.Either):
         yield from _objects(node.at_none)
         yield from _objects(node.other)
     else:

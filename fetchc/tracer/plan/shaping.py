@@ -6,18 +6,18 @@ structure or an array is fetched as its bytes, in one piece, and taken apart lat
 
 from __future__ import annotations
 
-from fetchc.check.characters import wide
-from fetchc.check.cpp.library import ends, reader_value, text_length
-from fetchc.check.halves import halves
+from fetchc.check.builtins import halves
+from fetchc.check.conversions import wide
+from fetchc.check.cpp_library import ends, reader_value, text_length
 from fetchc.check.members import part, through
-from fetchc.check.typed import (
+from fetchc.check.typed_tree import (
     Address,
+    Computed,
     Convert,
     Dispatched,
     Either,
     Follow,
     Part,
-    Reckoned,
     Special,
 )
 from fetchc.diag.diagnostic import CompileError
@@ -66,7 +66,7 @@ from fetchc.tracer.shape import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Typed
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Type
     from fetchc.syntax.tree import Format
     from fetchc.tracer.plan.extents import Limits
@@ -94,7 +94,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         """The shape of ``node``; raises CompileError where it cannot be fetched."""
         checker = self._checker
         made = checker.resolved(node.type)
-        if isinstance(node, Reckoned | Either) and format is None:
+        if isinstance(node, Computed | Either) and format is None:
             return self._made(node, limits)
         if isinstance(node, Dispatched) and format is None:
             return self._dispatched(node, limits)
@@ -121,10 +121,10 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             made = checker.resolved(node.type)
             if length is not None:
                 return Sized(self.shape(node, None, limits), self.shape(length, None, limits))
-            if isinstance(node, Reckoned | Either) or isinstance(made, RangeType):
+            if isinstance(node, Computed | Either) or isinstance(made, RangeType):
                 return self.shape(node, None, limits)
         if isinstance(made, StructType) and made.value is not None:
-            from fetchc.check.rust.wrapped import reader_value as worth
+            from fetchc.check.rust_values import reader_value as worth
 
             node = worth(checker, node)
             made = checker.resolved(node.type)

@@ -12,7 +12,7 @@ from fetchc.tracer.shape import Case, Items, Members, Variants
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Typed
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Member, Variant
     from fetchc.tracer.plan.extents import Limits
 

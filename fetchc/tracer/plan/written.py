@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fetchc.check import scope
 from fetchc.check.members import find, part, through
-from fetchc.check.typed import Follow
+from fetchc.check.typed_tree import Follow
 from fetchc.ir.fetch import Decode
 from fetchc.lower.store import Plain, plain
 from fetchc.program.types import (
@@ -26,7 +26,7 @@ from fetchc.tracer.shape import Referred, Spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed import Typed
+    from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
     from fetchc.tracer.shape import Shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.check.go.signature import counted_by_results
+from fetchc.check.go_parameters import counted_by_results
 from fetchc.program.entities import Variable
 from fetchc.program.types import IntType, PointerType
 from fetchc.quantities import ByteSize, DieOffset, TypeId

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import fetchc.check.indices
+import fetchc.check.indexing
 from fetchc.cli import main
 from fetchc.conformance import suite
 from tests.support.toolchains import require
@@ -63,13 +63,13 @@ def test_a_misreading_comes_with_a_small_program(
     form: str, small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("gcc")
-    right = fetchc.check.indices.first
+    right = fetchc.check.indexing.first
 
     def without_stride(*given: object) -> tuple[object, object, int]:
         start, made, _ = right(*given)  # type: ignore[arg-type]
         return start, made, 1
 
-    monkeypatch.setattr("fetchc.check.indices.first", without_stride)
+    monkeypatch.setattr("fetchc.check.indexing.first", without_stride)
     command = ["conformance", "--cc", "gcc", "--only", "layouts", "--seed", "4", "--format", form]
     assert main(command) == 1
     printed = capsys.readouterr().out

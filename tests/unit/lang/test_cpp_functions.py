@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.lang.cpp_functions import meant, parts, shortened
+from fetchc.lang.cpp_function_names import meant, parts, shortened
 from fetchc.program.demangle import demangled
 
 ADD = "_ZN11AddressBook10AddContactERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEi"

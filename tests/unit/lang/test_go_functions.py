@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.lang.go_functions import meant, others_of_shape
+from fetchc.lang.go_function_names import meant, others_of_shape
 
 KNOWN = [
     "main.main",

@@ -10,7 +10,7 @@ import pytest
 import fetchc
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.lang.go import GO
+from fetchc.lang.go_language import GO
 from fetchc.program.entities import Function
 from fetchc.quantities import Address
 from tests.support.programs import fixture

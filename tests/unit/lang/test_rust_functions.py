@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.lang.rust_functions import meant, of_type, without_arguments
+from fetchc.lang.rust_function_names import meant, of_type, without_arguments
 from fetchc.program.demangle import demangled, is_mangled, is_rust, rust_name
 
 GET_16 = "_RNvMNtCsk6fxyIaUQKP_3all4deepINtB2_5ThingtE3getB4_"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.suggest import nearest
+from fetchc.check.suggestions import nearest
 from fetchc.target.machines import architecture
 
 

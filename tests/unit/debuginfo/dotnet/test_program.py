@@ -18,7 +18,7 @@ from fetchc.debuginfo.dotnet.assemblies import Process, folders_of
 from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.debuginfo.open_file import open_binary
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
-from fetchc.lang.dotnet import spell
+from fetchc.lang.dotnet_language import spell
 from fetchc.program.types import EnumType, SequenceType, StructType
 from fetchc.quantities import ByteSize
 from tests.support.container import contained

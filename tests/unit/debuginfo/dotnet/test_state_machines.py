@@ -8,7 +8,7 @@ import pytest
 
 from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.diag.diagnostic import DebugInfoError
-from fetchc.lang.dotnet import DOTNET
+from fetchc.lang.dotnet_language import DOTNET
 from tests.support.pewriter import Column, core_tables, image, metadata, native_number
 
 # The method, the constructor of the attribute, the body.

@@ -1,0 +1,378 @@
+"""Parameters that no evidence confirms, and whether a function follows the convention at all."""
+
+from __future__ import annotations
+
+from fetchc.abi import convention_for, entry_places
+from fetchc.check.locations import believed, is_clone, is_unfetchable, optimised_by_gcc, same
+from fetchc.check.probe_site import Checker
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.program.entities import (
+    Absent,
+    AtAddress,
+    Constant,
+    FrameRelative,
+    InMemory,
+    InRegister,
+    Piece,
+    Pieces,
+    Place,
+    PointerTo,
+)
+from fetchc.program.types import StructType
+from fetchc.quantities import DwarfRegister
+from fetchc.target.machines import WordRules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.check.probe_site import Site
+    from fetchc.program.entities import Extent, Function, Variable
+    from fetchc.quantities import Address
+    from fetchc.source import Span
+
+__all__ = [
+    "follows_convention",
+    "foreign",
+    "must_be_returned",
+    "must_be_unchanged",
+    "passed",
+    "unconfirmed",
+]
+
+_FIRST_CODE = 256  # bytes of a function that are looked at for the registers that it reads
+
+
+def passed(site: Site, function: Function, variable: Variable, by_convention: Place) -> Place:
+    """``by_convention`` without the registers that callers of LLVM's may leave as they are.
+
+    In calls of the same file LLVM does not pass what an exported function does not use: a whole
+    parameter, or one of the registers that a structure comes in. What the debug information has a
+    place for at the entry is used, and so is a register that the function's code reads before it
+    writes it. A later place may be of a value that the function has assigned, and so may a
+    constant: its range is extended to the entry (LLVM, DebugHandlerBase::beginFunction).
+    Source: removeDeadArgumentsFromCallers, DeadArgumentElimination.cpp.
+    """
+    places = {site.program.place(variable, function, function.address)}
+    extents = site.program.extents(variable, function)
+    if len({one.place for one in extents}) == 1 and isinstance(extents[0].place, _SLOT):
+        places.add(extents[0].place)  # a slot of the frame, in which it is all over the function
+    described = [place for place in places if _is_passed(place)]
+    match by_convention:
+        case Pieces(pieces=pieces):
+            asked = [one for one in pieces if not is_unfetchable(site, one.place)]
+            unused = [one for one in asked if not any(_covers(it, one) for it in described)]
+            gone = [one for one in unused if not _is_read(site, function, extents, one.place)]
+            if pieces and len(gone) == len(pieces):
+                return _MAY_NOT_BE_PASSED
+            return by_convention if not gone else _without(by_convention, gone)
+        case InMemory():
+            checker = Checker(site)
+            whole = isinstance(checker.resolved(variable.type), StructType)
+            if described and not (whole and site.program.is_optimised(function)):
+                return by_convention
+            size = checker.size(variable.type) or 1
+            return _if_touched(site, function, variable, by_convention, size)
+        case _ if described or is_unfetchable(site, by_convention):
+            return by_convention
+        case _ if _is_read(site, function, extents, by_convention):
+            return by_convention
+        case _:
+            return _MAY_NOT_BE_PASSED
+
+
+def _is_read(site: Site, function: Function, extents: Sequence[Extent], register: Place) -> bool:
+    # Whether the function reads the register that a parameter comes in. Its code is asked where
+    # targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
+    from fetchc.target.machines import call_rules
+
+    if call_rules(site.program.architecture) is None:
+        return any(_is_passed(one.place) for one in extents)
+    return register in _read_first(site, function)
+
+
+def _if_touched(
+    site: Site, function: Function, variable: Variable, place: InMemory, size: int
+) -> Place:
+    # A structure on the stack has its slot whatever becomes of it. Where the function reads
+    # nothing of it, the caller need not fill the slot: LLVM's inference of `readnone` for the
+    # argument (FunctionAttrs.cpp) makes the stores dead. So its code has to name the slot.
+    # Done where targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
+    from fetchc.code.disassembly import stack_accesses
+    from fetchc.target.machines import call_rules
+
+    program, machine = site.program, site.architecture
+    if place.register != machine.stack_pointer or call_rules(program.architecture) is None:
+        extents = program.extents(variable, function)
+        known = any(_is_passed(one.place) for one in extents)
+        return place if known else _MAY_NOT_BE_PASSED
+    low = place.offset - machine.entry_stack_bytes
+    numbers = {name: number for number, name in machine.registers.items()}
+    code = program.code(function.address, min(function.size or 0, _MOST_CODE))
+    try:
+        for at, name, distance in stack_accesses(code, function.address, program.architecture):
+            frame = program.frame_address(function, at)
+            if not isinstance(frame, InMemory) or numbers.get(name) != frame.register:
+                continue
+            if low <= distance - frame.offset < low + size:
+                return place
+    except CompileError:
+        return Absent(
+            "FC0401", "whether the function uses it only a disassembler tells: install capstone"
+        )
+    return _MAY_NOT_BE_PASSED
+
+
+_MOST_CODE = 1 << 16
+_SLOT = InMemory | FrameRelative
+_MAY_NOT_BE_PASSED = Absent(
+    "FC0401", "nothing shows that the function uses it, so callers may not pass it"
+)
+
+
+def _without(place: Pieces, gone: list[Piece]) -> Pieces:
+    return Pieces(
+        tuple(
+            Piece(one.offset, one.size, _MAY_NOT_BE_PASSED) if one in gone else one
+            for one in place.pieces
+        )
+    )
+
+
+def _is_passed(place: Place) -> bool:
+    match place:
+        case Absent(code=code):
+            return code != "FC0401"  # what is computed had to be there first
+        case Constant() | PointerTo(target=AtAddress() | Constant()):
+            return False
+        case _:
+            return True
+
+
+def _covers(place: Place, part: Piece) -> bool:
+    # Whether a place of the whole is one of some bytes of ``part``.
+    if not isinstance(place, Pieces):
+        return True
+    return any(
+        _is_passed(one.place)
+        and one.offset < part.offset + part.size
+        and part.offset < one.offset + one.size
+        for one in place.pieces
+    )
+
+
+def _read_first(site: Site, function: Function) -> frozenset[Place]:
+    # The registers that the first instructions read before they write them.
+    from fetchc.code.disassembly import taken
+
+    size = min(function.size or 0, _FIRST_CODE)
+    machine = site.architecture
+    try:
+        code = site.program.code(function.address, size)
+        names = taken(code, function.address, site.program.architecture)
+    except CompileError:
+        return frozenset()  # without a disassembler
+    return frozenset(
+        InRegister(DwarfRegister(number))
+        for number, name in machine.registers.items()
+        if name in names
+    )
+
+
+def unconfirmed(
+    site: Site,
+    function: Function,
+    variable: Variable,
+    parameters: tuple[Variable, ...],
+    places: tuple[Place, ...],
+    by_convention: Place,
+) -> Place:
+    """The place ``by_convention`` of a parameter for which there is no evidence, or Absent.
+
+    Where another parameter proves that the convention does not hold for this function, nothing is
+    known of this one.
+    """
+    if is_clone(function):
+        return Absent(
+            "FC0401", "this clone of the function was changed, and nothing says that it takes it"
+        )
+    if function.external and "clang" in function.producer:
+        return _described_whole(function, parameters, by_convention)
+    if not function.external and _is_of_no_convention(site, function):
+        return Absent("FC0401", "gcc passes it in a register of its choice, as it is a local call")
+    if (
+        not function.external
+        and "clang" in function.producer
+        and any(_is_nowhere(site, function, p) for p in parameters)
+    ):
+        # LLVM drops parameters that a local function does not use, and keeps its name: others
+        # move up, and so what no evidence confirms may be anywhere.
+        # Source: llvm/lib/Transforms/IPO/DeadArgumentElimination.cpp.
+        return Absent("FC0401", "the function is local to its file and may no longer take it")
+    other = _elsewhere(site, function, parameters, places)
+    if other is not None:
+        return Absent(
+            "FC0407",
+            f"`{other.name}` shows that the function is called in a way of its own, and "
+            f"nothing says where this one is",
+        )
+    if "clang" in function.producer:
+        return _described_whole(function, parameters, by_convention)
+    return by_convention
+
+
+def _elsewhere(
+    site: Site, function: Function, parameters: tuple[Variable, ...], places: tuple[Place, ...]
+) -> Variable | None:
+    """A parameter that is not where the convention has it: gcc does not tell of `ms_abi`."""
+    for parameter, place in zip(parameters, places, strict=True):
+        found = believed(site, function, parameter)
+        if found is None or isinstance(place, Absent) or same(found, place):
+            continue
+        if place == Pieces(()):
+            continue  # an empty class, of which g++ has a slot that is another one's
+        if function.external:
+            if isinstance(found, Constant | PointerTo):
+                continue
+            if is_unfetchable(site, found) and is_unfetchable(site, place):
+                continue
+        return parameter
+    return None
+
+
+def follows_convention(site: Site, function: Function) -> bool:
+    """Whether nothing tells that ``function`` is called by another convention than most."""
+    if function.foreign:
+        return False
+    if not function.external or is_clone(function):
+        return True  # what tells of one parameter there tells of no other convention
+    places = entry_places(site.program, convention_for(site.program, function), function)
+    return _elsewhere(site, function, site.program.parameters(function), places) is None
+
+
+def _described_whole(
+    function: Function, parameters: tuple[Variable, ...], by_convention: Place
+) -> Place:
+    from fetchc.lang.cpp_function_names import parameter_count
+
+    passed = parameter_count(function.symbol)
+    if passed is not None and passed > sum(not one.artificial for one in parameters):
+        # Without optimisation clang does not describe a parameter that is passed by the address
+        # of a copy and not used, beside a structure on the stack (measured: clang 14).
+        return Absent(
+            "FC0407",
+            "the debug information leaves out a parameter of the function, and each one shifts "
+            "those behind it",
+        )
+    return by_convention
+
+
+def _is_of_no_convention(site: Site, function: Function) -> bool:
+    rules = convention_for(site.program, function).rules
+    return isinstance(rules, WordRules) and rules.regparm and optimised_by_gcc(function)
+
+
+def _is_nowhere(site: Site, function: Function, variable: Variable) -> bool:
+    # Or in pieces that are computed, which tells of no register that the caller filled.
+    place = site.program.place(variable, function, function.address)
+    return isinstance(place, Absent | Pieces)
+
+
+# ------------------------------------------------------------------------------
+# Whether a function returns what its type tells, where the type tells.
+#
+# Compilers drop results that no caller takes, and of a structure the parts that none takes: gcc
+# where it copies a function (ipa-sra.cc: ``.isra``, ipa-split.cc: ``.part``), LLVM in any
+# function of which it sees all calls (DeadArgumentElimination.cpp), which it marks from LLVM 17
+# on (DW_CC_nocall). What a caller takes is still returned, and so is what a function returns
+# whose address is stored.
+
+_COPIES = (".isra.", ".part.")
+_FAR = 64  # bytes of code behind a call, in which its result is taken
+_LONGEST = 0x10000  # bytes of a function's own code that are looked at
+
+
+def must_be_returned(
+    site: Site,
+    function: Function,
+    place: Place,
+    registers: tuple[DwarfRegister, ...],
+    span: Span,
+) -> None:
+    """Refuse (FC0401) a result at ``place`` that may not be there.
+
+    ``registers`` are those of the convention's whole numbers: of a long result the first of them
+    has the address.
+    """
+    if not follows_convention(site, function):
+        raise foreign(function.name, span)
+    copied = any(mark in function.symbol for mark in _COPIES)
+    unseen = "clang" in function.producer and not function.external
+    if not (function.changed or copied or unseen):
+        return
+    uses = site.program.uses(function)
+    if uses.stored or not (uses.optimised or function.changed or copied):
+        return
+    known = site.architecture.registers
+    wanted = {known[each] for each in _registers(place, registers) if each in known}
+    if any(wanted <= _taken(site, function, address) for address in uses.calls):
+        return
+    note = None
+    if function.changed:
+        note = "the debug information says so (DW_CC_nocall), and not what was changed"
+    raise _gone(function, note or "no call is seen whose result is used as a whole", span)
+
+
+def must_be_unchanged(function: Function, span: Span) -> None:
+    """Refuse (FC0401) any result of a function that the debug information says was changed."""
+    if function.changed:
+        note = "the debug information says so (DW_CC_nocall), and not what was changed"
+        raise _gone(function, note, span)
+
+
+def foreign(name: str, span: Span) -> CompileError:
+    """The refusal of what only the convention would tell of, which is another one."""
+    return reject(
+        "FC0401",
+        f"`{name}` is called by a convention of its own",
+        span,
+        "where it is is not known",
+        help="fetch the register that you know it to be in: `%ax`",
+    )
+
+
+def _gone(function: Function, note: str, span: Span) -> CompileError:
+    return reject(
+        "FC0401",
+        f"the compiler changed how `{function.name}` is called: it may return nothing"
+        if function.changed or any(mark in function.symbol for mark in _COPIES)
+        else f"`{function.name}` is called in its own file alone: it may return nothing",
+        span,
+        "it may not be there",
+        notes=(note,),
+        help="probe the caller, or a return of what is exported",
+    )
+
+
+def _registers(place: Place, registers: tuple[DwarfRegister, ...]) -> frozenset[DwarfRegister]:
+    match place:
+        case InRegister(register=register):
+            return frozenset({register})
+        case Pieces(pieces=pieces):
+            return frozenset().union(*[_registers(each.place, registers) for each in pieces])
+        case InMemory():
+            return frozenset(registers[:1])
+        case _:
+            return frozenset()
+
+
+def _taken(site: Site, function: Function, address: Address) -> frozenset[str]:
+    # What the code behind a call reads of what the function writes.
+    from fetchc.code.disassembly import taken, written
+
+    program = site.program
+    behind = taken(program.code(address, _FAR), address, program.architecture)
+    if not behind:
+        return behind
+    own = program.code(function.address, min(function.size or 0, _LONGEST))
+    return behind & written(own, function.address, program.architecture)

@@ -1,0 +1,300 @@
+"""From the tree of an expression to the typed tree: every node by its kind."""
+
+from __future__ import annotations
+
+from fetchc.check import members, scope
+from fetchc.check.typed_tree import Address, Constant, Either, Follow
+from fetchc.diag.diagnostic import Label, reject
+from fetchc.program.types import FunctionType, PointerType, StructType, VoidType
+from fetchc.record import assert_never
+from fetchc.syntax import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.source import Span
+
+__all__ = ["check", "of_each"]
+
+
+def check(checker: Checker, node: tree.Expression) -> Typed:
+    """The meaning of ``node`` at the checker's site.
+
+    A C++ reference is the object it refers to. Raises CompileError with the smallest
+    span that shows the problem.
+    """
+    typed = _check(checker, node)
+    made = checker.resolved(typed.type)
+    if isinstance(made, PointerType) and made.reference:
+        target = made.target
+        return of_each(checker, typed, lambda one: Follow(one, target, typed.span))
+    return typed
+
+
+def _check(checker: Checker, node: tree.Expression) -> Typed:
+    match node:
+        case tree.Name(text=text, line=line, span=span):
+            return _name(checker, text, line, span)
+        case tree.Member():
+            return _member(checker, node)
+        case tree.Index() | tree.Range():
+            return _index(checker, node)
+        case tree.Integer(value=value, span=span):
+            return Constant(value, checker.word(signed=True), span)
+        case tree.Register(name=name, span=span):
+            from fetchc.check.special_names import register
+
+            return register(checker, name, span)
+        case tree.Special(name=name, span=span):
+            from fetchc.check.special_names import special
+
+            return special(checker, name, span)
+        case tree.Dereference(operand=operand, span=span):
+            return of_each(
+                checker, check(checker, operand), lambda one: _dereference(checker, one, span)
+            )
+        case tree.AddressOf(operand=operand, span=span):
+            inner = check(checker, operand)
+            return Address(inner, checker.pointer_to(inner.type), span)
+        case tree.Cast():
+            return _cast(checker, node)
+        case tree.Negate(operand=operand, span=span):
+            from fetchc.check.builtins import negate
+
+            return negate(checker, check(checker, operand), span)
+        case tree.Binary(operator=operator, left=left, right=right, span=span):
+            from fetchc.check.builtins import binary
+
+            return binary(checker, operator, check(checker, left), check(checker, right), span)
+        case tree.Call() | tree.MethodCall() | tree.SizeOf() | tree.OffsetOf() | tree.ContainerOf():
+            from fetchc.check.builtins import call
+
+            return call(checker, node)
+        case tree.Assertion(base=base, type=wanted, span=span):
+            return _assertion(checker, base, wanted, span)
+        case _:
+            assert_never(node)
+
+
+def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
+    variable = scope.find_local(checker, text, line, span)
+    # What a lambda of gcc captured is in its object; the variables of that name are no others.
+    if variable is None or (variable.artificial and variable.kind == "local"):
+        inherent = _of_receiver(checker, text, span) if line is None else None
+        if inherent is not None:
+            return inherent
+    if variable is not None:
+        return scope.held(checker, variable, span)
+    found = scope.find_outside(checker, text, line, span) or _property(checker, text, span)
+    if found is None:
+        from fetchc.check.suggestions import unknown
+
+        raise unknown(checker.site, text, span)
+    return found
+
+
+def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
+    # Inside a C++ method the members of its class need no this->.
+    this = scope.receiver(checker)
+    if this is None:
+        return None
+    holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
+    path = members.find(checker, holder.type, name, span)
+    if path is None and checker.site.language.classes_related:
+        from fetchc.check.cpp_classes import captured, of_class
+
+        mark = "__" if this.name == "__closure" else ""
+        inner = captured(checker, holder, mark, name, span)
+        return inner or of_class(checker, holder, name, span, span)
+    return None if path is None else members.through(checker, holder, path, span)
+
+
+def _property(checker: Checker, name: str, span: Span) -> Typed | None:
+    # Inside a method of .NET the properties of its class need no this, either.
+    this = scope.receiver(checker)
+    if this is None:
+        return None
+    holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
+    path = members.by_getter(checker, holder, name, span)
+    return None if path is None else members.through(checker, holder, path, span)
+
+
+def _member(checker: Checker, node: tree.Member) -> Typed:
+    qualified = _qualified(checker, node)
+    if qualified is not None:
+        return qualified
+    return of_each(checker, check(checker, node.base), lambda base: _member_of(checker, base, node))
+
+
+def of_each(checker: Checker, base: Typed, make: Callable[[Typed], Typed]) -> Typed:
+    """What ``make`` makes of ``base``; of one of several objects, of each of them."""
+    if not isinstance(base, Either):
+        return make(base)
+    from fetchc.check.cpp_classes import each_of
+
+    return each_of(checker, base, make)
+
+
+def _member_of(checker: Checker, base: Typed, node: tree.Member) -> Typed:
+    if checker.site.language.classes_related:
+        from fetchc.check.cpp_classes import of_class
+
+        found = of_class(checker, base, node.name, node.span, node.name_span)
+        if found is not None:
+            return found
+    return members.named_member(checker, base, node.name, node.name_span)
+
+
+def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
+    # pkg.Var: a dotted name whose first part is no variable here. The longest prefix that
+    # is one wins at its own node, since members are checked from the outside in.
+    words = [node.name]
+    base = node.base
+    while isinstance(base, tree.Member):
+        words.append(base.name)
+        base = base.base
+    if not isinstance(base, tree.Name) or base.line is not None:
+        return None
+    # Names near at hand first: looking outside functions can read the whole file.
+    if scope.find_local(checker, base.text, None, base.span) is not None:
+        return None
+    if _of_receiver(checker, base.text, base.span) is not None:
+        return None
+    if scope.find_global(checker, base.text, None, base.span) is not None:
+        return None
+    whole = ".".join([base.text, *reversed(words)])
+    variable = scope.find_global(checker, whole, None, node.span)
+    return None if variable is None else scope.held(checker, variable, node.span)
+
+
+def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
+    if _named(node):
+        from fetchc.check.array_ranges import folded
+
+        node = folded(checker, node)
+    cuts = isinstance(node, tree.Range) or isinstance(node.base, tree.Range)
+    if cuts and checker.site.language.slices:
+        from fetchc.check.array_ranges import of_slice
+
+        cut = of_slice(checker, node)
+        if cut is not None:
+            return cut
+    return of_each(checker, check(checker, node.base), lambda base: _index_of(checker, base, node))
+
+
+def _named(node: tree.Index | tree.Range) -> bool:
+    # Whether something between the brackets is no number yet.
+    if isinstance(node, tree.Index):
+        return not (isinstance(node.index, int) and all(isinstance(n, int) for n in node.further))
+    return any(isinstance(one, tree.Expression) for one in (node.low, node.high, node.room))
+
+
+def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> Typed:
+    from fetchc.check import indexing
+
+    rules = checker.site.language
+    if isinstance(node, tree.Index):
+        assert isinstance(node.index, int)
+        if node.further or rules.references or rules.dereferences:
+            from fetchc.check.array_ranges import cell, grid
+
+            if node.further or grid(checker, base) is not None:
+                return cell(checker, base, node)
+        found = indexing.of_blocks(checker, base, node.index, node.span, node.index_span)
+        if found is None:
+            found = indexing.element_at(checker, base, node.index, node.span, node.index_span)
+        indexing.take_for_granted(checker, base, node.index + 1, node.span)
+        return found
+    if node.room is not None:
+        at = node.range_span
+        help = "write `a[0:4]` for the elements from 0 up to 3"
+        raise reject("FC0101", "a range has two numbers", at, "too many", help=help)
+    low, high = node.low, node.high
+    if isinstance(low, int) and isinstance(high, int):
+        found = indexing.elements(checker, base, low, high, node.span, node.range_span)
+        indexing.take_for_granted(checker, base, high, node.span, most=True)
+        return found
+    from fetchc.check.array_ranges import all_of, ranged
+
+    first = low if isinstance(low, int) else check(checker, low)
+    end: Typed | int
+    if high is None:
+        end = all_of(checker, base, node.range_span)
+    else:
+        end = high if isinstance(high, int) else check(checker, high)
+    return ranged(checker, base, first, end, node.span, node.range_span)
+
+
+def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
+    from fetchc.check.conversions import decayed
+
+    pointer = decayed(checker, operand)
+    made = checker.resolved(pointer.type)
+    if isinstance(made, StructType) and made.value is not None:
+        from fetchc.check.rust_values import dereferenced
+
+        held = dereferenced(checker, pointer)
+        if held is not None:
+            return held
+    if isinstance(made, StructType) and made.is_library:
+        from fetchc.check.cpp_library import followed
+
+        found = followed(checker, pointer, span)
+        if found is not None:
+            return found
+    label = Label(operand.span, f"this is `{checker.spell(operand.type)}`")
+    if not isinstance(made, PointerType):
+        word = checker.size(operand.type) == checker.program.word_bytes
+        help = "cast it, if it holds an address: `*(unsigned long *)e`" if word else None
+        if isinstance(made, StructType):
+            help = "it is the object itself: leave the `*` out"
+        raise reject(
+            "FC0305",
+            f"`{checker.spell(operand.type)}` is not a pointer",
+            span,
+            "dereferenced here",
+            secondary=(label,),
+            help=help,
+        )
+    target = checker.resolved(made.target)
+    if isinstance(target, FunctionType):
+        raise reject(
+            "FC0310",
+            "a function is not a value that can be fetched",
+            span,
+            "this is a function",
+            secondary=(label,),
+            help="fetch the pointer to it: leave the `*` out",
+        )
+    if isinstance(target, VoidType):
+        raise reject(
+            "FC0311",
+            "nothing is known of what a `void *` leads to",
+            span,
+            "dereferenced here",
+            secondary=(label,),
+            help="cast it first: `*(int *)e`",
+        )
+    return Follow(pointer, made.target, span)
+
+
+def _cast(checker: Checker, node: tree.Cast) -> Typed:
+    from fetchc.check.conversions import cast, type_named
+
+    operand = check(checker, node.operand)
+    if isinstance(node.type, tree.SliceOf) and checker.site.language.slices:
+        from fetchc.check.go_values import never_runes
+
+        never_runes(checker, node.type, operand, node.span)
+    wanted, along = type_named(checker, node.type), not node.reinterprets
+    return of_each(checker, operand, lambda one: cast(checker, wanted, one, node.span, along))
+
+
+def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, span: Span) -> Typed:
+    from fetchc.check.conversions import type_named
+    from fetchc.check.go_values import assertion
+
+    return assertion(checker, check(checker, base), type_named(checker, wanted), span)

@@ -1,1 +1,0 @@
-"""What C++ has of its own: classes with their bases, and library types as their users see them."""

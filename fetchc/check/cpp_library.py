@@ -1,0 +1,612 @@
+"""Classes of C++ libraries as their users see them: what ``*``, ``->`` and ``[]`` give.
+
+:mod:`fetchc.check.cpp_library` finds what a class is made of.
+"""
+
+from __future__ import annotations
+
+from fetchc.check import members
+from fetchc.check.typed_tree import Address, Constant, Convert, Follow, Part, Present
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.program.types import (
+    ArrayType,
+    BitField,
+    CharType,
+    ChoiceType,
+    Member,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+    Variant,
+)
+from fetchc.quantities import BitOffset, BitSize, ByteOffset
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.program.types import Type
+    from fetchc.quantities import TypeId
+    from fetchc.source import Span
+
+__all__ = [
+    "LibraryClass",
+    "alternatives",
+    "at",
+    "blocked",
+    "chosen",
+    "elements_of_block",
+    "ends",
+    "filled",
+    "flagged",
+    "followed",
+    "grant",
+    "indexed",
+    "known_at",
+    "library_class",
+    "member",
+    "number_of",
+    "numbered",
+    "object_of",
+    "plain_name",
+    "reader_value",
+    "text_length",
+]
+
+# ------------------------------------------------------------------------------
+# The way from a library's object to what it is made of, as targets/runtime/cpp writes it.
+
+_MOST = 64  # parts of a tuple, alternatives of a variant; only a hostile type has more
+
+
+def plain_name(name: str) -> str:
+    """``std::__cxx11::basic_string<char, ...>`` without arguments and hidden namespaces."""
+    first, *words = name.partition("<")[0].split("::")
+    hidden = [word for word in words[:-1] if not word.startswith("__")]
+    return "::".join([first, *hidden, *words[-1:]])
+
+
+def at(checker: Checker, node: Typed, path: str, span: Span) -> Typed | None:
+    """What ``path`` leads to from ``node``: ``a.b[-1]``, pointers followed on the way.
+
+    A number is that of a base class, ``a:0:1`` a bit field of ``a`` by its first bit and width,
+    ``(T)`` a cast, ``(T|U)`` one to the first of these that is a type, ``*`` what another library
+    class leads to.
+    None where the class has no such member.
+    """
+    from fetchc.check import indexing
+
+    start = checker.resolved(node.type)
+    for word in path.split("."):
+        name, *numbers = word.split("[") if word.endswith("]") else [word]
+        found = _step(checker, node, name, start, span)
+        if found is None:
+            return None
+        node = found
+        for number in numbers:
+            node = indexing.element_at(checker, node, int(number.removesuffix("]")), span, span)
+    return node
+
+
+def _step(checker: Checker, node: Typed, word: str, start: Type, span: Span) -> Typed | None:
+    if word == "*":
+        return followed(checker, node, span)
+    if word.startswith("("):
+        assert isinstance(start, StructType)
+        return _cast(checker, node, _filled(word[1:-1], start.name), span)
+    name, _, bits = word.partition(":")
+    holder = members.follow_pointer(checker, node, span)
+    steps = _base(checker, holder, int(name)) if name.isdigit() else None
+    steps = steps or members.find(checker, holder.type, name, span)
+    if steps is None:
+        return None
+    node = members.through(checker, holder, steps, span)
+    if bits:
+        first, _, width = bits.partition(":")
+        field = BitField(BitOffset(int(first)), BitSize(int(width)))
+        return Part(node, ByteOffset(0), field, node.type, span)
+    return node
+
+
+def _filled(text: str, name: str) -> str:
+    # {} is the class's name, {0} its first argument.
+    from fetchc.program.cpp_names import arguments
+
+    for number, argument in enumerate(arguments(name.partition("<")[2].removesuffix(">"))):
+        text = text.replace(f"{{{number}}}", argument)
+    return text.replace("{}", name).replace(">>", "> >")
+
+
+def _cast(checker: Checker, node: Typed, text: str, span: Span) -> Typed:
+    # A pointer to objects of the type, or the object itself read as one.
+    first, *others = text.split("|")
+    wanted = _type(checker, first.removesuffix("*"), span, others)
+    pointer = checker.pointer_to(wanted)
+    if isinstance(checker.resolved(node.type), PointerType):
+        return Convert(node, pointer, span)
+    address = Address(node, checker.pointer_to(node.type), span)
+    return Follow(Convert(address, pointer, span), wanted, span)
+
+
+def _type(checker: Checker, text: str, span: Span, others: Sequence[str] = ()) -> TypeId:
+    from fetchc.check.conversions import type_named
+    from fetchc.syntax.tree import NamedType
+
+    text = text.strip().removeprefix("const ").removesuffix(" const")
+    if text.endswith("*"):
+        return checker.pointer_to(_type(checker, text[:-1], span))
+    try:
+        return type_named(checker, NamedType(None, text, (), "", span))
+    except CompileError:
+        if not others:
+            raise
+    return _type(checker, others[0], span, others[1:])
+
+
+def _base(checker: Checker, holder: Typed, number: int) -> tuple[Member, ...] | None:
+    made = checker.resolved(holder.type)
+    if not isinstance(made, StructType):
+        return None
+    found = [one for one in made.members if one.embedded and one.name]
+    return (found[number],) if number < len(found) else None
+
+
+def numbered(
+    checker: Checker, node: Typed, found: LibraryClass, number: int, span: Span
+) -> Typed | None:
+    """What ``std::get<number>`` gives of ``node``; None where there is no such part."""
+    get = found.get
+    if "array" in get:
+        return at(checker, node, f"{get['array']}[{number}]", span)
+    if "members" in get:
+        names = get["members"]
+        return at(checker, node, names[number], span) if number < len(names) else None
+    if "again" in get:
+        path = ".".join([get["start"], *[get["again"]] * number, get["end"]])
+        part = at(checker, node, path, span)
+        return None if part is None else _out_of(checker, part, get.get("room"), span)
+    holder = at(checker, node, get["start"], span) if "start" in get else node
+    return None if holder is None else _leaf(checker, holder, get, number, span)
+
+
+def _out_of(checker: Checker, part: Typed, room: list[str] | None, span: Span) -> Typed | None:
+    # What is in a room for an object, a class of its own.
+    made = checker.resolved(part.type)
+    if room and isinstance(made, StructType) and plain_name(made.name) == room[0]:
+        return at(checker, part, room[1], span)
+    return part
+
+
+def _leaf(
+    checker: Checker, holder: Typed, get: Mapping[str, Any], number: int, span: Span
+) -> Typed | None:
+    # Each part of a tuple is in a base class of its own, which has its number as first argument.
+    from fetchc.check.cpp_classes import bases
+    from fetchc.program.cpp_names import arguments, canonical
+
+    for steps in bases(checker, holder.type):
+        made = checker.resolved(steps[-1].type)
+        assert isinstance(made, StructType)
+        if plain_name(made.name) != get["base"]:
+            continue
+        first = arguments(made.name.partition("<")[2][:-1])[0]
+        if canonical(first) == str(number):
+            inner = members.through(checker, holder, steps, span)
+            return at(checker, inner, get["end"], span)
+    return None
+
+
+def alternatives(
+    checker: Checker, node: Typed, found: LibraryClass, span: Span, most: int = _MOST
+) -> list[Typed]:
+    """What ``std::get`` can give of ``node``, in order."""
+    parts: list[Typed] = []
+    while len(parts) < most:
+        try:
+            part = numbered(checker, node, found, len(parts), span)
+        except CompileError:
+            break
+        if part is None:
+            break
+        parts.append(part)
+    return parts
+
+
+# ------------------------------------------------------------------------------
+# Which class of a C++ library a type is.
+#
+# What classes are made of is data (targets/runtime/cpp). A class is one of them by its name and
+# by having the members that the data names.
+
+_TABLES = "runtime/cpp"
+_DIGITS = 20  # of the longest number of 64 bits
+_NONE: Mapping[str, Any] = {}
+
+
+class LibraryClass(Record):
+    """One class: paths of members, as targets/runtime/cpp has them; empty where it has none."""
+
+    name: str
+    value: str = ""
+    worth: str = ""
+    nothing: str = ""
+    index: str = ""
+    follow: str = ""
+    object: str = ""
+    fixed: str = ""
+    flags: str = ""
+    low_first: str = ""
+    has: Sequence[str] = ()
+    counted: Sequence[str] = ()
+    units: Sequence[str] = ()
+    ends: Sequence[str] = ()
+    as_many: Sequence[Any] = ()
+    block: Sequence[Any] = ()
+    get: Mapping[str, Any] = _NONE
+    choice: Mapping[str, Any] = _NONE
+    methods: Mapping[str, str] = _NONE
+    distances: Mapping[str, list[str]] = _NONE
+    choices: Mapping[str, list[str]] = _NONE
+    refused: Mapping[str, str] = _NONE
+    constants: Mapping[str, int] = _NONE
+    through: Mapping[str, str] = _NONE
+    sums: Mapping[str, list[Any]] = _NONE
+    nones: Mapping[str, list[Any]] = _NONE
+    either: Mapping[str, Mapping[str, Any]] = _NONE
+    maybe: Mapping[str, str] = _NONE
+    blocks: Mapping[str, Any] = _NONE
+
+    @property
+    def known(self) -> list[str]:
+        """The methods that can be had, in order."""
+        named = {*self.methods, *self.distances, *self.choices, *self.through, *self.constants}
+        named |= {*self.sums, *self.nones, *self.either, *self.maybe}
+        return sorted(named | ({"empty"} if "size" in named else set()))
+
+
+def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass | None:
+    """What is known of a class by its name; None of others, and of one that is made otherwise."""
+    made = checker.resolved(type_id)
+    if not isinstance(made, StructType) or not made.is_library:
+        return None
+    if "<" in made.name and not made.name.endswith(">"):
+        return None  # a class inside of another one
+    from fetchc.target.machines import tables_under
+
+    name = plain_name(made.name)
+    start = Constant(0, checker.pointer_to(type_id), span)
+    sample = Follow(start, type_id, span)
+    for table in tables_under(_TABLES).values():
+        for raw in table["class"]:
+            if raw["name"] == name:
+                found = LibraryClass(**raw)
+                if _is_made_so(checker, sample, found, span):
+                    return found
+    return None
+
+
+def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span) -> bool:
+    if not all(_has(checker, sample, path, span) for path in _paths(found)):
+        return False
+    if found.as_many:
+        path, argument = found.as_many
+        held = at(checker, sample, path, span)
+        made = None if held is None else checker.resolved(held.type)
+        if not isinstance(made, ArrayType) or made.count != number_of(
+            checker, sample.type, argument
+        ):
+            return False
+    if found.get and not alternatives(checker, sample, found, span, most=1):
+        return False
+    if not found.low_first:
+        return True
+    node = at(checker, sample, found.low_first, span)
+    offset = 0
+    while isinstance(node, Part):
+        offset += node.offset
+        node = node.base
+    return offset == 0 and checker.program.little_endian
+
+
+def _has(checker: Checker, sample: Typed, path: str, span: Span) -> bool:
+    try:
+        return at(checker, sample, path, span) is not None
+    except CompileError:
+        return False
+
+
+def _paths(found: LibraryClass) -> list[str]:
+    paths = [found.value, found.index, found.follow, found.object, *found.counted, *found.ends]
+    paths += [found.choice.get("tag", ""), *found.choice.get("cases", ())]
+    paths += found.methods.values()
+    for some in (*found.distances.values(), *found.choices.values()):
+        paths += some
+    paths += [*found.has, *found.units, found.fixed, found.flags]
+    paths += [path.rpartition(".")[0] for path in found.through.values()]
+    sums = [*found.sums.values(), *found.nones.values()]
+    if found.blocks:
+        sums.append(found.blocks["left"])
+    for terms in [*sums, *[one["number"] for one in found.either.values()]]:
+        paths += [path for number, less, _ in terms for path in (number, less)]
+    return [path for path in paths if path]
+
+
+def number_of(checker: Checker, type_id: TypeId, argument: int | None) -> int | None:
+    """The number that a class's template has as that argument; None where it has none there."""
+    from fetchc.program.cpp_names import arguments, canonical
+
+    made = checker.resolved(type_id)
+    if not isinstance(made, StructType) or argument is None:
+        return None
+    given = arguments(made.name.partition("<")[2].removesuffix(">"))
+    text = canonical(given[argument]) if argument < len(given) else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+
+
+def elements_of_block(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> int:
+    """How many elements each block of a deque has: as many as fit, and one at least."""
+    path, room = found.block
+    start = at(checker, holder, path, span)
+    made = None if start is None else checker.resolved(start.type)
+    each = checker.size(made.target) if isinstance(made, PointerType) else None
+    return max(1, room // each) if each else 1
+
+
+def filled(
+    checker: Checker, holder: Typed, found: LibraryClass, path: str, span: Span
+) -> str | None:
+    """``path`` with the index of the last element of a block or array for ``{last}``.
+
+    None where there are no elements, or the name of the class does not tell how many.
+    """
+    if "{last}" not in path:
+        return path
+    if found.block:
+        count = elements_of_block(checker, holder, found, span)
+    else:
+        count = number_of(checker, holder.type, found.constants.get("size")) or 0
+    return path.replace("{last}", str(count - 1)) if count else None
+
+
+def known_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
+    """What ``path`` leads to, which the entry of a class names."""
+    inner = at(checker, node, path, span)
+    assert inner is not None, "a class has what its entry names"
+    return inner
+
+
+def reader_value(checker: Checker, node: Typed) -> Typed:
+    """What a whole object is worth to a reader: a string its text, a smart pointer its pointer."""
+    found = library_class(checker, node.type, node.span)
+    if found is None:
+        return node
+    if found.nothing:
+        raise reject(
+            "FC0312",
+            f"`{checker.spell(node.type)}` has no elements to fetch",
+            node.span,
+            found.nothing,
+        )
+    if found.worth:
+        from fetchc.check.cpp_library_methods import method
+
+        return method(checker, node, found.worth, node.span) or node
+    if not _is_of_char(checker, node):
+        from fetchc.check.cpp_library_methods import fixed_array, wide_text
+
+        other = wide_text(checker, node, found) or fixed_array(checker, node, found)
+        if other is not None:
+            return other
+    if found.value:
+        inner = known_at(checker, node, found.value, node.span)
+        made = checker.resolved(inner.type)
+        # A path of the file system is a string.
+        library = isinstance(made, StructType) and made.is_library
+        return reader_value(checker, inner) if library else inner
+    if found.counted:
+        return _counted(checker, node, found)
+    if found.choice:
+        return chosen(checker, node, found, found.choice.get("cases", ()))
+    return _together(checker, node, found) if found.get else node
+
+
+def text_length(checker: Checker, node: Typed) -> Typed | None:
+    """The number of bytes of a ``std::string``, which is a text up to a NUL; None of others."""
+    found = library_class(checker, node.type, node.span)
+    if found is None or found.counted or not _is_of_char(checker, node):
+        return None
+    if not found.units and "size" not in found.choices:
+        return None
+    from fetchc.check.cpp_library_methods import method
+
+    return method(checker, node, "size", node.span)
+
+
+def _is_of_char(checker: Checker, node: Typed) -> bool:
+    # The strings that nearly all are.
+    made = checker.resolved(node.type)
+    first = made.name.partition("<")[2][:5] if isinstance(made, StructType) else ""
+    return first in ("char,", "char>")
+
+
+def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
+    # As Go's strings and slices are: a pointer, and how many elements it leads to.
+    size = checker.size(node.type)
+    data, count = (
+        member(known_at(checker, node, path, node.span), node, name)
+        for path, name in zip(found.counted, ("data", "len"), strict=True)
+    )
+    made = checker.resolved(data.type)
+    if size is None or not isinstance(made, PointerType):
+        return node
+    name = checker.spell(node.type)
+    element = checker.size(made.target)
+    if isinstance(checker.resolved(made.target), CharType) and element == 1:
+        words = (data, count)
+        return Convert(node, checker.program.intern(StringType(name, size, words)), node.span)
+    slice_type = SliceType(name, size, made.target, (data, count))
+    return Convert(node, checker.program.intern(slice_type), node.span)
+
+
+def grant(
+    checker: Checker, node: Typed, found: LibraryClass, number: int, told_by: str, span: Span
+) -> None:
+    """Note that of what the class can hold it is ``number``, for whoever can compare."""
+    tag = known_at(checker, node, found.choice["tag"], span)
+    if found.get:
+        parts = list(enumerate(alternatives(checker, node, found, span)))
+        spelled = [checker.spell(part.type) for _, part in parts]
+        names = [
+            f"{name} #{value}" if spelled.count(name) > 1 else name
+            for value, name in enumerate(spelled)
+        ]
+    else:  # of an alternative that is nothing the number itself is as good as any member
+        parts = [
+            (value, known_at(checker, node, path, span) if path else tag)
+            for value, path in enumerate(found.choice["cases"])
+        ]
+        names = [name or "nothing" for name in found.choice["names"]]
+    variants = tuple([Variant(member(part, node, names[value]), value) for value, part in parts])
+    wanted = names[number]
+    checker.assertions.append(Present(tag, variants, wanted, node.type, told_by, span))
+
+
+def _grant_object(checker: Checker, node: Typed, found: LibraryClass, span: Span) -> None:
+    # Of an optional: that there is one.
+    if found.choice and not found.get and found.object in found.choice.get("cases", ()):
+        number = list(found.choice["cases"]).index(found.object)
+        grant(checker, node, found, number, ".has_value()", span)
+
+
+def object_of(checker: Checker, node: Typed, found: LibraryClass, span: Span) -> Typed:
+    """The object that the class holds, which an optional need not."""
+    _grant_object(checker, node, found, span)
+    return known_at(checker, node, found.object, span)
+
+
+def chosen(checker: Checker, node: Typed, found: LibraryClass, paths: Iterable[str]) -> Typed:
+    """One of several members, by the number in the object that tells which."""
+    # One of several members: which one, a number in the object says.
+    span, size = node.span, checker.size(node.type)
+    assert size is not None
+    tag = member(known_at(checker, node, found.choice["tag"], span), node, found.choice["name"])
+    if found.get:
+        parts = list(enumerate(alternatives(checker, node, found, span)))
+    else:
+        listed = enumerate(paths)
+        parts = [(value, known_at(checker, node, path, span)) for value, path in listed if path]
+    names = found.choice.get("names", ())
+    cases = []
+    for value, part in parts:
+        name = names[value] if value < len(names) else str(value)
+        cases.append((value, _ended(checker, member(part, node, name))))
+    spelled = checker.spell(node.type)
+    made = ChoiceType(spelled, size, tag, tuple(cases))
+    return Convert(node, checker.program.intern(made), span)
+
+
+def _ended(checker: Checker, member: Member) -> Member:
+    # A text in the object has a NUL at its end, full or not.
+    made = checker.resolved(member.type)
+    if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), CharType):
+        open_end = checker.program.intern(ArrayType("", made.element, None, None))
+        return Member(member.name, open_end, member.offset)
+    return member
+
+
+def _together(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
+    # A tuple as a structure of its parts, in their order.
+    size = checker.size(node.type)
+    parts = alternatives(checker, node, found, node.span)
+    if size is None or not parts:
+        return node
+    names = found.get.get("members") or [str(number) for number in range(len(parts))]
+    inner = tuple([member(part, node, name) for name, part in zip(names, parts, strict=True)])
+    made = StructType(checker.spell(node.type), "class", size, inner)
+    return Convert(node, checker.program.intern(made), node.span)
+
+
+def member(inner: Typed, node: Typed, name: str) -> Member:
+    """What lies within the object ``node``, as a member of it."""
+    # What lies within the object ``node``, as a member of it.
+    type_id, bits, offset = inner.type, None, 0
+    while inner is not node:
+        if isinstance(inner, Follow) and isinstance(inner.base, Convert):
+            address = inner.base.base
+            assert isinstance(address, Address)
+            inner = address.base  # the same bytes, read as another type
+            continue
+        assert isinstance(inner, Part), "the parts of a class lie in its object"
+        if inner.bits is not None:
+            bits = inner.bits
+        else:
+            offset += inner.offset
+        inner = inner.base
+    if bits is not None:
+        bits = BitField(BitOffset(8 * offset + bits.offset), bits.width)
+        offset = bits.offset // 8
+    return Member(name, type_id, ByteOffset(offset), bits)
+
+
+def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
+    """The pointers to a vector's first element and behind its last one; None of other classes."""
+    found = library_class(checker, node.type, node.span)
+    if found is None or not found.ends:
+        return None
+    start, end = (known_at(checker, node, path, node.span) for path in found.ends)
+    made = checker.resolved(start.type)
+    counted = isinstance(made, PointerType) and bool(checker.size(made.target))
+    return (start, end) if counted else None
+
+
+def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
+    """The pointer or array that ``node[0]`` is an element of; None where it is no such class."""
+    found = library_class(checker, node.type, span)
+    if found is None:
+        return None
+    path = found.index or (found.counted[0] if found.counted else "")
+    return known_at(checker, node, path, span) if path else None
+
+
+def blocked(
+    checker: Checker, node: Typed, index: int, span: Span, index_span: Span
+) -> Typed | None:
+    """The element ``node[index]`` of a class that has its elements in blocks; None of others."""
+    made = checker.resolved(node.type)
+    if not isinstance(made, StructType) or not made.is_library:
+        return None
+    found = library_class(checker, node.type, span)
+    if found is None or not (found.blocks or "[]" in found.refused):
+        return None
+    from fetchc.check.cpp_library_methods import element_of_block
+
+    return element_of_block(checker, node, found, index, span, index_span)
+
+
+def flagged(
+    checker: Checker, node: Typed, index: int, span: Span, index_span: Span
+) -> Typed | None:
+    """The truth value ``node[index]`` of a class that packs such; None of other classes."""
+    found = library_class(checker, node.type, span)
+    if found is None or not found.flags:
+        return None
+    from fetchc.check.cpp_library_methods import flag
+
+    return flag(checker, node, found, index, span, index_span)
+
+
+def followed(checker: Checker, node: Typed, span: Span) -> Typed | None:
+    """What ``*`` and ``->`` of a smart pointer or an optional lead to; None of other classes."""
+    found = library_class(checker, node.type, span)
+    if found is not None and found.object:
+        return object_of(checker, node, found, span)
+    if found is None or not found.follow:
+        return None
+    inner = known_at(checker, node, found.follow, span)
+    made = checker.resolved(inner.type)
+    return Follow(inner, made.target, span) if isinstance(made, PointerType) else None

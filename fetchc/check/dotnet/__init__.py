@@ -1,1 +1,0 @@
-"""What .NET has of its own: references, boxes."""

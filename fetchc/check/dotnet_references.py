@@ -1,0 +1,240 @@
+"""Casts of .NET: a reference read as one to another class, the value in a box.
+
+What an object is of cannot be compared in a probe. A reader compares what its header says; where no
+reader does, or a header does not say it all, a warning stands for what the runtime would check.
+"""
+
+from __future__ import annotations
+
+from fetchc.check import members
+from fetchc.check.members import members_of, uncompared
+from fetchc.check.suggestions import no_member
+from fetchc.check.typed_tree import Convert, Described, Follow, Part, Present, Shift
+from fetchc.diag.diagnostic import reject
+from fetchc.program.types import (
+    BoolType,
+    CharType,
+    EnumType,
+    IntType,
+    Member,
+    PointerType,
+    SequenceType,
+    StructType,
+    Variant,
+)
+from fetchc.quantities import ByteOffset, ByteSize
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.protocol import ObjectTypes
+    from fetchc.program.types import Type
+    from fetchc.quantities import TypeId
+    from fetchc.source import Span
+
+__all__ = [
+    "Description",
+    "assume_has_value",
+    "assume_plain_getter",
+    "by_getter",
+    "cast_reference",
+    "described",
+    "is_class",
+    "uncompared_type",
+]
+
+_DEEPEST = 64  # bases of a class; only a cyclic, hostile one has more
+
+
+class Description(Record):
+    """Where an object says what it is of: the row of its type, the assembly's name, the rank.
+
+    ``element_row`` and ``element_assembly`` are of an array's elements, None where no array is
+    asked for.
+    """
+
+    row: Typed
+    assembly: Typed
+    rank: Typed
+    element_row: Typed | None
+    element_assembly: Typed | None
+
+
+def cast_reference(
+    checker: Checker, wanted: TypeId, base: Typed, source: PointerType, span: Span
+) -> Typed | None:
+    """``base``, a pointer, as a cast to ``wanted`` means it; None where no reference is meant."""
+    held = checker.resolved(source.target)
+    target = checker.resolved(wanted)
+    if source.reference or not is_class(held):
+        return None
+    if is_class(target):
+        opaque = isinstance(target, StructType) and not target.members  # an interface
+        if not opaque and not _has_base(checker, source.target, wanted):
+            _assume(checker, base, wanted, span)
+        return Shift(base, ByteOffset(0), checker.pointer_to(wanted), span)
+    # Only what says nothing of its contents (object, an interface) can be a box.
+    size = checker.size(source.target)
+    boxed = isinstance(held, StructType) and not held.members and size is not None
+    if not boxed and isinstance(target, IntType | CharType | BoolType | EnumType):
+        _refuse_part_of_address(checker, wanted, target, source, span)
+    if not boxed or isinstance(target, PointerType) or checker.size(wanted) is None:
+        return None
+    assert size is not None
+    if isinstance(target, StructType) and target.notation == "nullable":
+        wanted = target.members[-1].type  # in a box is the value that it has: ECMA-335, III.4.1
+    _assume(checker, base, wanted, span)
+    inside = Shift(base, ByteOffset(size), checker.pointer_to(wanted), span)
+    return Follow(inside, wanted, span)
+
+
+def _refuse_part_of_address(
+    checker: Checker,
+    wanted: TypeId,
+    target: IntType | CharType | BoolType | EnumType,
+    source: PointerType,
+    span: Span,
+) -> None:
+    if target.size < checker.program.word_bytes:
+        held, spelled = checker.spell(source.target), checker.spell(wanted)
+        raise reject(
+            "FC0306",
+            f"a `{held}` is no `{spelled}` in a box",
+            span,
+            "cast here",
+            help="`(long)e` is the address of the object",
+        )
+
+
+def is_class(made: Type) -> bool:
+    """Whether variables of the type hold references to objects."""
+    if isinstance(made, SequenceType):
+        return not made.value
+    return isinstance(made, StructType) and made.kind == "class"
+
+
+def _has_base(checker: Checker, type_id: TypeId, wanted: TypeId) -> bool:
+    for _ in range(_DEEPEST):
+        if type_id == wanted:
+            return True
+        made = checker.resolved(type_id)
+        members = made.members if isinstance(made, StructType | SequenceType) else ()
+        if not members or not members[0].embedded:
+            break
+        type_id = members[0].type
+    return checker.spell(wanted) == "object"
+
+
+def _assume(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> None:
+    """Note that the object of ``base`` has to be of type ``wanted``, for whoever can compare."""
+    types = checker.program.object_types()
+    if types is None or not types.comparable(wanted):
+        checker.warnings.append(uncompared_type(checker, wanted, span))
+    else:
+        checker.assertions.append(Described(base, wanted, span))
+
+
+def described(checker: Checker, one: Described, types: ObjectTypes) -> Description:
+    """The numbers and the text by which a reader tells of what type an object is."""
+    header, span = types.header, one.span
+    own = _words(checker, one.reference, header.type, span)
+    row, rank = (_number(checker, own, *at[:2], span) for at in (header.row, header.rank))
+    inner: Typed | None = None
+    name: Typed | None = None
+    if types.rank(one.wanted) is not None:
+        element = _words(checker, own, header.element, span)
+        inner = _number(checker, element, *header.row[:2], span)
+        name = _text(checker, _words(checker, element, header.assembly, span))
+    assembly = _text(checker, _words(checker, own, header.assembly, span))
+    return Description(row, assembly, rank, inner, name)
+
+
+def _words(checker: Checker, node: Typed, way: tuple[int, ...], span: Span) -> Typed:
+    for offset in way:
+        word = checker.word()
+        node = Part(Follow(node, word, span), ByteOffset(offset), None, word, span)
+        node = Convert(node, checker.pointer_to(word), span)
+    return node
+
+
+def _number(checker: Checker, node: Typed, offset: int, size: int, span: Span) -> Typed:
+    kind = checker.program.intern(IntType("number", ByteSize(size), False))
+    return Part(Follow(node, kind, span), ByteOffset(offset), None, kind, span)
+
+
+def _text(checker: Checker, node: Typed) -> Typed:
+    character = checker.program.intern(CharType("char", ByteSize(1), True))
+    return Convert(node, checker.pointer_to(character), node.span)
+
+
+def uncompared_type(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
+    """The warning that an object is read as one of ``wanted`` whatever it is."""
+    return uncompared(
+        "the object's type",
+        checker.spell(wanted),
+        "an object of another type is read as if it were of this one",
+        "cast only where the program itself is sure of it",
+        span,
+    )
+
+
+# ------------------------------------------------------------------------------
+# The value of a ``Nullable<T>``, which it has or has not.
+
+
+def assume_has_value(
+    checker: Checker, holder: Typed, made: StructType, asked: Member, span: Span
+) -> None:
+    """Note that ``holder`` has to have a value where that is ``asked``, for whoever can compare."""
+    if len(made.members) != 2 or asked != made.members[1]:  # a hostile library may have others
+        return
+    present, value = made.members
+    none = Member("", present.type, present.offset)
+    variants = (Variant(none, 0), Variant(value, 1))
+    tag = members.part(holder, present, span)
+    one = Present(tag, variants, value.name, holder.type, ".HasValue", span)
+    checker.assertions.append(one)
+
+
+# ------------------------------------------------------------------------------
+# Properties that are no fields: read where the getter is known to return some, else refused.
+
+_SHOWN = 3  # classes that a note lists
+
+
+def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
+    """The members that lead from ``holder`` to its property of that name; None if it has none.
+
+    Raises CompileError FC0302 where the value depends on more than fields.
+    """
+    found = checker.program.property_of(checker.bare(holder.type), name)
+    if found is None:
+        return None
+    if not found.why:
+        return found.path
+    hint = ""
+    if not members_of(checker, holder.type):
+        hint = f"cast it to the class that the object is of: `((Class)e).{name}`"
+    elif found.path:
+        fields = ".".join([step.name for step in found.path])
+        hint = f"what `{found.getter}` returns: `{fields}`"
+    raise no_member(checker, holder, name, span, f"`{name}` is a property: {found.why}", hint)
+
+
+def assume_plain_getter(checker: Checker, holder: Typed, name: str, span: Span) -> None:
+    """Warn where the field of an automatic property is read, and a derived class has another
+    getter: of its objects the field is not what the program has under that name.
+    """
+    found = checker.program.property_of(checker.bare(holder.type), name)
+    if found is None or not found.others:
+        return
+    more = " and others" if len(found.others) > _SHOWN else ""
+    listed = ", ".join([f"`{one}`" for one in found.others[:_SHOWN]])
+    has, its = ("has", "its") if len(found.others) == 1 else ("have", "their")
+    note = f"{listed}{more} {has} a `{name}` of {its} own, which is read elsewhere"
+    help = f"cast it to the class that it is of: `(({found.others[0]})e).{name}`"
+    wanted = checker.spell(holder.type)
+    checker.warnings.append(uncompared("the object's type", wanted, note, help, span))

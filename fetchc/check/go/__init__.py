@@ -1,1 +1,0 @@
-"""What Go has of its own: captured variables, goroutines, where parameters and results are."""

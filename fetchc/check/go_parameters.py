@@ -1,0 +1,547 @@
+"""Where a Go parameter is at the entry: the convention, once its signature is known whole.
+
+Go never changes how a function is called, so the convention is right for every parameter
+that the debug information lists in full. Up to Go 1.21 it leaves out parameters without
+a name, and each one shifts those behind it; from 1.22 on they are there (``~p0``).
+
+What the debug information says of places is weaker: up to 1.16 a value that is used in
+part is described at the address of that part, 1.17 names spill slots that are not
+written, later versions name the place that the first block moves a parameter to. So what
+proves that none is missing is, in this order: the name of a result without a name (up to 1.16),
+the run-time's table of arguments (1.17 on, up to ten numbers), its size of all arguments, a
+parameter that is in all its registers.
+"""
+
+from __future__ import annotations
+
+from fetchc.abi import convention_for, go_version
+from fetchc.check.locations import disagreement, evidence, same, settled
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.lang.go_language import package_of
+from fetchc.program.entities import Absent, FrameRelative, InMemory, InRegister, Pieces
+from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
+from fetchc.quantities import Address
+from fetchc.target.machines import GoRules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.abi.go_arginfo import CallLayout
+    from fetchc.check.probe_site import Site
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function, Place, Variable
+    from fetchc.program.protocol import Program
+    from fetchc.quantities import DwarfRegister
+    from fetchc.source import Span
+    from fetchc.target.machines import Convention
+
+__all__ = [
+    "NOT_IN_ORDER",
+    "counted_by_results",
+    "go_place",
+    "is_assembly",
+    "lists_every_parameter",
+    "loses_registers",
+    "lost_by",
+    "must_follow_convention",
+    "out_of_order",
+]
+
+# ------------------------------------------------------------------------------
+# Whether the debug information of a Go function lists all of its parameters.
+#
+# Up to Go 1.21 it leaves out those without a name. Three things tell: up to 1.16 the number in
+# the name of a result that has none, from 1.17 on the run-time's table of arguments, and in all
+# versions the number of bytes that a call takes.
+
+_COUNTS_RESULTS = (1, 16)  # and before
+
+
+def lists_every_parameter(site: Site, function: Function) -> bool:
+    """Whether something proves that no parameter is missing, so that results are not shifted."""
+    from fetchc.abi.go_arginfo import call_layout, told_in_full
+
+    variables = site.program.parameters(function)
+    counted = counted_by_results(site.program, function, variables)
+    if counted is not None:
+        return counted
+    convention = convention_for(site.program, function)
+    if told_in_full(site.program, convention, function):
+        return True
+    layout = call_layout(site.program, convention, function)
+    total = site.program.argument_bytes(function)
+    return layout is not None and layout.unused == 0 and layout.total == total
+
+
+def counted_by_results(
+    program: Program, function: Function, variables: tuple[Variable, ...]
+) -> bool | None:
+    """What the first result without a name says: up to Go 1.16 it is named by the parameters.
+
+    It is ``~r3`` (``~b3`` for a blank one) behind three parameters, the receiver not counted.
+    None where it says nothing. Source: Go 1.15, cmd/compile/internal/gc/dcl.go (funcargs).
+    """
+    from fetchc.abi.signature import missing_receiver
+
+    version = go_version(function.producer)
+    unnamed = [one.name for one in variables if one.kind == "result" and one.name[:1] == "~"]
+    receivers = _receivers(function)
+    if version is None or version > _COUNTS_RESULTS or not unnamed or receivers is None:
+        return None
+    number = unnamed[0][2:]
+    if unnamed[0][1:2] not in ("r", "b") or not number.isdecimal():
+        return None
+    listed = sum(one.kind != "result" for one in variables)
+    if receivers and missing_receiver(program, function, variables) is not None:
+        receivers = 0
+    return int(number) == listed - receivers
+
+
+def _receivers(function: Function) -> int | None:
+    """1 of methods, 0 of functions, None where the name does not tell them apart.
+
+    A closure ``f.func1`` looks as a method ``func1`` of a type ``f`` does.
+    """
+    declared = function.symbol[len(package_of(function.symbol)) + 1 :]
+    parts = declared.split(".")
+    if len(parts) == 1:
+        return 0
+    method = parts[-1]
+    if len(parts) != 2 or not parts[0] or "-" in method or method.startswith("func"):
+        return None
+    return 1
+
+
+# ------------------------------------------------------------------------------
+# Whether Go lists parameters and results in the order of the source, which decides their places.
+#
+# Up to 1.16 they are sorted by their place on the stack. On machines with a link register the
+# compiler counts the slot of the return address for those alone that are in memory as a whole (an
+# array of two elements, a large structure), so these may be listed behind their neighbours.
+# Source: Go 1.15, cmd/compile/internal/gc/pgen.go (createDwarfVars), cmd/internal/dwarf/dwarf.go
+# (varsByScopeAndOffset); 1.17 sorts by declaration (dwarfgen.sortDeclsAndVars). Read on arm64.
+
+NOT_IN_ORDER = (
+    "Go up to 1.16 does not list the parameters of this function in their order, which decides "
+    "where each of them is"
+)
+_BY_DECLARATION = (1, 17)
+
+
+def out_of_order(
+    site: Site, function: Function, variables: tuple[Variable, ...], places: tuple[Place, ...]
+) -> bool:
+    """Whether one of the ``variables`` is told to be below its place by the order listed.
+
+    A parameter that the list leaves out shifts those behind it up, never down; and what is listed
+    too late is the only thing that can be told of a place too low.
+    """
+    version = go_version(function.producer)
+    if version is None or version >= _BY_DECLARATION or site.architecture.entry_stack_bytes:
+        return False
+    for variable, place in zip(variables, places, strict=True):
+        told = _told(site, function, variable)
+        if told is not None and isinstance(place, InMemory) and told < place.offset:
+            return True
+    return False
+
+
+def _told(site: Site, function: Function, variable: Variable) -> int | None:
+    # From the stack pointer at the entry, which is the CFA: the call pushes nothing.
+    if variable.kind != "result":
+        found = evidence(site, function, variable)
+        return found.offset if isinstance(found, InMemory) else None
+    slots = [
+        extent.place.offset
+        for extent in site.program.extents(variable, function)
+        if isinstance(extent.place, FrameRelative) and extent.place.offset >= 0
+    ]
+    return min(slots, default=None)
+
+
+_NOTHING = Pieces(())  # of no bytes
+_LISTS_UNNAMED = (1, 22)
+_FIRST_CODE = 256  # bytes of a function that are looked at for the registers that it writes
+
+
+def go_place(
+    site: Site,
+    function: Function,
+    parameters: tuple[Variable, ...],
+    places: tuple[Place, ...],
+    position: int,
+    span: Span,
+) -> tuple[Place, Diagnostic | None]:
+    """The place of ``parameters[position]`` and a warning where sources disagree, or calls lose it.
+
+    Raises CompileError FC0407 where a parameter without a name may be missing before it, or the
+    order of the parameters is not the source's.
+    """
+    place, warning = _settled(site, function, parameters, places, position, span)
+    in_registers = isinstance(place, InRegister | Pieces) and place != _NOTHING
+    if in_registers and loses_registers(site, function):
+        from fetchc.check.goroutine import lost_by_growth
+
+        warning = lost_by_growth(site, function, parameters[position].name, span)
+    return place, warning
+
+
+def loses_registers(site: Site, function: Function) -> bool:
+    """Whether a call that has to let its stack grow first loses its parameters in registers."""
+    return lost_by(site, function) is not None
+
+
+def lost_by(site: Site, function: Function) -> tuple[DwarfRegister, Address] | None:
+    """What a call has that lost its parameters in registers: in a register an address of its own.
+
+    None of a function that keeps them, or never lets its stack grow.
+    """
+    from fetchc.code.go_stack_check import behind_bare_call, growth_start
+
+    rules = convention_for(site.program, function).rules
+    check = rules.stack_check if isinstance(rules, GoRules) else None
+    if check is None or check.growth is None:
+        return None
+    start = growth_start(site.program.code(function.address, 128), check)
+    address = Address(function.address + start)
+    behind = behind_bare_call(site.program.code(address, 32), check.growth) if start else 0
+    return (check.growth.resumed, Address(address + behind)) if behind else None
+
+
+def _settled(
+    site: Site,
+    function: Function,
+    parameters: tuple[Variable, ...],
+    places: tuple[Place, ...],
+    position: int,
+    span: Span,
+) -> tuple[Place, Diagnostic | None]:
+    variable, by_convention = parameters[position], places[position]
+    if isinstance(by_convention, Absent):
+        return by_convention, None
+    version = go_version(function.producer)
+    if version is None or version >= _LISTS_UNNAMED:
+        found = evidence(site, function, variable)
+        if not isinstance(found, InRegister | Pieces) or same(found, by_convention):
+            return by_convention, None
+        note = "the debug information names a place that the function moves it to at once"
+        return by_convention, settled(variable, note, span)
+    found = evidence(site, function, variable)
+    if out_of_order(site, function, parameters, places):
+        if isinstance(found, InMemory) and _is_told_whole(site, variable):
+            return found, None
+        raise disagreement(site, function, variable, by_convention, found, span, NOT_IN_ORDER)
+    proved = _of_candidates(site, function, parameters, position)
+    if proved is not None:
+        return proved, None
+    if _is_listed_in_full(site, function, parameters, places, position):
+        return by_convention, None
+    if convention_for(site.program, function).integer_registers:
+        shown = _of_untouched_registers(site, function, parameters, position)
+        if shown is not None:
+            note = "a parameter without a name is missing from the debug information"
+            same_place = same(shown, by_convention)
+            return shown, None if same_place else settled(variable, note, span)
+    if (
+        isinstance(by_convention, InMemory)
+        and not convention_for(site.program, function).integer_registers
+        and found is not None
+        and _is_told_whole(site, variable)
+    ):
+        if same(found, by_convention):
+            return by_convention, None
+        if _is_in_sequence(site, function, parameters, position, found):
+            note = "a parameter without a name is missing from the debug information"
+            return found, settled(variable, note, span)
+    raise disagreement(
+        site,
+        function,
+        variable,
+        by_convention,
+        found,
+        span,
+        f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
+        f"information, and each one shifts those behind it",
+    )
+
+
+def _of_candidates(
+    site: Site, function: Function, parameters: tuple[Variable, ...], position: int
+) -> Place | None:
+    # Where each signature that Go's tables allow has it, or the one that agrees with all that the
+    # debug information says of those parameters which the tables leave open.
+    from fetchc.abi.go_arginfo import candidate_places
+
+    convention = convention_for(site.program, function)
+    if not convention.integer_registers:
+        return None
+    ways = candidate_places(site.program, convention, function)
+    if ways is None:
+        return None
+    open_ones = [at for at, places in enumerate(zip(*ways, strict=True)) if len(set(places)) > 1]
+    if position in open_ones:
+        for at in open_ones:
+            found = evidence(site, function, parameters[at])
+            if isinstance(found, InMemory) and not _is_told_whole(site, parameters[at]):
+                found = None
+            ways = tuple([way for way in ways if _agrees(found, way[at])])
+    left = {way[position] for way in ways}
+    return left.pop() if len(left) == 1 else None
+
+
+def _of_untouched_registers(
+    site: Site, function: Function, parameters: tuple[Variable, ...], position: int
+) -> Place | None:
+    # The register of a number that the debug information names, if it has all parameters that can
+    # be in registers there, in order, and the first block of code writes none of these while they
+    # are there. What is moved at once is in one that is written. And nothing is left of assignments
+    # (`a = b`), after which both are in the register of one: that would be there twice, or not in
+    # order, or of the last one of several that are assigned nothing would be said.
+    from fetchc.abi.go_abi import Shapes
+    from fetchc.abi.go_arginfo import candidate_places
+    from fetchc.abi.signature import UnclassifiedError
+    from fetchc.code.disassembly import first_writes
+    from fetchc.code.go_stack_check import after_stack_check
+
+    convention = convention_for(site.program, function)
+    shapes = Shapes(site.program, convention)
+    sequences = convention.integer_registers, convention.float_registers
+    named: list[DwarfRegister] = []
+    held: list[tuple[Address, list[DwarfRegister]]] = []
+    for parameter in parameters:
+        try:
+            leaves = shapes.shape(parameter.type, 0).leaves
+        except UnclassifiedError:
+            return None
+        kinds = [leaf[2] for leaf in leaves or ()]
+        never = any(kinds.count(bool(n)) > len(all_) for n, all_ in enumerate(sequences))
+        if parameter.kind == "result" or not kinds or never:
+            continue
+        found = evidence(site, function, parameter)
+        registers = _registers(found)
+        if [one in convention.float_registers for one in registers] != kinds:
+            return None
+        named += registers
+        held.append((_end(site, function, parameter, found), registers))
+    if not _in_order(convention, named):
+        return None
+    place = evidence(site, function, parameters[position])
+    known = {*sequences[0], *sequences[1]}
+    if not isinstance(place, InRegister) or not known.issuperset(named):
+        return None
+    rules = convention.rules
+    assert isinstance(rules, GoRules)
+    code = site.program.code(function.address, _FIRST_CODE)
+    start = 0 if rules.stack_check is None else after_stack_check(code, rules.stack_check)
+    begin = Address(function.address + start)
+    try:
+        writes = list(first_writes(code[start:], begin, site.program.architecture))
+    except CompileError:
+        return None
+    for end, registers in held:
+        names = {site.architecture.shown(one).removeprefix("%") for one in registers}
+        # The last instruction that the place is of may be the one that overwrites it.
+        if any(behind < end and names & changed for behind, changed in writes):
+            return None
+    ways = candidate_places(site.program, convention, function)
+    return place if ways is None or any(way[position] in (place, None) for way in ways) else None
+
+
+def _end(site: Site, function: Function, parameter: Variable, found: Place | None) -> Address:
+    # How far the place of the entry goes on.
+    end = function.address
+    for one in sorted(site.program.extents(parameter, function), key=lambda one: one.start):
+        if one.start <= end < one.end and one.place == found:
+            end = one.end
+    return end
+
+
+def _in_order(convention: Convention, registers: list[DwarfRegister]) -> bool:
+    # Whether each comes behind those before it, of its kind: none is there twice.
+    for sequence in (convention.integer_registers, convention.float_registers):
+        indices = [sequence.index(one) for one in registers if one in sequence]
+        if indices != sorted(set(indices)):
+            return False
+    return True
+
+
+def _registers(place: Place | None) -> list[DwarfRegister]:
+    # Those that a value is in, in order, each once: up to Go 1.21 some pieces are there twice.
+    pieces = [one.place for one in place.pieces] if isinstance(place, Pieces) else [place]
+    return list(dict.fromkeys([one.register for one in pieces if isinstance(one, InRegister)]))
+
+
+def _is_in_sequence(
+    site: Site,
+    function: Function,
+    parameters: tuple[Variable, ...],
+    position: int,
+    found: Place,
+) -> bool:
+    # Whether those before it are below it and those behind it above, as far as they are told: one
+    # that the function assigns to another at once (`a = b`) has the place of that one.
+    if not isinstance(found, InMemory):
+        return False
+    for index, parameter in enumerate(parameters):
+        other = evidence(site, function, parameter) if parameter.kind != "result" else None
+        if index == position or not isinstance(other, InMemory):
+            continue
+        if other.offset == found.offset or (other.offset < found.offset) != (index < position):
+            return False
+    return True
+
+
+def _agrees(found: Place | None, place: Place | None) -> bool:
+    return found is not None and place is not None and same(found, place) and same(place, found)
+
+
+def _is_told_whole(site: Site, variable: Variable) -> bool:
+    # Its address is the address of all of it: a number, or an array, which the compiler keeps
+    # together from two elements on. Source: Go 1.15, cmd/compile/internal/gc/ssa.go (canSSAType).
+    from fetchc.check.probe_site import Checker
+
+    checker = Checker(site)
+    made = checker.resolved(variable.type)
+    if isinstance(made, ArrayType):
+        if made.count != 1:
+            return bool(made.count)
+        made = checker.resolved(made.element)
+    return isinstance(made, IntType | BoolType | FloatType | PointerType)
+
+
+def _is_listed_in_full(
+    site: Site,
+    function: Function,
+    parameters: tuple[Variable, ...],
+    places: tuple[Place, ...],
+    position: int,
+) -> bool:
+    # Whether nothing that shifts parameters[position] can be missing from the list.
+    from fetchc.abi.go_arginfo import call_layout, told_at_its_position, told_one_by_one
+
+    counted = counted_by_results(site.program, function, parameters)
+    if counted:
+        return True
+    program, place = site.program, places[position]
+    convention = convention_for(program, function)
+    registers = bool(convention.integer_registers)
+    told = told_at_its_position(program, convention, function, position)
+    if told is not None:
+        return told
+    layout = call_layout(program, convention, function)
+    if layout is not None and layout.total == program.argument_bytes(function):
+        if layout.unused == 0:
+            return True
+        if registers and told_one_by_one(program, convention, function, position, layout.unused):
+            return True
+        if isinstance(place, InMemory):
+            if not registers:
+                return _is_tight(layout, place.offset, position, convention.word_bytes)
+            # What is missing may be in the bytes that belong to nothing, and take registers: too
+            # few to drive a listed parameter out of them. On the stack it would take whole words.
+            few = layout.unused <= layout.integers_left and layout.unused // 4 <= layout.floats_left
+            if few and layout.alignments[position] == convention.word_bytes:
+                return True
+    return registers and _is_shown_by_registers(site, function, parameters, places, position)
+
+
+def _is_tight(layout: CallLayout, start: int, position: int, word: int) -> bool:
+    # Bytes that belong to nothing, from here to the next value that begins a word: were they
+    # enough to shift this one, something missing before it would leave the size as it is.
+    unused, end = 0, start + layout.sizes[position]
+    for index in range(position + 1, len(layout.sizes)):
+        alignment = layout.alignments[index]
+        if not layout.sizes[index] and -end % alignment:
+            return False  # those of no bytes are not always listed in the source's order
+        unused += -end % alignment
+        if alignment == word:
+            return unused < layout.alignments[position]
+        end += -end % alignment + layout.sizes[index]
+    return unused + -end % word < layout.alignments[position]
+
+
+def _is_shown_by_registers(
+    site: Site,
+    function: Function,
+    parameters: tuple[Variable, ...],
+    places: tuple[Place, ...],
+    position: int,
+) -> bool:
+    # Wholly where the convention puts it, by the debug information: it, or one behind it with
+    # nothing but single registers for whole numbers between, for one that is missing would have
+    # shifted all. A float says nothing of those: they have registers of their own.
+    # Assignments (`b = int(a)`) leave several in the register of one.
+    convention = convention_for(site.program, function)
+    whole_numbers = convention.integer_registers
+    named: list[DwarfRegister] = []
+    for parameter in parameters:
+        found = evidence(site, function, parameter)
+        if parameter.kind != "result" and found is None and _is_told_whole(site, parameter):
+            return False
+        named += _registers(found)
+    if not _in_order(convention, named):
+        return False
+    for parameter, place in zip(parameters[position:], places[position:], strict=True):
+        if not isinstance(place, InRegister | Pieces):
+            return False
+        inside = [one.place for one in place.pieces] if isinstance(place, Pieces) else [place]
+        own = parameter is parameters[position]
+        counts = own or any(getattr(one, "register", None) in whole_numbers for one in inside)
+        if counts and _agrees(evidence(site, function, parameter), place):
+            return True
+        if not isinstance(place, InRegister) or place.register not in whole_numbers:
+            return False
+    return False
+
+
+# ------------------------------------------------------------------------------
+# Go functions that nothing describes: what can be said of how they are called.
+
+# What a program's own table of functions says made them; see fetchc.debuginfo.go.stripped_program.
+_ASSEMBLY = "Go cmd/asm"
+
+
+def must_follow_convention(site: Site, function: Function, span: Span) -> None:
+    """Raise CompileError FC0903 where the function's convention is not known for certain.
+
+    Assembly, and what the linker makes around it, follow the stack convention or the other one, and
+    only symbols tell which: not those of functions that are of their file alone.
+    """
+    if function.language != "go" or (function.die is not None and function.external):
+        return
+    convention = convention_for(site.program, function)
+    if not isinstance(convention.rules, GoRules) or not convention.integer_registers:
+        return  # one convention for all
+    why = ""
+    if function.die is not None:
+        if is_assembly(site, function):
+            why = "it is written in assembly, for its own file"
+    elif function.producer.startswith(_ASSEMBLY):
+        why = "it is written in assembly"
+    else:
+        twins = site.program.functions_named(function.symbol)
+        compiled = [
+            one
+            for one in twins
+            if one.symbol == function.symbol and not one.producer.startswith(_ASSEMBLY)
+        ]
+        if len(compiled) > 1:
+            why = "another function of that name takes its calls from assembly, or this one does"
+    if why:
+        raise reject(
+            "FC0903",
+            f"nothing says how `{function.name}` is called: {why}",
+            span,
+            "no known place",
+            notes=("of functions that other files call a symbol would tell it",),
+            help="use registers and the stack, if you know: `%ax`, `$stack1`",
+        )
+
+
+def is_assembly(site: Site, function: Function) -> bool:
+    """Whether a function was written in assembly, of which nothing lists the parameters."""
+    # The debug information has no units of assembly's own.
+    if site.program.parameters(function):
+        return False
+    lines = site.program.code_map()
+    found = None if lines is None else lines.lines_of(function)
+    return found is not None and found[0].endswith(".s")

@@ -1,0 +1,409 @@
+"""``e.(T)``: the value in an interface, as the type that it is said to have.
+
+An interface is two words: its dynamic type, and the value or the address of a copy of it. Which of
+the two, the run-time's description of the type says. Nothing at the probe compares types: so the
+word with the dynamic type is fetched beside the value, and the reader compares.
+"""
+
+from __future__ import annotations
+
+from fetchc.abi import argument_place, convention_for
+from fetchc.check import members, scope
+from fetchc.check.typed_tree import (
+    Asserted,
+    Convert,
+    Dispatched,
+    Follow,
+    Held,
+    Part,
+    Special,
+    Typed,
+)
+from fetchc.diag.diagnostic import Label, reject
+from fetchc.program.entities import AtAddress, InMemory, Piece, Pieces
+from fetchc.program.types import (
+    ArrayType,
+    ComplexType,
+    FloatType,
+    InterfaceType,
+    IntType,
+    Member,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+)
+from fetchc.quantities import ByteOffset, ByteSize
+from fetchc.syntax import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Checker
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import RuntimeType
+    from fetchc.program.types import ChannelType
+    from fetchc.quantities import TypeId
+    from fetchc.source import Span
+    from fetchc.target.machines import Convention
+
+__all__ = [
+    "assertion",
+    "convertible",
+    "dynamic_type",
+    "first_type",
+    "from_word",
+    "header",
+    "held_as",
+    "member_of_value",
+    "never_runes",
+    "of_text",
+]
+
+# Of the run-time's structure that the first word of an interface with methods leads to.
+# Source: Go 1.15 to 1.27, runtime/runtime2.go (itab), internal/abi/iface.go (ITab).
+_DESCRIPTOR = ("_type", "Type")
+_TABLE = "runtime.firstmoduledata"
+# What describes a plugin or a shared library of Go, and a program that is linked to one: the other
+# name is there the first file's. Source: Go, cmd/link/internal/ld/lib.go (moduledata).
+_OF_A_PLUGIN = "local.moduledata"
+
+
+def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Typed:
+    """The value of ``base.(wanted)``; what has to hold for it goes to the checker's assertions.
+
+    Raises CompileError FC0313 where ``base`` cannot hold a value of the type.
+    """
+    made = checker.resolved(base.type)
+    if not isinstance(made, InterfaceType):
+        raise _refused(checker, f"`{checker.spell(base.type)}` is not an interface", base, span)
+    name = checker.spell(wanted)
+    if isinstance(checker.resolved(wanted), InterfaceType):
+        raise _refused(
+            checker,
+            f"`{name}` is an interface, and no value has it as its dynamic type",
+            base,
+            span,
+            "name the type itself that you expect: `.(*T)`",
+        )
+    descriptor = _descriptor(checker, wanted, name)
+    if descriptor is None:
+        raise _refused(
+            checker, f"no value of `{name}` is in any interface of this program", base, span
+        )
+    checker.assertions.append(_asserted(checker, base, made, descriptor, span))
+    return _value(base, made, wanted, descriptor, checker, span)
+
+
+def _asserted(
+    checker: Checker, base: Typed, made: InterfaceType, wanted: RuntimeType, span: Span
+) -> Asserted:
+    word = dynamic_type(checker, base, made, span)
+    start = first_type(checker, span)
+    if word is None or start is None:
+        raise _refused(checker, "the debug information does not describe interfaces", base, span)
+    return Asserted(word, start, wanted, made.empty, span)
+
+
+def member_of_value(
+    checker: Checker, base: Typed, made: InterfaceType, name: str, name_span: Span
+) -> Typed | None:
+    """The field ``name`` of what the interface ``base`` holds: ``e.f`` as ``e.(T).f`` would be.
+
+    T is each type that has such a field and whose values the program makes this interface of.
+    None where there is none. Raises CompileError FC0313 where there are too many.
+    """
+    cases: list[tuple[Asserted, Typed]] = []
+    named: list[str] = []
+    for wanted in _made_of(checker, made):
+        target = members.promoted_from(checker, wanted)
+        if members.find(checker, target, name, name_span) is None:
+            continue
+        spelled = checker.spell(wanted)
+        descriptor = _descriptor(checker, wanted, spelled)
+        if descriptor is not None:
+            named.append(spelled)
+            value = _value(base, made, wanted, descriptor, checker, base.span)
+            asserted = _asserted(checker, base, made, descriptor, base.span)
+            cases.append((asserted, members.named_member(checker, value, name, name_span)))
+    if len(cases) > _MOST_CASES:
+        known = ", ".join([f"`{one}`" for one in named[:_MOST_CASES]])
+        what = f"{len(cases)} types that a `{checker.spell(base.type)}` can hold have `{name}`"
+        raise _refused(
+            checker,
+            f"{what}: {known}, …",
+            base,
+            name_span,
+            f"name the one you expect: `.(T).{name}`",
+        )
+    if not cases:
+        return None
+    (asserted, value), *others = cases
+    if others:
+        return Dispatched(tuple(cases), value.type, base.span.to(name_span))
+    checker.assertions.append(asserted)
+    return value
+
+
+def _made_of(checker: Checker, made: InterfaceType) -> tuple[TypeId, ...]:
+    # By the linker's tables of methods, one for each type that is converted to the interface.
+    found: dict[TypeId, None] = {}
+    for interface, name in checker.program.interface_tables():
+        if interface == made.name:
+            known = checker.program.types_named(name.removeprefix("*"), checker.site.function)
+            for one in known:
+                found[checker.pointer_to(one) if name.startswith("*") else one] = None
+    return tuple(found)
+
+
+_MOST_CASES = 8
+
+
+def held_as(
+    checker: Checker, base: Typed, made: InterfaceType, name: str
+) -> tuple[RuntimeType, Typed] | None:
+    """The descriptor of the type ``name`` (``*net.OpError``), and the interface's value as one.
+
+    None where the program has no such type, or none of its values is in an interface. Whether
+    ``base`` holds one, nothing says.
+    """
+    pointed = name.startswith("*")
+    for wanted in checker.program.types_named(name.removeprefix("*"), checker.site.function):
+        held = checker.pointer_to(wanted) if pointed else wanted
+        descriptor = _descriptor(checker, held, name)
+        if descriptor is not None:
+            return descriptor, _value(base, made, held, descriptor, checker, base.span)
+    return None
+
+
+def dynamic_type(checker: Checker, node: Typed, made: InterfaceType, span: Span) -> Typed | None:
+    """The word with the address of the dynamic type's descriptor, 0 of a nil interface.
+
+    None where the debug information does not say how to reach it.
+    """
+    first = members.part(node, made.members[0], span)
+    if made.empty:
+        return first
+    table = checker.resolved(first.type)
+    if not isinstance(table, PointerType):
+        return None
+    inside = checker.resolved(table.target)
+    if not isinstance(inside, StructType):
+        return None
+    word = next((one for one in inside.members if one.name in _DESCRIPTOR), None)
+    return None if word is None else members.part(Follow(first, table.target, span), word, span)
+
+
+def first_type(checker: Checker, span: Span) -> Typed | None:
+    """The address from which the run-time counts its types, wherever the program is loaded.
+
+    It is a variable of the program (runtime.firstmoduledata.types), so that a reader need
+    not know where that is. None where the debug information does not have it.
+    """
+    variable = scope.find_global(checker, _TABLE, None, span)
+    if variable is None:
+        return None
+    own = checker.program.symbol_addresses(_OF_A_PLUGIN)
+    if own:
+        held: Typed = Held(AtAddress(own[0]), _TABLE, variable.type, span)
+    else:
+        held = scope.held(checker, variable, span)
+    path = members.find(checker, held.type, "types", span)
+    return None if path is None else members.through(checker, held, path, span)
+
+
+def _descriptor(checker: Checker, wanted: TypeId, name: str) -> RuntimeType | None:
+    known = checker.program.runtime_types()
+    if known is None:
+        return None
+    # `*T` and `[4]T` are made of their parts: the program's own types stand under their names.
+    named = checker.program.types_named(name, checker.site.function) if wanted < 0 else (wanted,)
+    return next((found for found in map(known.of, named) if found is not None), None)
+
+
+def _value(
+    base: Typed,
+    made: InterfaceType,
+    wanted: TypeId,
+    descriptor: RuntimeType,
+    checker: Checker,
+    span: Span,
+) -> Typed:
+    data = made.members[1]
+    if descriptor.direct:
+        return Part(base, data.offset, None, wanted, span)
+    return Follow(Part(base, data.offset, None, checker.pointer_to(wanted), span), wanted, span)
+
+
+def _refused(
+    checker: Checker, message: str, base: Typed, span: Span, help: str | None = None
+) -> CompileError:
+    label = Label(base.span, f"this is `{checker.spell(base.type)}`")
+    return reject("FC0313", message, span, "type assertion", secondary=(label,), help=help)
+
+
+# ------------------------------------------------------------------------------
+# What is inside a channel: ``ch.qcount``, ``ch.buf[0]``.
+#
+# A channel is a pointer to the run-time's structure. ``buf`` leads to room for ``dataqsiz``
+# elements, which values take in turn: the next one is received from ``buf[recvx]``. Source: Go
+# 1.15 to 1.27, src/runtime/chan.go (hchan).
+
+_BUFFER, _ROOM = "buf", "dataqsiz"
+
+
+def header(checker: Checker, channel: Typed, made: ChannelType) -> Typed:
+    """The structure behind ``channel``, of which the buffer is a slice of elements."""
+    inside = checker.resolved(made.header)
+    if not isinstance(inside, StructType):
+        return Follow(channel, made.header, channel.span)
+    known = {member.name: member for member in inside.members}
+    if not {_BUFFER, _ROOM} <= known.keys():
+        return Follow(channel, made.header, channel.span)
+    start = known[_BUFFER].offset
+    first = Member("array", checker.pointer_to(made.element), ByteOffset(0))
+    count = Member("len", known[_ROOM].type, ByteOffset(known[_ROOM].offset - start))
+    word = ByteSize(checker.program.word_bytes)
+    elements = checker.program.intern(SliceType("", word, made.element, (first, count)))
+    buffer = Member(_BUFFER, elements, start)
+    members = tuple([buffer if one.name == _BUFFER else one for one in inside.members])
+    whole = StructType(inside.name, inside.kind, inside.size, members)
+    return Follow(channel, checker.program.intern(whole), channel.span)
+
+
+# ------------------------------------------------------------------------------
+# Conversions of Go that leave the bytes as they are: ``Celsius(t)``, ``B(a)``, ``string(bytes)``.
+#
+# A value converts to any type of the same underlying type, tags of fields aside. A string has the
+# first two words of the slice of bytes that it is made of. The bytes of a string are a slice
+# without a capacity: that of the copy that Go makes is not in the string. Source: Go
+# specification, "Conversions", "Type identity".
+
+
+def convertible(checker: Checker, wanted: TypeId, held: TypeId) -> bool:
+    """Whether a value of the type ``held`` is one of ``wanted``, byte for byte."""
+    target, source = checker.resolved(wanted), checker.resolved(held)
+    match target, source:
+        case StringType(), SliceType(element=element):
+            byte = checker.resolved(element)
+            return isinstance(byte, IntType) and byte.size == 1 and not byte.signed
+        case StringType(), StringType():
+            return True
+        case (FloatType(size=one), FloatType(size=other)) | (
+            ComplexType(size=one),
+            ComplexType(size=other),
+        ):
+            return one == other
+        case SliceType(element=inner), SliceType(element=element):
+            return _identical(checker, inner, element)
+        case ArrayType(element=inner, count=first), ArrayType(element=element, count=second):
+            return first == second and _identical(checker, inner, element)
+        case InterfaceType(empty=True), InterfaceType(empty=True):
+            return True
+        case StructType(members=parts, size=one), StructType(members=others, size=other):
+            return (
+                one == other
+                and len(parts) == len(others)
+                and all(
+                    (part.name, part.offset, part.embedded)
+                    == (same.name, same.offset, same.embedded)
+                    and _identical(checker, part.type, same.type)
+                    for part, same in zip(parts, others, strict=True)
+                )
+            )
+        case _:
+            return False
+
+
+def of_text(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
+    """``[]byte(text)``; None of other conversions."""
+    row, source = checker.resolved(wanted), checker.resolved(base.type)
+    if not isinstance(row, SliceType) or not isinstance(source, StringType):
+        return None
+    element = checker.resolved(row.element)
+    if not isinstance(element, IntType) or element.size != 1 or element.signed:
+        return None
+    size = ByteSize(2 * checker.program.word_bytes)
+    made = SliceType(row.name, size, row.element, source.members[:2])
+    return Convert(base, checker.program.intern(made), span)
+
+
+def never_runes(checker: Checker, wanted: tree.SliceOf, base: Typed, span: Span) -> None:
+    """Raise CompileError FC0308 for ``[]rune(text)``, a type that the file may not even have."""
+    element = wanted.element
+    if not isinstance(element, tree.NamedType) or element.name not in ("rune", "int32"):
+        return
+    if isinstance(checker.resolved(base.type), StringType):
+        raise reject(
+            "FC0308",
+            "Go decodes the text for that, and no fetch-arg can run code",
+            span,
+            "decoded when the program runs",
+            help="fetch the text itself, or its bytes: `[]byte(s)`",
+        )
+
+
+def _identical(checker: Checker, one: TypeId, other: TypeId) -> bool:
+    # Types that have no name of their own are made of the same parts, wherever they are described.
+    if checker.bare(one) == checker.bare(other):
+        return True
+    name = checker.spell(one)
+    return name == checker.spell(other) and "{...}" not in name
+
+
+# ------------------------------------------------------------------------------
+# ``(string)($arg2)``, ``(error)(%bx)``: what takes several words of Go's convention.
+#
+# Without debug information nothing says what a function takes and returns. A person who knows the
+# source names the type; the convention says where its words are. Source: Go,
+# src/cmd/compile/abi-internal.md.
+
+_ARGUMENT = "$arg"
+
+
+def from_word(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
+    """The string, slice or interface whose first word is ``base``; None if that is no such word.
+
+    Raises CompileError FC0404 where its words would be in registers and in memory: Go passes each
+    of these whole.
+    """
+    site = checker.site
+    made = checker.resolved(wanted)
+    if not isinstance(made, StringType | SliceType | InterfaceType) or site.function is None:
+        return None
+    if site.static or not (site.entry or site.leaving):
+        return None
+
+    convention = convention_for(site.program, site.function, span)
+    first = _number(checker, base, convention)
+    if first is None:
+        return None
+    word = checker.program.word_bytes
+    count = made.size // word
+    places = [argument_place(convention, first + index) for index in range(count)]
+    held = sum(not isinstance(place, InMemory) for place in places)
+    if held == 0:
+        return Held(places[0], checker.spell(wanted), wanted, span)
+    if held < count:
+        raise reject(
+            "FC0404",
+            f"`{checker.spell(wanted)}` takes {count} words, {held} of them would be in registers",
+            span,
+            "in two places",
+            notes=("Go passes it in registers or on the stack, as a whole",),
+            help=f"its first word there is `$arg{first + held}`" if site.entry else None,
+        )
+    pieces = [
+        Piece(ByteOffset(index * word), ByteSize(word), place) for index, place in enumerate(places)
+    ]
+    return Held(Pieces(tuple(pieces)), checker.spell(wanted), wanted, span)
+
+
+def _number(checker: Checker, base: Typed, convention: Convention) -> int | None:
+    # Of the word, counted from 1: `$arg2`, or `%bx`, which at a return holds the second result.
+    if isinstance(base, Held) and base.name.startswith(_ARGUMENT):
+        return int(base.name.removeprefix(_ARGUMENT))
+    if not isinstance(base, Special) or base.kind != "register":
+        return None
+    known = checker.site.architecture.registers
+    names = [known[register] for register in convention.integer_registers]
+    return names.index(base.text) + 1 if base.text in names else None

@@ -1,0 +1,164 @@
+"""``$goid``: the number of the running goroutine, as tracebacks print it.
+
+The register convention keeps the goroutine's structure (runtime.g) in a register of its own; with
+the stack convention one holds it behind the check that most functions begin with. Where in the
+structure the number is, the runtime's own debug information says (at 152 or 160 in Go 1.15 to
+1.27). On a system stack of the runtime the number is 0.
+"""
+
+from __future__ import annotations
+
+from fetchc.abi import convention_for
+from fetchc.check import members
+from fetchc.check.typed_tree import Follow, Held
+from fetchc.diag.diagnostic import Diagnostic, Label, reject
+from fetchc.program.entities import InRegister
+from fetchc.program.types import StructType
+from fetchc.target.machines import GoRules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function
+    from fetchc.quantities import DwarfRegister, TypeId
+    from fetchc.source import Span
+
+__all__ = ["goroutine_number", "lost_by_growth", "stack_end"]
+
+_TYPE, _NUMBER = "runtime.g", "goid"
+
+
+def goroutine_number(checker: Checker, span: Span) -> Typed:
+    """What ``$goid`` is at the checker's site.
+
+    Raises CompileError: FC0201 outside of Go code, FC0403 and FC0406 where no register is known to
+    hold the goroutine, FC0903 where the debug information does not describe it.
+    """
+    function = checker.site.function
+    if not checker.program.has_debug_info and checker.program.main_language() == "go":
+        raise _undescribed(span)
+    if function is None or function.language != "go":
+        where = "a bare address" if function is None else f"`{function.name}`"
+        raise reject(
+            "FC0201",
+            f"there is no `$goid` at {where}: nothing says that Go's own compiler made it",
+            span,
+            "no goroutine",
+            help="probe a Go function that has debug information",
+        )
+    from fetchc.check.go_parameters import must_follow_convention
+
+    must_follow_convention(checker.site, function, span)
+    register = _register(checker, function, span)
+    structure = _structure(checker, function, span)
+    held = Held(InRegister(register), "g", checker.pointer_to(structure), span)
+    return members.named_member(checker, Follow(held, structure, span), _NUMBER, span)
+
+
+def stack_end(site: Site) -> str:
+    """The expression of the high end of the running goroutine's stack; empty without a register."""
+    assert site.function is not None
+    rules = convention_for(site.program, site.function).rules
+    register = rules.goroutine_register if isinstance(rules, GoRules) else None
+    if register is None:
+        return ""
+    return f"(*{_TYPE})({site.architecture.shown(register)}).stack.hi"
+
+
+def _structure(checker: Checker, function: Function, span: Span) -> TypeId:
+    found = checker.program.types_named(_TYPE, function)
+    for type_id in found:
+        made = checker.resolved(type_id)
+        if isinstance(made, StructType) and any(one.name == _NUMBER for one in made.members):
+            return type_id
+    raise _undescribed(span)
+
+
+def _undescribed(span: Span) -> CompileError:
+    return reject(
+        "FC0903",
+        f"nothing in the file describes `{_TYPE}`, which has the goroutine's number",
+        span,
+        "no place known",
+        help="link the program with its debug information: without `-w` in `-ldflags`",
+    )
+
+
+def _register(checker: Checker, function: Function, span: Span) -> DwarfRegister:
+    site = checker.site
+    rules = convention_for(site.program, function).rules
+    assert isinstance(rules, GoRules)
+    if rules.goroutine_register is not None:
+        if not (site.entry or site.leaving) and _has_twin(site, function):
+            raise reject(
+                "FC0406",
+                f"whether a register holds the goroutine here in `{function.name}` is not known",
+                span,
+                "not certain",
+                notes=("behind a call of assembly the register is loaded anew, a little later",),
+                help="probe the entry or the return: leave `--at` out",
+            )
+        return rules.goroutine_register
+    loaded = _loaded(site, function, rules)
+    if loaded is not None:
+        return loaded
+    raise reject(
+        "FC0403",
+        f"no register is known to hold the goroutine here in `{function.name}`",
+        span,
+        "in thread-local storage",
+        notes=(
+            "by the stack convention the goroutine is in thread-local storage; a register holds "
+            "it behind the check of the stack size, with which most functions begin",
+        ),
+        help="probe the entry of a function that calls others: leave `--at` and `--return` out",
+    )
+
+
+def _has_twin(site: Site, function: Function) -> bool:
+    # One of two functions with one name: it can be what calls assembly by the stack convention.
+    return any(
+        other.address != function.address
+        for other in site.program.functions_named(f"{function.symbol}.abi0")
+    )
+
+
+def _loaded(site: Site, function: Function, rules: GoRules) -> DwarfRegister | None:
+    # Only right behind the check, where nothing has used the register yet.
+    from fetchc.code.go_stack_check import after_stack_check
+
+    if not site.entry or site.address == function.address or rules.stack_check is None:
+        return None
+    code = site.program.code(function.address, min(function.size or 128, 128))
+    if function.address + after_stack_check(code, rules.stack_check) != site.address:
+        return None
+    return next((where for load, where in rules.goroutine_loads if load.starts(code, 0)), None)
+
+
+# ------------------------------------------------------------------------------
+# What a Go call loses when it has to let its stack grow first.
+#
+# The code that lets the stack grow, or passes the goroutine's turn on, enters the function anew.
+# It keeps all registers with arguments, or none where the function uses no argument at all. The
+# debug information has such parameters in their registers as if nothing happened.
+#
+# There is no better place to probe: what stands in front of the check runs twice in such a call,
+# and what stands behind it finds the registers overwritten.
+
+
+def lost_by_growth(site: Site, function: Function, name: str, span: Span) -> Diagnostic:
+    """The warning that ``name``, in registers at the entry, is not there in some calls."""
+    note = f"`{function.name}` uses none of its parameters in registers, and Go keeps none of them"
+    if site.address == function.address:
+        advice = "such a call hits again, with the same `$goid`: the first of the hits has it"
+    else:
+        advice = "`--at +0` counts such a call twice, the first time with its parameters"
+    return Diagnostic(
+        "FC0623",
+        f"`{name}` is lost in calls that have to let the stack grow, or the scheduler in, first",
+        Label(span, "not in every call"),
+        notes=(note, "`trace` tells such a call, and has `(fault)` there"),
+        help=advice,
+    )

@@ -1,0 +1,326 @@
+"""``base[3]`` and ``base[1:4]`` of arrays, pointers, slices and strings."""
+
+from __future__ import annotations
+
+from fetchc.check.typed_tree import Convert, Counted, Follow, Part, Shift
+from fetchc.diag.diagnostic import Label, reject
+from fetchc.program.types import (
+    ArrayType,
+    CharType,
+    IntType,
+    MapType,
+    PointerType,
+    SequenceType,
+    SliceType,
+    StringType,
+    StructType,
+    UnknownType,
+    VoidType,
+)
+from fetchc.quantities import ByteOffset, ByteSize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.quantities import TypeId
+    from fetchc.source import Span
+
+__all__ = [
+    "data_pointer",
+    "element_at",
+    "elements",
+    "first",
+    "has_open_end",
+    "in_bytes",
+    "of_blocks",
+    "of_library",
+    "take_for_granted",
+]
+
+_SLICE_WITH_CAPACITY = 3  # members: the pointer, the length, the capacity
+
+
+def element_at(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
+    """The element ``index`` of ``base``."""
+    made = checker.resolved(base.type)
+    if isinstance(made, StructType) and made.is_library:
+        from fetchc.check.cpp_library import flagged
+
+        flag = flagged(checker, base, index, span, index_span)
+        if flag is not None:
+            return flag
+    base = of_library(checker, base, span)
+    if index == 0:
+        row = _first_row(checker, base)
+        if row is not None:
+            return Follow(base, row, span)
+    start, type_id, each = first(checker, base, span)
+    _bounds(checker, base, index, index + 1, index_span)
+    return _moved(checker, start, type_id, index * each, type_id, span)
+
+
+def _first_row(checker: Checker, base: Typed) -> TypeId | None:
+    # `rows[0]` of `int (*rows)[m]` is where `rows` leads, however long a row is.
+    made = checker.resolved(base.type)
+    if not isinstance(made, PointerType) or checker.site.language.pointer_indexes_array:
+        return None
+    row = checker.resolved(made.target)
+    counted_off = not isinstance(row, ArrayType) or checker.size(made.target) is not None
+    return None if counted_off else made.target
+
+
+def elements(
+    checker: Checker, base: Typed, low: int, high: int, span: Span, index_span: Span
+) -> Typed:
+    """The elements ``low`` up to, not including, ``high``: an array of them."""
+    if high <= low:
+        raise reject(
+            "FC0303",
+            f"the range [{low}:{high}] is empty",
+            index_span,
+            "no element in it",
+            help="write `[low:high]` with high above low; high itself is not in the range",
+        )
+    base = in_bytes(checker, of_library(checker, base, span))
+    if checker.site.language.references or checker.site.language.dereferences:
+        from fetchc.check.array_ranges import grid, of_window
+
+        if (found := grid(checker, base)) is not None and found[1].window is not None:
+            raise of_window(found[1], span)
+    start, type_id, each = first(checker, base, span)
+    _bounds(checker, base, low, high, index_span)
+    inner = checker.resolved(type_id)
+    if isinstance(inner, CharType):
+        # Whoever counts characters wants those, not a text that ends where a NUL is.
+        type_id = checker.program.intern(IntType(inner.name, inner.size, inner.signed))
+    wanted = checker.array_of(type_id, high - low, each)
+    return _moved(checker, start, type_id, low * each, wanted, span)
+
+
+def take_for_granted(
+    checker: Checker, base: Typed, least: int, span: Span, most: bool = False
+) -> None:
+    """Have a reader see to it that ``base`` has ``least`` elements; with ``most`` room for them.
+
+    Where its type counts them: of what is behind the last one the program itself reads nothing.
+    """
+    made = checker.resolved(base.type)
+    if isinstance(made, StructType) and made.is_library and not checker.site.language.dereferences:
+        from fetchc.check.cpp_library_methods import counted_by
+
+        given = counted_by(checker, base, least, span)
+        if given is not None:
+            checker.assertions.append(given)
+    held = of_library(checker, base, span)
+    made = checker.resolved(held.type)
+    if isinstance(made, PointerType):
+        made = checker.resolved(made.target)
+        counted = isinstance(made, SequenceType)
+    else:
+        counted = isinstance(made, SliceType | StringType | SequenceType)
+    if counted:
+        most = most and isinstance(made, SliceType) and len(made.members) == _SLICE_WITH_CAPACITY
+        checker.assertions.append(Counted(held, least, most, span))
+
+
+def of_library(checker: Checker, base: Typed, span: Span) -> Typed:
+    """What ``base`` has its elements in: a vector's pointer, what a reference of Rust leads to."""
+    if checker.site.language.dereferences:
+        from fetchc.check.rust_values import within
+
+        return within(checker, base)
+    made = checker.resolved(base.type)
+    if not isinstance(made, StructType) or not made.is_library:
+        return base
+    from fetchc.check.cpp_library import indexed
+
+    return indexed(checker, base, span) or base
+
+
+def of_blocks(
+    checker: Checker, base: Typed, index: int, span: Span, index_span: Span
+) -> Typed | None:
+    """The element ``index`` of a deque of C++, which is in no array; None of all else."""
+    made = checker.resolved(base.type)
+    if not isinstance(made, StructType) or not made.is_library:
+        return None
+    from fetchc.check.cpp_library import blocked
+
+    return blocked(checker, base, index, span, index_span)
+
+
+def in_bytes(checker: Checker, base: Typed) -> Typed:
+    """``base``, or where it is a ``void *`` a pointer to bytes, as GNU C counts."""
+    made = checker.resolved(base.type)
+    if isinstance(made, PointerType) and isinstance(checker.resolved(made.target), VoidType):
+        byte = CharType("unsigned char", ByteSize(1), False)
+        wanted = checker.pointer_to(checker.program.intern(byte))
+        return Convert(base, wanted, base.span)
+    return base
+
+
+def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Part | Shift:
+    """Where a string or slice begins, with the type of its elements' pointer."""
+    data = made.members[0]
+    found = Part(base, data.offset, None, data.type, base.span)
+    return Shift(found, ByteOffset(made.lead), data.type, base.span) if made.lead else found
+
+
+def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int]:
+    """Where the elements of ``base`` begin: a pointer or an array object; their type and size."""
+    made = checker.resolved(base.type)
+    start: Typed = base
+    match made:
+        case ArrayType(element=type_id):
+            pass
+        case SequenceType():
+            return _of_sequence(checker, base, made, span)
+        case PointerType(target=target):
+            inner = checker.resolved(target)
+            if isinstance(inner, SequenceType):
+                return _of_sequence(checker, Follow(base, target, base.span), inner, span)
+            one = isinstance(inner, StructType) and (made.reference or inner.kind == "class")
+            if checker.site.language.references and one:
+                raise _cannot(checker, base, span)
+            if checker.site.language.pointer_indexes_array and isinstance(inner, ArrayType):
+                start, type_id = Follow(base, target, base.span), inner.element
+            else:
+                type_id = target
+        case SliceType(element=type_id):
+            start = data_pointer(checker, base, made)
+        case StringType():
+            start = data_pointer(checker, base, made)
+            type_id = checker.program.intern(IntType("uint8", ByteSize(1), False))
+        case _:
+            raise _cannot(checker, base, span)
+    return start, type_id, _counted_off(checker, base, type_id, span)
+
+
+def _of_sequence(
+    checker: Checker, holder: Typed, made: SequenceType, span: Span
+) -> tuple[Typed, TypeId, int]:
+    # Its elements are in it, behind a pointer, or in another one that a reference leads to.
+    inner = Part(holder, made.elements.offset, None, made.elements.type, holder.span)
+    kind = checker.resolved(inner.type)
+    if isinstance(kind, PointerType) and kind.reference:
+        return inner, kind.target, _counted_off(checker, inner, kind.target, span)
+    return first(checker, inner, span)
+
+
+def _counted_off(checker: Checker, base: Typed, type_id: TypeId, span: Span) -> int:
+    each = checker.size(type_id)
+    if each is None:
+        help = "cast the pointer to the type it leads to: `((struct s *)p)[0]`"
+        row = checker.resolved(type_id)
+        if isinstance(row, ArrayType) and checker.size(row.element) is not None:
+            # `int grid[n][m]`: how long a row is, is known when the program runs.
+            help = "count from the first row on: `(*e)[7]` is `e[1][2]` where rows have 5 elements"
+        raise reject(
+            "FC0311",
+            f"`{checker.spell(type_id)}` has no size, its elements cannot be counted off",
+            base.span,
+            f"this is `{checker.spell(base.type)}`",
+            help=help,
+        )
+    return each
+
+
+def _moved(
+    checker: Checker, start: Typed, each: TypeId, offset: int, wanted: TypeId, span: Span
+) -> Typed:
+    if isinstance(checker.resolved(start.type), ArrayType):
+        return Part(start, ByteOffset(offset), None, wanted, span)
+    shifted = Shift(start, ByteOffset(offset), checker.pointer_to(each), span)
+    return Follow(shifted, wanted, span)
+
+
+def _bounds(checker: Checker, base: Typed, low: int, high: int, span: Span) -> None:
+    made = checker.resolved(base.type)
+    if isinstance(made, PointerType):
+        inner = checker.resolved(made.target)
+        counted = isinstance(inner, SequenceType)
+        if counted or checker.site.language.pointer_indexes_array:
+            made = inner
+    if not isinstance(made, ArrayType | SliceType | StringType | SequenceType):
+        return
+    if low < 0:
+        raise reject(
+            "FC0303",
+            f"the index {low} is before the first element",
+            span,
+            "below zero",
+            secondary=(Label(base.span, f"this is `{checker.spell(base.type)}`"),),
+            help="a negative index is for pointers only",
+        )
+    if isinstance(made, ArrayType) and made.count is not None and high > made.count:
+        if has_open_end(checker, base):
+            return
+        last = "it has no elements" if made.count == 0 else f"its last index is {made.count - 1}"
+        raise reject(
+            "FC0303",
+            f"the index {high - 1} is outside of `{checker.spell(base.type)}`",
+            span,
+            last,
+            help="to read past a fixed bound on purpose, go through a pointer: `(&a[0])[N]`"
+            if made.count
+            else None,
+        )
+
+
+def has_open_end(checker: Checker, base: Typed) -> bool:
+    """Whether ``base`` is an array ``[0]`` or ``[1]`` that ends an object behind a pointer.
+
+    These are older spellings of a flexible array. Source: GCC manual, "Zero Length"; the
+    program's variables themselves have the size that their type says.
+    """
+    made = checker.resolved(base.type)
+    if not isinstance(made, ArrayType) or made.count is None or made.count > 1:
+        return False
+    if not checker.site.language.open_arrays or made.vector or not isinstance(base, Part):
+        return False
+    while isinstance(base, Part):
+        holder = checker.resolved(base.base.type)
+        if not isinstance(holder, StructType):
+            return False
+        end = base.offset + (checker.size(base.type) or 0)
+        ends = [one.offset + (checker.size(one.type) or 0) for one in holder.members]
+        if holder.kind != "union" and max(ends, default=0) > end:
+            return False
+        base = base.base
+    return isinstance(base, Follow)
+
+
+def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
+    made = checker.resolved(base.type)
+    spelled = checker.spell(base.type)
+    reason = f"`{spelled}` cannot be indexed"
+    hint = "only arrays, pointers, slices and strings can"
+    if isinstance(made, MapType):
+        reason = f"`{spelled}` is a map: looking a key up takes code that no fetch-arg can run"
+        hint = "its number of entries can be had: `len(m)`"
+    if isinstance(made, StructType) and made.is_library and not checker.site.language.dereferences:
+        hint = _ends(checker, base, span) or hint
+    if isinstance(made, UnknownType):
+        reason += f": {made.reason}"
+        hint = "go through its address and a type that is known: `((int *)&e)[1]`"
+    return reject(
+        "FC0304",
+        reason,
+        span,
+        "indexed here",
+        secondary=(Label(base.span, f"this is `{spelled}`"),) if base.span != span else (),
+        help=hint,
+    )
+
+
+def _ends(checker: Checker, base: Typed, span: Span) -> str:
+    # What a container has whose elements are in blocks or nodes that only a walk finds.
+    from fetchc.check.cpp_library import library_class
+
+    found = library_class(checker, base.type, span)
+    if found is None:
+        return ""
+    ends = [f"`.{name}()`" for name in ("front", "back", "size") if name in found.known]
+    return f"the program computes where an element is; fetch {', '.join(ends)}" if ends else ""

@@ -1,0 +1,431 @@
+"""Where a variable is at the probe site: the convention's word against the debug information's.
+
+At entry the convention decides and the debug information is evidence: unoptimised
+C puts parameters into slots that are not stored yet, clang measures stack parameters
+from a stack pointer that has not moved yet, Go's compiler describes some parameters
+wrongly in every version. Away from the entry only the debug information knows.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.probe_site import has_own_returns
+from fetchc.diag.diagnostic import Diagnostic, Label, reject
+from fetchc.program.entities import (
+    Absent,
+    AtAddress,
+    AtSymbol,
+    Constant,
+    FrameRelative,
+    Indirect,
+    InMemory,
+    InRegister,
+    Named,
+    OnEntry,
+    Piece,
+    Pieces,
+    Place,
+    PointerTo,
+)
+from fetchc.record import assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Site
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function, Variable
+    from fetchc.source import Span
+
+__all__ = [
+    "believed",
+    "confirmed",
+    "disagreement",
+    "evidence",
+    "exact",
+    "goes_on",
+    "is_clone",
+    "is_fragment",
+    "is_unfetchable",
+    "is_untracked",
+    "optimised_by_gcc",
+    "place_words",
+    "same",
+    "settled",
+    "unoptimised_by_gcc",
+    "variable_place",
+]
+
+# ------------------------------------------------------------------------------
+# What the debug information says of a parameter at the entry, and whether to believe it.
+
+# Suffixes of functions whose signature GCC or LLVM may have changed.
+# Source: GCC, gcc/ipa-*.cc (clone_function_name); LLVM ArgumentPromotion keeps the name.
+_CLONES = (".isra.", ".constprop.", ".part.", ".cold", ".llvm.")
+
+
+def is_clone(function: Function) -> bool:
+    """Whether the symbol says that the compiler changed a copy of the function."""
+    return any(mark in function.symbol for mark in _CLONES)
+
+
+def goes_on(function: Function) -> bool:
+    """Whether it is what a coroutine goes on with, and not what its callers call.
+
+    Source: LLVM, lib/Transforms/Coroutines/CoroSplit.cpp; GCC, cp/coroutines.cc.
+    """
+    return function.symbol.endswith((".resume", ".destroy", ".cleanup", ".actor"))
+
+
+def is_fragment(function: Function) -> bool:
+    """Whether it is only the unlikely part of a function, which is jumped to and never called."""
+    return ".cold" in function.symbol
+
+
+def evidence(site: Site, function: Function, variable: Variable) -> Place | None:
+    """What the debug information says at the first instruction, if it can be believed there.
+
+    Believed: registers and register pieces, constants and addresses of the file, and the caller's
+    part of the frame (at or above the CFA). Not believed: slots of the callee's own frame,
+    anything measured from a frame base register, nothing.
+    """
+    place = site.program.place(variable, function, function.address)
+    match place:
+        case InRegister() | Constant() | PointerTo(target=AtAddress() | Constant()):
+            return place
+        case Pieces(pieces=pieces):
+            found = [p for p in pieces if not isinstance(p.place, Absent)]
+            if found and all(isinstance(p.place, InRegister) for p in found):
+                return place
+            return None
+        case InMemory(register=register, offset=offset):
+            if register != site.architecture.stack_pointer:
+                return None
+            machine = site.architecture
+            above = offset >= machine.entry_stack_bytes and not machine.callee_slots
+            return place if above and site.program.frame_base_is_cfa(function) else None
+        case _:
+            return None
+
+
+def believed(site: Site, function: Function, variable: Variable) -> Place | None:
+    """The :func:`evidence` for a parameter, if the compiler has followed what becomes of it."""
+    found = evidence(site, function, variable)
+    if isinstance(found, Pieces) and is_untracked(site, function, variable):
+        return None
+    return found
+
+
+def is_untracked(site: Site, function: Function, variable: Variable) -> bool:
+    """Whether it is a number in two registers of which gcc does not say when they hold it.
+
+    gcc 12 describes those that it chose for the two halves, which the first instructions fill
+    (often the other way round) and later ones overwrite, as if they had them all over the function.
+    """
+    if not optimised_by_gcc(function):
+        return False
+    place = site.program.place(variable, function, site.address)
+    if not isinstance(place, Pieces) or len(place.pieces) < 2:
+        return False
+    if not all(isinstance(piece.place, InRegister) for piece in place.pieces):
+        return False
+    end = function.address + (function.size or 0)
+    extents = site.program.extents(variable, function)
+    return any(one.start <= function.address and end <= one.end for one in extents)
+
+
+def optimised_by_gcc(function: Function) -> bool:
+    """Whether gcc made the code, and not for debugging: it records its options, the last counts."""
+    return function.producer.startswith("GNU ") and not unoptimised_by_gcc(function)
+
+
+def unoptimised_by_gcc(function: Function) -> bool:
+    """Whether gcc made the code for debugging, with ``-O0``."""
+    levels = [word for word in function.producer.split() if word.startswith("-O")]
+    return function.producer.startswith("GNU ") and (not levels or levels[-1] == "-O0")
+
+
+def is_unfetchable(site: Site, place: Place) -> bool:
+    """Whether all of a place is in registers that no probe can read."""
+    if isinstance(place, Pieces):
+        return all(is_unfetchable(site, piece.place) for piece in place.pieces)
+    return isinstance(place, InRegister) and place.register in site.architecture.unfetchable
+
+
+def same(found: Place, by_convention: Place) -> bool:
+    """Whether the evidence agrees: it may know less (a dead piece), never something else.
+
+    Compilers describe padding as pieces of its own and repeat pieces (Go 1.16 to 1.21), so
+    sizes and offsets of pieces prove nothing, their order does.
+    """
+    expected = iter(_flat(by_convention))
+    return all(place in expected for place in _flat(found))
+
+
+def exact(found: Place, by_convention: Place) -> bool:
+    """Whether every known piece starts where the convention has the same register.
+
+    LLVM takes dead members out of a structure that a function of its own file is passed: what
+    is left moves to the first registers.
+    """
+    if not isinstance(found, Pieces):
+        return True
+    expected: dict[int, Place] = {0: by_convention}
+    if isinstance(by_convention, Pieces):
+        expected = {piece.offset: piece.place for piece in by_convention.pieces}
+    known = [piece for piece in found.pieces if not isinstance(piece.place, Absent)]
+    return all(expected.get(piece.offset) == piece.place for piece in known)
+
+
+def confirmed(found: Place, by_convention: Place) -> Place:
+    """The registers of the convention that the evidence names, too; no others.
+
+    One that it does not name may be one that is not passed any more.
+    """
+    if not isinstance(found, Pieces) or not isinstance(by_convention, Pieces):
+        return by_convention
+    known = {piece.offset: piece.place for piece in found.pieces}
+    gone = Absent("FC0401", "the function is local to its file and may no longer take it")
+    return Pieces(
+        tuple(
+            piece
+            if known.get(piece.offset) == piece.place
+            else Piece(piece.offset, piece.size, gone)
+            for piece in by_convention.pieces
+        )
+    )
+
+
+def _flat(place: Place) -> list[Place]:
+    match place:
+        case Pieces(pieces=pieces):
+            flat = [_flat(p.place)[0] for p in pieces if not isinstance(p.place, Absent)]
+            return list(dict.fromkeys(flat))
+        case Indirect(pointer=InRegister(register=register), offset=offset):
+            return [InMemory(register, offset)]
+        case _:
+            return [place]
+
+
+def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, Diagnostic | None]:
+    """The place of ``variable`` and a warning where two sources had to be weighed.
+
+    Raises CompileError FC0407 where they disagree and neither is known to be right, FC0401 where
+    its declaration has not run.
+    """
+    if variable.kind == "global":
+        return site.program.place(variable, site.function, site.address), None
+    assert site.function is not None
+    if site.by_name and variable.kind == "parameter":
+        from fetchc.check.special_names import parameter_by_name
+
+        return parameter_by_name(site, site.function, variable, span)
+    if site.returns or (site.leaving and not has_own_returns(site)):
+        return Absent("FC0401", "a return probe sees the function's result and globals only"), None
+    if site.leaving:
+        from fetchc.check.go_results import place_at_return
+
+        return place_at_return(site, site.function, variable, span)
+    if variable.kind == "result":
+        from fetchc.check.go_variables import has_slot_for_result
+
+        if site.entry or not has_slot_for_result(site, site.function, variable):
+            return Absent(
+                "FC0410", "it is a result, which has its value when the function returns"
+            ), None
+    if not site.entry:
+        if site.language.convention_first and variable.kind != "parameter":
+            from fetchc.check.go_variables import require_declared
+
+            require_declared(site, site.function, variable, span)
+        from fetchc.check.availability import body_place
+
+        return body_place(site, site.function, variable), None
+    if variable.kind != "parameter":
+        return _local_at_entry(site, variable), None
+    return _parameter_at_entry(site, site.function, variable, span)
+
+
+def _local_at_entry(site: Site, variable: Variable) -> Place:
+    # Only what cannot be a slot of a frame that is not built yet.
+    assert site.function is not None
+    place = site.program.place(variable, site.function, site.function.address)
+    if isinstance(place, AtAddress | Constant):
+        return place
+    if variable.outermost:
+        from fetchc.check.go_variables import captured_place
+
+        captured = captured_place(site, site.function, variable)
+        if captured is not None:
+            return captured
+    if isinstance(place, Absent) or _is_passed_on(site, site.function, variable, place):
+        return place
+    return Absent("FC0401", "it is a local variable, and no statement has run at the entry")
+
+
+def _is_called_as_used(function: Function, place: Place) -> bool:
+    # Of what is local to its file LLVM takes out what is not used; structures on the stack remain.
+    if "clang" not in function.producer or is_clone(function):
+        return False
+    return function.external or isinstance(place, InMemory)
+
+
+def _is_passed_on(site: Site, function: Function, variable: Variable, place: Place) -> bool:
+    # A parameter of a call that was inlined, whose code begins with the function: it is what the
+    # caller passed, still in its register.
+    if variable.called != function.address or site.language.convention_first:
+        return False
+    from fetchc.check.unspecified_abi import argument_registers, registers
+
+    used = registers(place)
+    return bool(used) and used <= argument_registers(site, function)
+
+
+def _parameter_at_entry(
+    site: Site, function: Function, variable: Variable, span: Span
+) -> tuple[Place, Diagnostic | None]:
+    if not site.language.promises_convention:
+        from fetchc.check.unspecified_abi import entry_place
+
+        return entry_place(site, function, variable), None
+    if goes_on(function) and not variable.artificial and "clang" in function.producer:
+        # It has the parameters of the whole coroutine, and is passed its frame.
+        return Absent(
+            "FC0401", "it is in the coroutine's frame, which is what this is passed"
+        ), None
+    from fetchc.abi import convention_for, entry_places
+
+    parameters = site.program.parameters(function)
+    convention = convention_for(site.program, function, span)
+    places = entry_places(site.program, convention, function)
+    position = next(i for i, one in enumerate(parameters) if one.die == variable.die)
+    by_convention = places[position]
+    if site.language.convention_first:
+        from fetchc.check.go_parameters import go_place
+
+        return go_place(site, function, parameters, places, position, span)
+    found = believed(site, function, variable)
+    unknown = isinstance(by_convention, Absent)
+    seen = isinstance(found, InRegister) and found == by_convention
+    if not seen and not unknown and _is_called_as_used(function, by_convention):
+        from fetchc.check.abi_evidence import passed
+
+        by_convention = passed(site, function, variable, by_convention)
+        if isinstance(by_convention, Absent):
+            return by_convention, None
+    if function.foreign:
+        if found is None:
+            return Absent("FC0401", "the function is called by a convention of its own"), None
+
+        return found, settled(variable, "the function is called by a convention of its own", span)
+    if found is None:
+        if unknown:
+            return by_convention, None
+        from fetchc.check.abi_evidence import unconfirmed
+
+        return unconfirmed(site, function, variable, parameters, places, by_convention), None
+    private = is_clone(function) or not function.external
+    if not unknown and same(found, by_convention):
+        if not private:
+            return by_convention, None
+        if exact(found, by_convention):
+            return confirmed(found, by_convention), None
+    if isinstance(found, Constant | PointerTo):
+        # Only a function that is called from nowhere else is known to get one value.
+        return (found if private else by_convention), None
+
+    if unknown:
+        return found, settled(variable, "the convention cannot place its type", span)
+    if private:
+        note = "the compiler changed how this function is called"
+        return found, settled(variable, note, span)
+    if is_unfetchable(site, found) and is_unfetchable(site, by_convention):
+        return by_convention, None  # gcc has 32-bit Arm's doubles in two halves of a register
+    raise disagreement(site, function, variable, by_convention, found, span)
+
+
+# ------------------------------------------------------------------------------
+# Places in words, and what is said of a parameter whose place two sources tell differently.
+
+
+def settled(variable: Variable, note: str, span: Span) -> Diagnostic:
+    """The warning that one source was taken against, or without, the other."""
+    return Diagnostic(
+        "FC0602",
+        f"the place of `{variable.name}` comes from one source only",
+        Label(span, "not confirmed by the other"),
+        notes=(note,),
+    )
+
+
+def disagreement(
+    site: Site,
+    function: Function,
+    variable: Variable,
+    by_convention: Place,
+    found: Place | None,
+    span: Span,
+    why: str | None = None,
+) -> CompileError:
+    """The refusal of a parameter whose place nobody knows for sure."""
+    notes = [f"by the calling convention: {place_words(site, by_convention)}"]
+    if found is not None:
+        notes.append(f"by the debug information: {place_words(site, found)}")
+    if why is not None:
+        notes.append(why)
+    return reject(
+        "FC0407",
+        f"where `{variable.name}` is at the entry of `{function.name}` is not certain",
+        span,
+        "two sources disagree" if found is not None else "one source, and it may be wrong",
+        notes=tuple(notes),
+        help="fetch the one you trust by its register or slot: "
+        + (_written(site, by_convention, found) or "`$arg1`, `$stack1`"),
+    )
+
+
+def _written(site: Site, *places: Place | None) -> str:
+    # How an expression names them: `%cx`, `$stack3`; empty where it has no word for one.
+    machine, word = site.architecture, site.program.word_bytes
+    words = []
+    for place in places:
+        if isinstance(place, InRegister):
+            shown = machine.shown(place.register)
+            if shown.removeprefix("%") in machine.named:
+                words.append(f"`{shown}`")
+        elif isinstance(place, InMemory) and place.register == machine.stack_pointer:
+            slot, odd = divmod(place.offset, word)
+            if slot >= 0 and not odd:
+                words.append(f"`$stack{slot}`")
+    return ", ".join(words)
+
+
+def place_words(site: Site, place: Place) -> str:
+    """A place for people: ``in %di``, ``in memory at +8(%sp)``."""
+    shown = site.architecture.shown
+    match place:
+        case InRegister(register=register):
+            return f"in {shown(register)}"
+        case InMemory(register=register, offset=offset):
+            return f"in memory at {offset:+d}({shown(register)})"
+        case Pieces(pieces=pieces):
+            return ", ".join(place_words(site, piece.place) for piece in pieces) or "nowhere"
+        case Absent():
+            return "nowhere"
+        case AtAddress(address=address):
+            return f"in memory at {address:#x}"
+        case AtSymbol(symbol=symbol):
+            return f"in memory at {symbol}"
+        case Named(name=name):
+            return f"in {name}"
+        case Constant(value=value):
+            return f"the constant {value}"
+        case Indirect(pointer=pointer):
+            return f"where the pointer {place_words(site, pointer)} leads"
+        case FrameRelative(offset=offset):
+            return f"in memory at {offset:+d} from the frame"
+        case PointerTo(target=target, offset=offset):
+            inside = f" + {offset}" if offset else ""
+            return f"a pointer to what is {place_words(site, target)}{inside}"
+        case OnEntry(register=register):
+            return f"what {shown(register)} held on entry"
+        case _:
+            assert_never(place)

@@ -1,0 +1,186 @@
+"""The probe site: what a name can mean and where values are, at one address."""
+
+from __future__ import annotations
+
+from fetchc.lang import language
+from fetchc.program.types import (
+    ArrayType,
+    DeclaredType,
+    FunctionType,
+    IntType,
+    NamedType,
+    PointerType,
+    QualifiedType,
+    VoidType,
+)
+from fetchc.quantities import ByteSize, TypeId
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.typed_tree import Granted
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.lang.base import Language
+    from fetchc.program.entities import Function, Instance, StaticProbe
+    from fetchc.program.protocol import Program
+    from fetchc.program.types import Type
+    from fetchc.quantities import Address
+    from fetchc.target.machines import Architecture
+
+__all__ = ["FOREIGN", "Checker", "Site", "has_own_returns", "must_not_be_returned_from"]
+
+_DEEPEST = 64  # typedefs, qualifiers or dimensions in a row; only a cyclic, hostile type has more
+
+
+class Site(Record):
+    """Where a probe sits.
+
+    ``address`` is the probed instruction. At ``entry`` the parameters are where the
+    convention puts them (the function's first instruction, or behind Go's stack check,
+    which leaves registers and stack pointer alone). ``returns`` is for return probes,
+    ``leaving`` for a return instruction: the results are there, the frame is gone.
+    ``function`` is None for a bare address. ``instance`` is the copy of another function's body
+    that begins there; ``label`` what the event is called after, where not after the function.
+    ``static`` is the probe that the program's author put there. ``means`` is how a kernel is
+    probed where not by a kprobe: fprobe, tprobe (a tracepoint), eprobe (another event). ``active``
+    is for how many calls at a time a return probe of the kernel has room, None for its own choice.
+    """
+
+    program: Program
+    architecture: Architecture
+    language: Language
+    function: Function | None
+    address: Address
+    entry: bool
+    returns: bool
+    leaving: bool = False
+    instance: Instance | None = None
+    label: str = ""
+    static: StaticProbe | None = None
+    means: str = ""
+    active: int | None = None
+
+    @property
+    def named_after(self) -> str:
+        """What a definition's event is called after."""
+        if self.label or self.function is None:
+            return self.label or f"at_{self.address:x}"
+        return self.function.name
+
+    @property
+    def scope(self) -> Function | None:
+        """The function whose file and namespace names outside functions are looked up in.
+
+        Within the inlined copy of a function it is that one, as it is for its variables.
+        """
+        function = self.function
+        if function is None or function.die is None or self.entry or self.returns or self.leaving:
+            return function
+        if self.instance is not None:
+            return self.program.scope_at(function, self.instance.address)
+        return self.program.scope_at(function, self.address)
+
+    @property
+    def probe_kind(self) -> str:
+        """The kind of probe, a key of the kernel's rules: uprobe, uretprobe, kprobe, ..."""
+        if not self.program.in_kernel:
+            return "uretprobe" if self.returns else "uprobe"
+        if self.returns:
+            return "fexit" if self.means else "kretprobe"
+        return self.means or ("kprobe" if self.entry else "kprobe_inside")
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the kernel gives parameters by names of its own, not by registers."""
+        return self.program.in_kernel and (self.returns or self.means != "")
+
+
+FOREIGN = frozenset({"c", "c++", "rust"})
+"""Languages of what in a Go program other compilers made, and runs on stacks of the system."""
+
+
+def has_own_returns(site: Site) -> bool:
+    """Whether results are where the run-time of the program's main language puts them (Go).
+
+    In a Go program that holds of all code that no other compiler is known to have made: assembly,
+    and functions without debug information.
+    """
+    if site.function is None:
+        return False
+    return must_not_be_returned_from(site.program, site.function)
+
+
+def must_not_be_returned_from(program: Program, function: Function) -> bool:
+    """Whether a return probe of the function would end the program, whatever it does."""
+    if not language(function.language).return_probe:
+        return True
+    return function.language not in FOREIGN and not language(program.main_language()).return_probe
+
+
+class Checker:
+    """One expression being checked at one site: the site, the warnings so far, and what type
+    assertions and indices in it take for granted.
+    """
+
+    __slots__ = ("assertions", "program", "site", "warnings")
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.program = site.program
+        self.warnings: list[Diagnostic] = []
+        self.assertions: list[Granted] = []  # as they are met
+
+    def spell(self, type_id: TypeId) -> str:
+        """The type as the site's language writes it."""
+        return self.site.language.spell(self.program, type_id)
+
+    def bare(self, type_id: TypeId) -> TypeId:
+        """The type behind typedefs and qualifiers, completed where it was only declared."""
+        for _ in range(_DEEPEST):
+            made = self.program.type(type_id)
+            if isinstance(made, NamedType | QualifiedType):
+                type_id = made.target
+            elif isinstance(made, DeclaredType):
+                return self.program.completed(type_id)
+            else:
+                return type_id
+        return type_id
+
+    def resolved(self, type_id: TypeId) -> Type:
+        """The type itself, behind typedefs and qualifiers."""
+        return self.program.type(self.bare(type_id))
+
+    def innermost(self, type_id: TypeId) -> Type:
+        """What an array of however many dimensions is made of; of what is none, the type itself."""
+        made = self.resolved(type_id)
+        for _ in range(_DEEPEST):
+            if not isinstance(made, ArrayType):
+                break
+            made = self.resolved(made.element)
+        return made
+
+    def size(self, type_id: TypeId) -> ByteSize | None:
+        """Bytes of a type, None where it has no size (void, functions, declarations)."""
+        match self.resolved(type_id):
+            case VoidType() | FunctionType() | DeclaredType() | NamedType() | QualifiedType():
+                return None
+            case ArrayType(element=element, count=count, size=size):
+                if size is not None or count is None:
+                    return size
+                each = self.size(element)
+                return None if each is None else ByteSize(each * count)
+            case sized:
+                return sized.size
+
+    def pointer_to(self, target: TypeId) -> TypeId:
+        """The type of pointers to ``target``."""
+        return self.program.intern(PointerType("", ByteSize(self.program.word_bytes), target))
+
+    def array_of(self, element: TypeId, count: int, each: int) -> TypeId:
+        """The type of ``count`` elements of ``each`` bytes."""
+        return self.program.intern(ArrayType("", element, count, ByteSize(count * each)))
+
+    def word(self, signed: bool = False) -> TypeId:
+        """The type of a machine word: registers, sizes, constants."""
+        name = "long" if signed else "unsigned long"
+        return self.program.intern(IntType(name, ByteSize(self.program.word_bytes), signed))

@@ -1,0 +1,145 @@
+"""Structures that stand for a value in them (a cell, a counted pointer of Rust), and references.
+
+What is asked of one is asked of its value: a member, an index, a length. The language follows
+references by itself; a raw pointer is one into an array, as in C.
+"""
+
+from __future__ import annotations
+
+from fetchc.check import members
+from fetchc.check.members import uncompared
+from fetchc.check.typed_tree import Address, Follow, Part, Present
+from fetchc.program.types import PointerType, StructType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.types import Member
+    from fetchc.source import Span
+
+__all__ = [
+    "dereferenced",
+    "member_of",
+    "reader_value",
+    "take_for_granted",
+    "uncompared_variant",
+    "within",
+]
+
+_DEEPEST = 16  # wrappers in each other; only a hostile type has more
+_RAW = "*"  # what the names of raw pointers begin with
+
+
+def reader_value(checker: Checker, node: Typed) -> Typed:
+    """What a whole object is worth to a reader: of a cell what it holds, else the address."""
+    for _ in range(_DEEPEST):
+        made = checker.resolved(node.type)
+        if not isinstance(made, StructType) or made.value is None:
+            break
+        if made.shared:
+            inner = _shared(checker, node, made)
+            return Address(inner, checker.pointer_to(inner.type), node.span)
+        node = members.part(node, made.value, node.span)
+    return node
+
+
+def dereferenced(checker: Checker, node: Typed) -> Typed | None:
+    """What ``*`` gives of a counted pointer, or of what holds a pointer; None of others."""
+    for _ in range(_DEEPEST):
+        made = checker.resolved(node.type)
+        if isinstance(made, PointerType):
+            return Follow(node, made.target, node.span)
+        if not isinstance(made, StructType) or made.value is None:
+            return None
+        if made.shared:
+            return _shared(checker, node, made)
+        node = members.part(node, made.value, node.span)
+    return None
+
+
+def within(checker: Checker, node: Typed) -> Typed:
+    """What is counted and indexed where ``node`` is: behind its references and wrappers."""
+    for _ in range(_DEEPEST):
+        made = checker.resolved(node.type)
+        if isinstance(made, PointerType) and made.name and not made.name.startswith(_RAW):
+            node = Follow(node, made.target, node.span)
+        elif isinstance(made, StructType) and made.value is not None and not made.counts:
+            node = _value(checker, node, made)
+        else:
+            break
+    return node
+
+
+def member_of(
+    checker: Checker, holder: Typed, name: str, span: Span, depth: int = 0
+) -> Typed | None:
+    """The member of a wrapper or of what it stands for; None where neither has it."""
+    holder = members.follow_pointer(checker, holder, holder.span)
+    made = checker.resolved(holder.type)
+    if not isinstance(made, StructType) or made.value is None or depth > _DEEPEST:
+        return _own(checker, holder, name, span)
+    value = _value(checker, holder, made)
+    inner = member_of(checker, value, name, span, depth + 1) if made.owned else None
+    found = inner or _own(checker, holder, name, span)
+    if found is None and not made.owned:
+        found = member_of(checker, value, name, span, depth + 1)
+    if found is None and made.shared:  # its counters
+        found = _own(checker, _counters(checker, holder, made), name, span)
+    return found
+
+
+def _own(checker: Checker, holder: Typed, name: str, span: Span) -> Typed | None:
+    path = members.find(checker, holder.type, name, span)
+    if path is None:
+        return None
+    members.tell(checker, holder, path, holder.span.to(span))
+    return members.through(checker, holder, path, holder.span.to(span))
+
+
+def _value(checker: Checker, node: Typed, made: StructType) -> Typed:
+    assert made.value is not None
+    return (
+        _shared(checker, node, made) if made.shared else members.part(node, made.value, node.span)
+    )
+
+
+def _counters(checker: Checker, node: Typed, made: StructType) -> Typed:
+    assert made.value is not None
+    pointer = members.part(node, made.value, node.span)
+    return members.follow_pointer(checker, pointer, node.span)
+
+
+def _shared(checker: Checker, node: Typed, made: StructType) -> Part:
+    box = _counters(checker, node, made)
+    inner = checker.resolved(box.type)
+    assert isinstance(inner, StructType)
+    value = next(one for one in inner.members if one.name == made.shared)
+    return members.part(box, value, node.span)
+
+
+# ------------------------------------------------------------------------------
+# Variants of Rust's enums: their fields lie over each other, and one of them is there.
+
+
+def take_for_granted(
+    checker: Checker, holder: Typed, made: StructType, variant: Member, span: Span
+) -> None:
+    """Note that ``variant`` of the enum ``holder`` has to be there, for whoever can compare."""
+    if made.members and variant in [one.member for one in made.variants]:
+        tag = members.part(holder, made.members[0], span)
+        told_by = ".discriminant"
+        one = Present(tag, made.variants, variant.name, holder.type, told_by, span)
+        checker.assertions.append(one)
+
+
+def uncompared_variant(checker: Checker, one: Present) -> Diagnostic:
+    """The warning that a variant is read whichever is there."""
+    return uncompared(
+        f"the variant of the `{checker.spell(one.holder)}`",
+        one.wanted,
+        "what another variant holds is read as if it were of this one",
+        f"fetch which one it is beside it: `{one.told_by}`; `fetchc trace` compares",
+        one.span,
+    )
