@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from fetchc.api.probe import Probe
     from fetchc.api.program import Program
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.driver.explained.explaining import Explained
-    from fetchc.driver.written.checking import Checked
+    from fetchc.driver.check_definitions import Checked
+    from fetchc.driver.explain_fetch import Explained
     from fetchc.ir.fetch import Decode
 
 __all__ = ["decode", "document", "explanation", "refused", "told", "verdicts"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.driver.offsets import Offset
+    from fetchc.driver.type_layouts import Offset
 
 __all__ = ["Compared", "Table", "agreeing", "compare", "table_document"]
 

@@ -42,7 +42,7 @@ class Argument:
         try:
             return Argument(probe, self.text, self._tree)
         except CompileError as refusal:
-            from fetchc.driver.points.several import at_address
+            from fetchc.driver.source_line_points import at_address
 
             raise at_address(refusal, probe._found) from refusal
 
@@ -64,7 +64,7 @@ class Argument:
             raise self._refusal
         body = self._bare.parts[0].body
         if self.probe._found.more:
-            from fetchc.driver.points.several import apart
+            from fetchc.driver.source_line_points import apart
 
             found = {argument.at_one_address for _, (argument,) in self.probe.each([self])}
             if len(found) > 1:

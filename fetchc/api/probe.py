@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.api.argument import Argument
 from fetchc.api.program import given
 from fetchc.diag.diagnostic import reject
-from fetchc.driver.points.sites import find_site
+from fetchc.driver.probe_points import find_site
 from fetchc.syntax.expression_parser import parse_argument
 
 TYPE_CHECKING = False
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.driver.explained.explaining import Explained
-    from fetchc.driver.naming import Named
-    from fetchc.driver.points.found import Found
-    from fetchc.driver.variables import Shown
+    from fetchc.driver.explain_fetch import Explained
+    from fetchc.driver.listings import Shown
+    from fetchc.driver.probe_output import Named
+    from fetchc.driver.probe_points import Found
     from fetchc.emit.output_formats import Event, Written
     from fetchc.program import protocol
     from fetchc.program.entities import Function
@@ -143,7 +143,7 @@ class Probe:
 
     def variables(self) -> tuple[Shown, ...]:
         """Every name visible here: its type, its place, its fetch-arg or why there is none."""
-        from fetchc.driver.variables import visible
+        from fetchc.driver.listings import visible
 
         with self._lock:
             return visible(self._program, self._found, self._kernel)
@@ -201,7 +201,7 @@ class Probe:
         """
         self._require_own(arguments)
         if len(places := self.each(arguments)) > 1:
-            from fetchc.driver.points.several import require_alike
+            from fetchc.driver.source_line_points import require_alike
 
             require_alike([probe.named(made) for probe, made in places])
         return "\n".join([probe._line(made, group, event) for probe, made in places])
@@ -225,7 +225,7 @@ class Probe:
             )
 
     def _line(self, arguments: Sequence[Argument], group: str | None, event: str | None) -> str:
-        from fetchc.driver.defining import defined
+        from fetchc.driver.probe_output import defined
 
         fetches = [(each.name, each.part.fetch) for each in self.named(arguments)]
         return defined(self._found.site, fetches, self._kernel, group, event)
@@ -237,7 +237,7 @@ class Probe:
 
         Raises CompileError for an argument of another probe (FC0206).
         """
-        from fetchc.driver.backends import event as event_at
+        from fetchc.driver.probe_output import event as event_at
 
         self._require_own(arguments)
         result = []
@@ -265,13 +265,13 @@ class Probe:
     def explain(self, text: str) -> Explained:
         """An expression, or a fetch-arg that somebody wrote, hop by hop."""
         given(text, "an argument", None)
-        from fetchc.driver.explained.explaining import explain
+        from fetchc.driver.explain_fetch import explain
 
         with self._lock:
             return explain(text, self._found, self._kernel)
 
     def named(self, arguments: Sequence[Argument]) -> tuple[Named, ...]:
         """Every fetch-arg of a definition with the name it gets there."""
-        from fetchc.driver.naming import named
+        from fetchc.driver.probe_output import named
 
         return named([(each.expression, each.whole) for each in arguments], self._kernel)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from fetchc.api.argument import Argument
     from fetchc.api.probe import Probe
-    from fetchc.driver.layout import Layout
-    from fetchc.driver.offsets import Offset
+    from fetchc.driver.type_layouts import Layout, Offset
     from fetchc.program import protocol
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel_versions import Kernel
@@ -97,7 +96,7 @@ class Program:
     def functions(self, glob: str = "*") -> Iterator[str]:
         """Names of functions with code and of static probes that match ``glob``, sorted."""
         given(glob, "a glob")
-        from fetchc.driver.listing import matching, probeable
+        from fetchc.driver.listings import matching, probeable
 
         with self._lock:
             names = matching(probeable(self._program, glob), glob)
@@ -106,7 +105,7 @@ class Program:
     def types(self, glob: str = "*") -> Iterator[str]:
         """Names of the types that match ``glob``, sorted."""
         given(glob, "a glob")
-        from fetchc.driver.listing import matching
+        from fetchc.driver.listings import matching
 
         with self._lock:
             names = matching(self._program.type_names(), glob)
@@ -115,7 +114,7 @@ class Program:
     def layouts(self, glob: str) -> list[Layout]:
         """The layouts of the types whose names match ``glob``, by name."""
         given(glob, "a glob")
-        from fetchc.driver.listing import layouts
+        from fetchc.driver.listings import layouts
 
         with self._lock:
             return layouts(self._program, glob)
@@ -126,7 +125,7 @@ class Program:
         Raises CompileError where there is none, or several that differ.
         """
         given(text, "a type")
-        from fetchc.driver.offsets import offsets
+        from fetchc.driver.type_layouts import offsets
 
         with self._lock:
             return offsets(self._program, text)
@@ -134,7 +133,7 @@ class Program:
     def described(self, name: str) -> list[dict[str, object]]:
         """Every function of exactly this name: name, address, signature, source line."""
         given(name, "a name")
-        from fetchc.driver.listing import described
+        from fetchc.driver.listings import described
 
         with self._lock:
             return described(self._program, name)
@@ -142,7 +141,7 @@ class Program:
     def without_code(self, glob: str = "*") -> list[dict[str, object]]:
         """Functions that match and cannot be probed, as in ``described``, and ``why``."""
         given(glob, "a glob")
-        from fetchc.driver.listing import without_code
+        from fetchc.driver.listings import without_code
 
         with self._lock:
             return without_code(self._program, glob)
@@ -222,13 +221,13 @@ class Program:
     ) -> Probe:
         # What compiles is loaded here: a listing needs none of it.
         from fetchc.api.probe import Probe
-        from fetchc.driver.points.sites import find_site
+        from fetchc.driver.probe_points import find_site
 
         rules = self._rules(kernel)
         with self._lock:
             found = find_site(self._program, function, point, returns, self._unsafe_return, rules)
         if active is not None:
-            from fetchc.driver.points.kernel_points import with_room
+            from fetchc.driver.kernel_points import with_room
 
             found = with_room(found, active)
         return Probe(self._program, self._lock, found, rules)

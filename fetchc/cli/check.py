@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.cli.standard_input import given_lines
-from fetchc.driver.written.checking import check_definition
+from fetchc.driver.check_definitions import check_definition
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture_key
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.written.checking import Checked
+    from fetchc.driver.check_definitions import Checked
 
 __all__ = ["run"]
 

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.explained.explaining import Explained, Road
+    from fetchc.driver.explain_fetch import Explained, Road
 
 __all__ = ["run"]
 

@@ -30,7 +30,7 @@ def run(options: Options, output: Output) -> int:
 
         output.document(json.dumps(names, indent=2))
     elif names:
-        from fetchc.driver.listing import spelled
+        from fetchc.driver.listings import spelled
 
         output.lines(spelled(names))
     if not found:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fetchc.answers.offsets import Table
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.offsets import Offset
+    from fetchc.driver.type_layouts import Offset
 
 __all__ = ["run"]
 

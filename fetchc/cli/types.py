@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from fetchc.api.program import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.layout import Layout, Row
+    from fetchc.driver.type_layouts import Layout, Row
 
 __all__ = ["run"]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.variables import Shown
+    from fetchc.driver.listings import Shown
 
 __all__ = ["run"]
 

@@ -6,10 +6,10 @@ from fetchc.check.checker import check
 from fetchc.check.probe_site import Checker
 from fetchc.check.typed_tree import Counted
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
-from fetchc.driver.points.found import Found
+from fetchc.driver.probe_points import Found
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
 from fetchc.ir.fetch_rules import verify
-from fetchc.lower.lower import lower
+from fetchc.lower.lowering import lower
 from fetchc.record import Record
 from fetchc.source import Span
 
@@ -63,7 +63,7 @@ def compile_argument(
     node = check(checker, argument.expression)
     lowered = lower(checker, node, argument.format, whole)
     if any(not isinstance(one, Counted) for one in checker.assertions):
-        from fetchc.lower.assertions import companions, unchecked
+        from fetchc.lower.aggregates import companions, unchecked
 
         if whole:
             lowered += companions(checker)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from fetchc.diag.diagnostic import reject
 from fetchc.ir.fetch import Bits, Decode, Fetch, Scalar
-from fetchc.lower.model import InValue, Known, Lowered, Memory, Spread
-from fetchc.lower.scalars import immediate, outside, straddles
-from fetchc.lower.store import plain
-from fetchc.lower.where import load_word, piece_at, where
+from fetchc.lower.fetches import (
+    InValue,
+    Known,
+    Lowered,
+    Memory,
+    Spread,
+    load_word,
+    piece_at,
+    plain,
+    where,
+)
+from fetchc.lower.lowering import immediate, outside, straddles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.probe_site import Checker
     from fetchc.check.typed_tree import Part, Typed
     from fetchc.ir.fetch import Store
-    from fetchc.lower.store import Plain
+    from fetchc.lower.fetches import Plain
     from fetchc.source import Span
 
 __all__ = ["bit_field", "smallest_container"]

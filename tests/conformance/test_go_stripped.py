@@ -18,7 +18,7 @@ import pytest
 import fetchc
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.go import rtype_names
-from fetchc.driver.layout import Layout
+from fetchc.driver.type_layouts import Layout
 from fetchc.quantities import ByteOffset
 from tests.support.programs import CORPUS
 from tests.support.toolchains import ALL_GO_VERSIONS, go_environment, go_root, require

@@ -23,7 +23,7 @@ from typing import Any, get_args
 import pytest
 
 import fetchc
-from fetchc.driver.points import sites
+from fetchc.driver import probe_points
 from fetchc.program import entities
 from fetchc.program.entities import Absent, Constant, InMemory, Pieces, Place
 from fetchc.quantities import ByteOffset, DwarfRegister
@@ -61,7 +61,7 @@ Difference = tuple[str, dict[str, str]]  # where and what, and its features
 @pytest.fixture(autouse=True)
 def _anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     # Places are compared, where no uprobe can be as well.
-    monkeypatch.setattr(sites, "unprobeable", lambda *_: None)
+    monkeypatch.setattr(probe_points, "unprobeable", lambda *_: None)
 
 
 def told(program: fetchc.Program, address: int) -> list[Shown]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from fetchc.diag.diagnostic import Diagnostic, Label
-from fetchc.driver.written.checking import Checked, check_definition
+from fetchc.driver.check_definitions import Checked, check_definition
 from fetchc.ir.fetch import body
 from fetchc.source import Span
 from fetchc.target.kernel_versions import kernel

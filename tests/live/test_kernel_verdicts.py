@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fetchc.diag.diagnostic import Diagnostic, Label
-from fetchc.driver.written.checking import Checked, check_definition
+from fetchc.driver.check_definitions import Checked, check_definition
 from fetchc.ir.fetch import Fetch, body
 from fetchc.source import Span
 from fetchc.target.kernel_versions import kernel, running_version

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.driver.written.checking import check_definition
+from fetchc.driver.check_definitions import check_definition
 from fetchc.resources import data_path
 from fetchc.syntax import definition_tables, fetcharg_tables
 from fetchc.syntax.driver import Token, Unexpected, run

@@ -9,7 +9,7 @@ from typing import TypeVar
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from fetchc.driver.written.checking import check_definition
+from fetchc.driver.check_definitions import check_definition
 from fetchc.target.kernel_versions import kernel as rules_of
 from tests.support.kernel_lab import LabKernel
 from tests.support.kernel_lab_guest import Guest

@@ -11,7 +11,7 @@ import re
 
 from fetchc.conformance import machine
 from fetchc.diag.diagnostic import Diagnostic
-from fetchc.driver.written.checking import Checked
+from fetchc.driver.check_definitions import Checked
 from fetchc.source import Span
 from tests.support.verdicts import Verdict
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from fetchc.check.typed_tree import Address, Constant, Convert, Held, Part, Special
 from fetchc.debuginfo.dwarf.enclosing_frames import entered_with
 from fetchc.diag.diagnostic import CompileError
-from fetchc.lower import texts
-from fetchc.lower.on_entry import lost, register_of
-from fetchc.lower.scalars import kept
-from fetchc.lower.store import plain
+from fetchc.lower import strings
+from fetchc.lower.fetches import plain
+from fetchc.lower.lowering import kept
+from fetchc.lower.no_fetch import lost, register_of
 from fetchc.program.entities import (
     AtAddress,
     Indirect,
@@ -30,7 +30,7 @@ from fetchc.tracer.shape import Called, Leaf, Sum
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.typed_tree import Typed
-    from fetchc.lower.store import Plain
+    from fetchc.lower.fetches import Plain
     from fetchc.program.entities import Callers, Place
     from fetchc.syntax.tree import Format
     from fetchc.tracer.plan.extents import Limits
@@ -136,7 +136,7 @@ class Calls(Leaves):
 
     def _is_text(self, node: Typed) -> bool:
         made = self._checker.resolved(node.type)
-        return isinstance(made, PointerType) and texts.is_text_pointer(self._checker, made)
+        return isinstance(made, PointerType) and strings.is_text_pointer(self._checker, made)
 
     def _object(self, held: Held) -> Typed:
         # Of a pointer that is in no memory, the address of what it leads to.

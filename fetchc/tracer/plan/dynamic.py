@@ -9,7 +9,7 @@ from fetchc.check.members import part
 from fetchc.check.typed_tree import Asserted as AssertedNode
 from fetchc.check.typed_tree import Counted, Described, Present
 from fetchc.check.typed_tree import Dispatched as DispatchedNode
-from fetchc.lower.lower import lower
+from fetchc.lower.lowering import lower
 from fetchc.program.types import InterfaceType
 from fetchc.tracer.plan.leaves import Leaves, number_alone
 from fetchc.tracer.shape import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fetchc.diag.diagnostic import CompileError
-from fetchc.lower import texts
+from fetchc.lower import strings
 from fetchc.lower.bit_fields import smallest_container
-from fetchc.lower.lower import named_members
-from fetchc.lower.store import plain
+from fetchc.lower.fetches import plain
+from fetchc.lower.lowering import named_members
 from fetchc.program.types import (
     ArrayType,
     InterfaceType,
@@ -94,7 +94,7 @@ def _array(checker: Checker, element: TypeId, count: int, limits: Limits) -> lis
     if not each:
         return []
     most = max(1, limits.row // each)
-    if texts.is_text_pointer(checker, made):
+    if strings.is_text_pointer(checker, made):
         return []
     if plain(checker, element) is not None:
         return [(0, each * min(count, most))]

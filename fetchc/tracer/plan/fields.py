@@ -34,7 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from fetchc.driver.points.found import Found
+    from fetchc.driver.probe_points import Found
     from fetchc.ir.fetch import Value
     from fetchc.source import Span
     from fetchc.target.kernel_versions import Kernel

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from fetchc.check.members import part
 from fetchc.ir.fetch import Array, Bits, Decode, Deref, Symbol, Text, fixed_bytes
-from fetchc.lower.model import Lowered, Memory
-from fetchc.lower.scalars import scalar
-from fetchc.lower.store import plain
-from fetchc.lower.where import load_word, where
+from fetchc.lower.fetches import Lowered, Memory, load_word, plain, where
+from fetchc.lower.lowering import scalar
 from fetchc.program.types import StructType
 from fetchc.tracer.plan.extents import extents, joined
 from fetchc.tracer.shape import Guard, Leaf
@@ -16,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.probe_site import Checker
     from fetchc.check.typed_tree import Typed
-    from fetchc.lower.store import Plain
+    from fetchc.lower.fetches import Plain
     from fetchc.quantities import TypeId
     from fetchc.syntax.tree import Format
     from fetchc.tracer.plan.extents import Limits

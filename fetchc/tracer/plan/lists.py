@@ -7,10 +7,8 @@ from fetchc.check.array_ranges import in_full
 from fetchc.check.members import part, through
 from fetchc.check.typed_tree import Convert, Described, Follow
 from fetchc.ir.fetch import ELEMENTS, Deref
-from fetchc.lower import texts, wholes
-from fetchc.lower.model import Memory
-from fetchc.lower.store import is_character
-from fetchc.lower.where import load_word, pointed, where
+from fetchc.lower import aggregates, strings
+from fetchc.lower.fetches import Memory, is_character, load_word, pointed, where
 from fetchc.program.types import (
     ArrayType,
     ChannelType,
@@ -39,8 +37,7 @@ from fetchc.tracer.shape import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.typed_tree import Typed
-    from fetchc.lower.model import Where
-    from fetchc.lower.store import Plain
+    from fetchc.lower.fetches import Plain, Where
     from fetchc.program.types import Member, Type, Window
     from fetchc.quantities import TypeId
     from fetchc.tracer.plan.extents import Limits
@@ -85,7 +82,7 @@ class Lists(Dynamic):
     def _elements(self, node: Typed, one: Typed, found: Where, limits: Limits) -> Row | Items:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
         simple = self._number_of(one.type)
-        text = texts.units(self._checker, one) is not None
+        text = strings.units(self._checker, one) is not None
         if simple is not None and isinstance(found, Memory) and not text:
             return self._row(found, simple, min(limits.row // simple.size, ELEMENTS), node)
         self._fetch_bytes(one, limits.inner(), limits.items)
@@ -190,15 +187,15 @@ class Lists(Dynamic):
             return Ranged(one.elements, one.start, one.low, one.high, one.bound, to_nul=True)
         if made.count is None or made.count == 0:
             # A text up to its NUL, or a refusal that says why.
-            return self._leaf(wholes.array(checker, node, made, whole=True)[0])
+            return self._leaf(aggregates.array(checker, node, made, whole=True)[0])
         found = where(checker.site, node)
         if is_character(element):
             return self._characters(node, found, made.count, limits)
         simple = self._number_of(made.element)
-        if texts.is_text_pointer(checker, element):
+        if strings.is_text_pointer(checker, element):
             count = min(made.count, ELEMENTS)
             cut = ArrayType("", made.element, count, None)
-            lowered = wholes.array(checker, node, cut, whole=True)[0]
+            lowered = aggregates.array(checker, node, cut, whole=True)[0]
             leaf = self._leaf(lowered)
             start = lowered.fetch.value
             assert isinstance(start, Deref)

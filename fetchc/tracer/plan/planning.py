@@ -7,7 +7,7 @@ import os
 from fetchc.check.checker import check
 from fetchc.check.probe_site import Checker
 from fetchc.diag.diagnostic import CompileError, reject
-from fetchc.driver.defining import defined
+from fetchc.driver.probe_output import defined
 from fetchc.emit.probe_definition import argument_name, event_name
 from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text
 from fetchc.record import Record
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.driver.points.found import Found
+    from fetchc.driver.probe_points import Found
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel_versions import Kernel

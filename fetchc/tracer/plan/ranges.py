@@ -5,10 +5,9 @@ from __future__ import annotations
 from fetchc.check.typed_tree import Address, Follow, Shift
 from fetchc.check.typed_tree import Ranged as RangedNode
 from fetchc.ir.fetch import ELEMENTS, Decode, Deref
-from fetchc.lower import texts
-from fetchc.lower.scalars import memory_of
-from fetchc.lower.store import Plain, plain
-from fetchc.lower.where import load_word, pointed
+from fetchc.lower import strings
+from fetchc.lower.fetches import Plain, load_word, plain, pointed
+from fetchc.lower.lowering import memory_of
 from fetchc.quantities import ByteOffset
 from fetchc.tracer.plan.lists import Lists
 from fetchc.tracer.shape import Between, Bytes, Difference, Guard, Items, Leaf, Ranged, Reckoned
@@ -83,8 +82,8 @@ class Ranges(Lists):
             assert isinstance(start, Deref)
             field, at = self._fields.block(start, size)
             return Bytes(field, size, made.text, at, None, None, self._fields.guards(start))
-        are_texts = texts.is_text_pointer(checker, checker.resolved(made.element))
-        if simple is not None and not are_texts and texts.units(checker, node.first) is None:
+        are_texts = strings.is_text_pointer(checker, checker.resolved(made.element))
+        if simple is not None and not are_texts and strings.units(checker, node.first) is None:
             return self._row(found, simple, self._most(node, simple.size, limits), node)
         inner = limits.inner()
         count = self._fewer(node, 2 * limits.items if are_texts else limits.items)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fetchc.check import typed_tree
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Deref
-from fetchc.lower.model import Memory
-from fetchc.lower.where import load_word, where
+from fetchc.lower.fetches import Memory, load_word, where
 from fetchc.tracer.plan.dynamic import Dynamic
 from fetchc.tracer.shape import Either, Reckoned, Term
 

@@ -22,13 +22,18 @@ from fetchc.check.typed_tree import (
 )
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Array, Decode, Fetch, Scalar, Text, fixed_bytes, is_address
-from fetchc.lower import texts, wholes
-from fetchc.lower.formats import in_order, is_byte
-from fetchc.lower.lower import entries, left_out, lower, named_members
-from fetchc.lower.model import Lowered
-from fetchc.lower.scalars import bit_field_of, scalar, special
-from fetchc.lower.store import plain
-from fetchc.lower.where import pointer
+from fetchc.lower import aggregates, strings
+from fetchc.lower.fetches import Lowered, plain, pointer
+from fetchc.lower.lowering import (
+    bit_field_of,
+    entries,
+    left_out,
+    lower,
+    named_members,
+    scalar,
+    special,
+)
+from fetchc.lower.value_formats import in_order, is_byte
 from fetchc.program.types import (
     ArrayType,
     CellType,
@@ -147,7 +152,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 return self._array(node, made, limits)
             case SliceType():
                 return self._slice(node, made, limits)
-            case PointerType() | SequenceType() if text := texts.units(checker, node):
+            case PointerType() | SequenceType() if text := strings.units(checker, node):
                 return self._referred(node, made, self._units(*text, limits))
             case PointerType() if isinstance(checker.resolved(made.target), SequenceType):
                 inner = self.shape(Follow(node, made.target, node.span), None, limits)
@@ -212,7 +217,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         if not isinstance(node, Address):
             return None
         value, offset = pointer(self._checker.site, node)
-        if offset == 0 or is_address(value) or texts.is_text_pointer(self._checker, made):
+        if offset == 0 or is_address(value) or strings.is_text_pointer(self._checker, made):
             return None
         bits = 8 * made.size
         fetch = Fetch(value, Scalar("x", bits))
@@ -287,7 +292,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         if not found and refused and not made.is_library:
             raise refused
         if not found:
-            raise wholes.refuse_whole(checker, node, made)
+            raise aggregates.refuse_whole(checker, node, made)
         if left:
             checker.warnings.append(left_out(checker, node, left))
         if numbered and not left:

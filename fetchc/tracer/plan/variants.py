@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fetchc.check.members import part
 from fetchc.diag.diagnostic import CompileError
-from fetchc.lower import wholes
-from fetchc.lower.lower import left_out
+from fetchc.lower import aggregates
+from fetchc.lower.lowering import left_out
 from fetchc.program.types import StructType
 from fetchc.tracer.plan.leaves import Leaves, number_alone
 from fetchc.tracer.shape import Case, Items, Members, Variants
@@ -31,7 +31,7 @@ class Enums(Leaves):
 
     def _variants(self, node: Typed, made: StructType, limits: Limits) -> Variants:
         if limits.depth <= 0 or (not made.members and len(made.variants) != 1):
-            raise wholes.refuse_whole(self._checker, node, made)
+            raise aggregates.refuse_whole(self._checker, node, made)
         self._fetch_bytes(node, limits)
         tag = None
         if made.members:

@@ -9,7 +9,7 @@ from fetchc.check import scope
 from fetchc.check.members import find, part, through
 from fetchc.check.typed_tree import Follow
 from fetchc.ir.fetch import Decode
-from fetchc.lower.store import Plain, plain
+from fetchc.lower.fetches import Plain, plain
 from fetchc.program.types import (
     ArrayType,
     BoolType,

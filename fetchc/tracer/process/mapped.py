@@ -14,7 +14,7 @@ from fetchc.debuginfo.dotnet.portable_executable import ASSEMBLY, bundle_of
 from fetchc.debuginfo.perf_map_format import MapLine, number, parse_line
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError, reject
-from fetchc.driver.points.unfound import unknown
+from fetchc.driver.unknown_functions import unknown
 from fetchc.record import Record
 from fetchc.tracer.kernel.tracefs import refused
 from fetchc.tracer.process.stacks import read_maps

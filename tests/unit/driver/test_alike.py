@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.driver.listing import matching
-from fetchc.driver.points.alike import alike, alike_demangled
+from fetchc.driver.listings import matching
+from fetchc.driver.unknown_functions import alike, alike_demangled
 
 NAMES = (
     "main.Max[go.shape.int]",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.cli import main
-from fetchc.driver.written.checking import check_definition
+from fetchc.driver.check_definitions import check_definition
 from fetchc.target.kernel_versions import kernel, previous, turns
 from tests.support.cases import CORPUS
 from tests.support.selftests import SelfTest, selftests

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.driver.written.checking import Checked, check_definition
+from fetchc.driver.check_definitions import Checked, check_definition
 from fetchc.target.kernel_versions import kernel
 from tests.support.programs import fixture
 

@@ -9,7 +9,7 @@ import pytest
 
 import fetchc
 from fetchc.cli import main
-from fetchc.driver.listing import matching, spelled
+from fetchc.driver.listings import matching, spelled
 from tests.support.programs import fixture
 
 BINARY = str(fixture("cpp/addressbook/g++-O2"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.driver.offsets import Offset
+from fetchc.driver.type_layouts import Offset
 from fetchc.program.types import BitField
 from fetchc.quantities import BitOffset, BitSize
 from tests.support.cases import CORPUS

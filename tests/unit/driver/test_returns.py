@@ -6,7 +6,7 @@ import pytest
 
 import fetchc
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.driver.points.returns import must_not_be_returned_from
+from fetchc.driver.return_points import must_not_be_returned_from
 from fetchc.program.entities import Function
 from tests.support.programs import fixture
 

@@ -10,7 +10,7 @@ import pytest
 from fetchc.api.program import Program
 from fetchc.cli.tracing.functions import Name, named
 from fetchc.diag.diagnostic import CompileError, reject
-from fetchc.driver.listing import matching
+from fetchc.driver.listings import matching
 
 
 class Listed:

@@ -1,1 +1,0 @@
-"""What a fetch does, hop by hop, in the words of the program."""

@@ -1,0 +1,166 @@
+"""Probe points of a kernel that name the means: ``fprobe:vfs_read``, ``tracepoint:sched:...``.
+
+``kprobe:F`` and ``fprobe:F`` are functions, ``kretprobe:F`` the return of one. ``tracepoint:G:E``
+is an event with its fields, ``rawtracepoint:T`` a tracepoint with what its probes are handed over.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.probe_site import Site
+from fetchc.diag.diagnostic import reject
+from fetchc.driver.probe_points import Found, find_function
+from fetchc.lang import language
+from fetchc.quantities import Address
+from fetchc.syntax.tree import Point
+from fetchc.target.machines import architecture
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Function
+    from fetchc.program.protocol import Program
+
+__all__ = ["kernel_described", "kernel_names", "kernel_site", "with_room"]
+
+# What people write -> the kind of probe, and whether it is a return's.
+MEANS = {
+    "kprobe": ("", False),
+    "kretprobe": ("", True),
+    "fprobe": ("fprobe", False),
+    "tracepoint": ("eprobe", False),
+    "rawtracepoint": ("tprobe", False),
+}
+
+
+# What bpftrace calls them; its fentry and kfunc are without a breakpoint, as fprobes are.
+_OTHERS = {
+    "k": "kprobe", "p": "kprobe", "kr": "kretprobe", "r": "kretprobe", "t": "tracepoint",
+    "rt": "rawtracepoint", "f": "fprobe", "kfunc": "fprobe", "fentry": "fprobe",
+}  # fmt: skip
+
+
+def _meant(program: Program, word: str, what: str) -> str:
+    if word in _OTHERS:
+        return f"write `{_OTHERS[word]}:{what}`"
+    if what and program.event(word, what) is not None:
+        return f"an event is written with its kind: `tracepoint:{word}:{what}`"
+    return "name a function alone: `vfs_read`"
+
+
+def kernel_site(program: Program, name: str, point: Point | None, returns: bool) -> Found:
+    """The site of ``MEANS:NAME``. Raises CompileError FC0202 or FC0206."""
+    word, _, what = name.partition(":")
+    if word not in MEANS or not what:
+        raise reject(
+            "FC0202",
+            f"there is no `{name}` in a kernel",
+            notes=("before a colon stand " + ", ".join(f"`{known}`" for known in MEANS),),
+            help=_meant(program, word, what),
+        )
+    means, leaves = MEANS[word]
+    returns = returns or leaves
+    point = _within(point)
+    if not means:
+        from fetchc.driver.probe_points import find_site
+
+        return find_site(program, what, point, returns)
+    if point is not None:
+        raise reject(
+            "FC0206",
+            f"`{word}` is of a whole function or event, not of an address in it",
+            point.span,
+        )
+    warnings: tuple[Diagnostic, ...] = ()
+    if means == "fprobe":
+        function, warnings = find_function(program, what)
+    else:
+        function = _tracepoint(program, what) if means == "tprobe" else _event(program, what)
+        if returns:
+            raise reject("FC0206", f"`{name}` is no function, and has no return")
+    site = Site(
+        program, architecture(program.architecture), language(function.language), function,
+        Address(function.address), not returns, returns, means=means,
+    )  # fmt: skip
+    return Found(site, "return" if returns else "entry", warnings)
+
+
+def _within(point: Point | None) -> Point | None:
+    # Of `kprobe:f+8` the name is taken already, and of `fprobe:f%return` that it returns.
+    if point is None or point.offset is None:
+        return None
+    return Point(None, point.offset, None, None, False, None, point.span)
+
+
+def _tracepoint(program: Program, name: str) -> Function:
+    # People write the group as well: `sched:sched_switch`.
+    plain = name.rpartition(":")[2]
+    found = program.tracepoint(plain)
+    if found is None:
+        raise reject(
+            "FC0202",
+            f"`{program.path}` has no tracepoint `{plain}`",
+            help="list them: `ls /sys/kernel/tracing/events`",
+        )
+    return found
+
+
+def _event(program: Program, name: str) -> Function:
+    group, _, event = name.replace("/", ":").partition(":")
+    if not event:
+        raise reject(
+            "FC0202", f"`{name}` is half of an event", help="write `tracepoint:GROUP:NAME`"
+        )
+    found = program.event(group, event)
+    if found is None:
+        raise reject(
+            "FC0202",
+            f"nothing tells of the fields of an event `{group}:{event}` in `{program.path}`",
+            notes=("a kernel that runs tells root of all of its events, BTF of most",),
+            help="list them: `ls /sys/kernel/tracing/events`",
+        )
+    return found
+
+
+def with_room(found: Found, active: int) -> Found:
+    """The return probe ``found`` with room for ``active`` calls at a time.
+
+    Calls of a function that sleeps overlap; those that find no room are not seen at their return.
+    """
+    site = found.site
+    if not (site.program.in_kernel and site.returns):
+        raise reject(
+            "FC0206",
+            "only a return probe of the kernel has room for a number of calls",
+            help="leave `--maxactive` out",
+        )
+    made = Site(
+        site.program, site.architecture, site.language, site.function, site.address, site.entry,
+        site.returns, label=site.label, means=site.means, active=active,
+    )  # fmt: skip
+    return Found(made, found.kind, found.warnings, found.more)
+
+
+def kernel_names(program: Program, glob: str) -> Iterator[str]:
+    """The names to match a glob against that begins with a means: ``tracepoint:sched:*``."""
+    word = glob.partition(":")[0]
+    if word == "tracepoint":
+        names = program.events()
+    elif word == "rawtracepoint":
+        names = program.tracepoints()
+    else:
+        names = program.function_names() if word in MEANS else iter(())
+    return (f"{word}:{name}" for name in names)
+
+
+def kernel_described(program: Program, name: str) -> list[dict[str, object]]:
+    """What a probe of that name sees, as a listing shows it."""
+    function = kernel_site(program, name, None, False).site.function
+    assert function is not None
+    shown = ", ".join(
+        f"{language(function.language).spell(program, each.type)} {each.name}".strip()
+        for each in program.parameters(function)
+    )
+    signature = f"{name}({shown})"
+    return [{"name": name, "address": None, "signature": signature, "source": None}]

@@ -1,0 +1,358 @@
+"""Listings: names that match a glob, functions with signatures, layouts of types."""
+
+from __future__ import annotations
+
+from fetchc.check import scope
+from fetchc.check.locations import place_words, variable_place
+from fetchc.check.probe_site import Checker
+from fetchc.diag.diagnostic import CompileError
+from fetchc.driver.compile import compile_argument
+from fetchc.program.entities import Absent, Place
+from fetchc.program.types import PointerType
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.syntax import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fetchc.driver.probe_points import Found
+    from fetchc.driver.type_layouts import Layout
+    from fetchc.program.entities import Function, Variable
+    from fetchc.program.protocol import Program
+    from fetchc.quantities import TypeId
+    from fetchc.target.kernel_versions import Kernel
+
+__all__ = [
+    "Shown",
+    "described",
+    "layouts",
+    "matching",
+    "probeable",
+    "spelled",
+    "static_names",
+    "visible",
+    "without_code",
+]
+
+
+def matching(names: Iterable[str], glob: str) -> list[str]:
+    """The names that match ``glob`` as a whole, each once, sorted.
+
+    The dots that Go's linker escapes in import paths (``gopkg.in/yaml%2ev3.Node``) match as dots
+    too, and C++ names also as people write them. Those of C++ and .NET match with their parameters
+    or without.
+    """
+    if glob != "*":
+        from fetchc.program.demangle import is_mangled
+        from fetchc.syntax.globs import glob_pattern
+
+        match = glob_pattern(glob).fullmatch
+        names = [
+            name
+            for name in names
+            if match(name)
+            or (name[-1:] == ")" and match(name.rpartition("(")[0]))
+            or (("%2e" in name or is_mangled(name)) and any(map(match, _spellings(name))))
+        ]
+    # Sorted first: symbol tables are in order for long stretches, sets are not.
+    return list(dict.fromkeys(sorted(names)))
+
+
+def spelled(symbols: Iterable[str]) -> list[str]:
+    """Sorted symbols as people write them, sorted; those that would be written alike as they are.
+
+    Each is a name that a probe point can be asked for by.
+    """
+    from fetchc.program.demangle import MANGLED, demangled
+
+    symbols = list(symbols)
+    shown = {}
+    for one in [one for one in symbols if one.startswith(MANGLED)]:
+        name = demangled(one)
+        if name is not None:
+            shown[one] = name
+    if not shown:
+        return symbols
+    from collections import Counter
+
+    from fetchc.lang.cpp_function_names import shortened
+    from fetchc.program.demangle import is_rust
+
+    for one, name in shown.items():
+        if name != one and not is_rust(one):
+            shown[one] = shortened(name)
+    whole = [(shown.get(one, one), one) for one in symbols]
+    times = Counter([name for name, _ in whole])
+    return [name if times[name] == 1 else one for name, one in sorted(whole)]
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    # What else the name of a symbol may be called.
+    if "%2e" in name:
+        return (name.replace("%2e", "."),)
+    from fetchc.program.demangle import demangled
+
+    shown = demangled(name)
+    if shown is None:
+        return ()
+    from fetchc.lang.cpp_function_names import names
+
+    return names(shown)
+
+
+def probeable(program: Program, glob: str = "*") -> Iterable[str]:
+    """Names of all that has code of its own to probe: functions and static probes.
+
+    Of a kernel, what ``glob`` may mean beside functions: ``tracepoint:sched:*``.
+    """
+    if program.in_kernel and ":" in glob:
+        from fetchc.driver.kernel_points import kernel_names
+
+        return kernel_names(program, glob)
+    return [*program.function_names(), *static_names(program)]
+
+
+def static_names(program: Program) -> tuple[str, ...]:
+    """``provider:name`` of every static probe, each once."""
+    return tuple(dict.fromkeys(probe.whole_name for probe in program.static_probes()))
+
+
+def without_code(program: Program, glob: str) -> list[dict[str, object]]:
+    """The functions that match and have no code, as :func:`described` has others, with ``why``."""
+    reasons = dict(program.without_code())
+    return [
+        {"name": name, "address": None, "signature": name, "source": None, "why": reasons[name]}
+        for name in matching(reasons, glob)
+    ]
+
+
+def described(program: Program, name: str) -> list[dict[str, object]]:
+    """Functions of exactly this symbol, with address, signature and source line.
+
+    Static probes of exactly this name as well.
+    """
+    static: list[dict[str, object]] = []
+    if ":" in name and program.in_kernel:
+        from fetchc.driver.kernel_points import kernel_described
+
+        return kernel_described(program, name)
+    if ":" in name:
+        from fetchc.driver.usdt_points import described as described_static
+
+        static = described_static(program, name)
+    return static + [
+        {
+            "name": function.symbol,
+            "address": int(function.address) or None,  # BTF has none
+            "signature": _signature(program, function),
+            "source": program.source_line(function) if function.die is not None else None,
+            "inlined": function.die is not None and program.is_inlined(function),
+        }
+        for function in program.functions_named(name)
+        if function.symbol == name
+    ]
+
+
+def _signature(program: Program, function: Function) -> str:
+    from fetchc.lang import language
+    from fetchc.program.types import UnknownType
+
+    rules = language(function.language)
+    if function.die is None:
+        return _from_symbol(function)
+    spell = rules.spell
+    inputs: list[str] = []
+    results: list[str] = []
+    for parameter in program.parameters(function):
+        words = [parameter.name, spell(program, parameter.type)]
+        text = " ".join(reversed(words) if rules.type_first else words).strip()
+        (results if parameter.kind == "result" else inputs).append(text)
+    result = program.result(function)
+    if result is not None and not isinstance(program.type(result), UnknownType):
+        results.append(spell(program, result))
+    arrow = f" -> {', '.join(results)}" if results else ""
+    return f"{_listed_name(function)}({', '.join(inputs)}){arrow}"
+
+
+def _from_symbol(function: Function) -> str:
+    # Without debug information: what a C++ symbol says of the parameters.
+    from fetchc.program.demangle import demangled
+
+    shown = demangled(function.symbol)
+    if shown is None:
+        return function.symbol
+    from fetchc.lang.cpp_function_names import shortened
+
+    return shortened(shown)
+
+
+def _listed_name(function: Function) -> str:
+    # The symbol, whole as it is in C and Go; of C++ what it stands for, and a compiler's mark. Of
+    # .NET it has the types of parameters in it.
+    if function.symbol.startswith(f"{function.name}("):
+        return function.name
+    from fetchc.program.demangle import is_mangled
+
+    if not is_mangled(function.symbol):
+        return function.symbol
+    # rustc writes `..` for `::`, which is no mark.
+    _, dot, mark = function.symbol.replace("..", "").partition(".")
+    name = function.name if "::" in function.name else _scoped(function)
+    return f"{name} [clone {dot}{mark}]" if dot else name
+
+
+def _scoped(function: Function) -> str:
+    # Lambdas and thunks have no scopes in the debug information.
+    from fetchc.lang.cpp_function_names import parts
+    from fetchc.program.demangle import demangled
+
+    shown = demangled(function.symbol)
+    if shown is None:
+        return function.name
+    name = parts(shown)[0]
+    added = shown.partition(name)[0]
+    if added.endswith(" to "):  # a thunk to another function
+        return added + name
+    return name if name.endswith(f"::{function.name}") else function.name
+
+
+def layouts(program: Program, glob: str) -> list[Layout]:
+    """Layouts of the types that match; a name without wildcards is looked up directly."""
+    from fetchc.check.probe_site import Checker, Site
+    from fetchc.driver.type_layouts import layout
+    from fetchc.lang import language
+    from fetchc.quantities import Address
+    from fetchc.target.machines import architecture
+
+    exact = "*" not in glob and ("?" not in glob or bool(program.types_named(glob, None)))
+    names = [glob] if exact else matching(program.type_names(), glob)
+    machine = architecture(program.architecture)
+    rules = language(program.main_language())
+    site = Site(program, machine, rules, None, Address(0), False, False)
+    checker = Checker(site)
+    result: list[Layout] = []
+    for name in names:
+        for type_id in program.types_named(name, None):
+            shown = layout(checker, type_id)
+            if shown not in result:
+                result.append(shown)
+    return result
+
+
+# ------------------------------------------------------------------------------
+# Every name visible at a probe site, with its place and its fetch-arg or the reason why not.
+
+
+class Shown(Record):
+    """One variable as a listing shows it.
+
+    ``place`` is where it is, ``where`` the same in words. ``fetchargs`` are the fetch-args of
+    the whole value with their suffixes, empty where ``reason`` says why there are none: the place
+    may be known even so.
+    """
+
+    name: str
+    kind: str
+    type: str
+    line: int
+    place: Place
+    where: str
+    fetchargs: tuple[tuple[str, str], ...]
+    reason: str | None
+
+
+def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]:
+    """Locals and parameters visible at the site, those first that hide later ones.
+
+    At a static probe its arguments come before them.
+    """
+    function = found.site.function
+    shown = [] if found.site.static is None else _handed_over(found, kernel)
+    if function is None or function.die is None:
+        if shown:
+            return tuple(shown)
+        raise _no_names(program, found)
+    seen: set[str] = set()
+    results = 0
+    for variable in scope.visible(found.site, function):
+        if not variable.name or variable.name in seen:
+            continue  # an inner declaration hides it, and n@LINE picks the outer one
+        seen.add(variable.name)
+        shown.append(_shown(found, kernel, variable, results))
+        results += variable.kind == "result"
+    return tuple(shown)
+
+
+def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
+    from fetchc.check.special_names import argument, arguments
+
+    assert found.site.static is not None
+    shown = []
+    for number, type_name in enumerate(arguments(found.site.static), 1):
+        name = f"$arg{number}"
+        span = Span(0, len(name))
+        special = tree.Argument(None, tree.Special(name[1:], span), None, None, span)
+        fetchargs: tuple[tuple[str, str], ...] = ()
+        reason = None
+        place: Place
+        try:
+            place = argument(Checker(found.site), number, span).place
+            compiled = compile_argument(special, name, found, kernel, whole=True)
+            fetchargs = tuple([(part.suffix, part.body) for part in compiled.parts])
+        except CompileError as refusal:
+            reason = refusal.diagnostics[0].message
+            place = Absent(refusal.diagnostics[0].code, reason)
+        where = place_words(found.site, place)
+        shown.append(Shown(name, "argument", type_name, 0, place, where, fetchargs, reason))
+    return shown
+
+
+def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Shown:
+    checker = Checker(found.site)
+    name = variable.name.lstrip("&")
+    type_name = checker.spell(_named_type(checker, variable))
+    span = Span(0, len(name))
+    named: tree.Expression = tree.Name(name, None, span)
+    if name.startswith("~") and variable.kind == "result":
+        # One without a name in the source goes by its number.
+        name = f"$ret{results}"
+        named = tree.Special(name[1:], span)
+    argument = tree.Argument(None, named, None, None, span)
+    fetchargs: tuple[tuple[str, str], ...] = ()
+    reason = None
+    place: Place | None = None
+    try:
+        place, _ = variable_place(found.site, variable, span)
+        compiled = compile_argument(argument, name, found, kernel, whole=True)
+        fetchargs = tuple([(part.suffix, part.body) for part in compiled.parts])
+    except CompileError as refusal:
+        reason = refusal.diagnostics[0].message
+        if place is None or isinstance(place, Absent):
+            place = Absent(refusal.diagnostics[0].code, reason)
+    where = place_words(found.site, place)
+    return Shown(name, variable.kind, type_name, variable.line, place, where, fetchargs, reason)
+
+
+def _named_type(checker: Checker, variable: Variable) -> TypeId:
+    # What Go keeps in a cell of its own is named by it (`&x`), and has the type of a pointer.
+    made = checker.resolved(variable.type)
+    if variable.name.startswith("&") and isinstance(made, PointerType):
+        return made.target
+    return variable.type
+
+
+def _no_names(program: Program, found: Found) -> CompileError:
+    from fetchc.diag.diagnostic import reject
+    from fetchc.program.demangle import readable
+
+    function = found.site.function
+    where = f"{found.site.address:#x}" if function is None else f"`{readable(function.name)}`"
+    notes, help = program.debug_info_advice()
+    return reject(
+        "FC0903",
+        f"{where} has no debug information in `{program.path}`, no name is known there",
+        notes=notes,
+        help=f"{help}; or use `$arg1`, `%di` with a cast",
+    )

@@ -1,1 +1,0 @@
-"""From what a user says of a place to the instructions to probe."""

@@ -1,0 +1,218 @@
+"""From probes and their compiled arguments to what an output format writes."""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.check.special_names import parameter_by_name
+from fetchc.debuginfo.safe_open import open_regular
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.emit.output_formats import Event, Item, KernelPoint
+from fetchc.emit.probe_definition import (
+    Probed,
+    argument_name,
+    definition,
+    event_name,
+    group_name,
+    verify_event,
+)
+from fetchc.ir.fetch import body
+from fetchc.program.entities import Named as NamedPlace
+from fetchc.program.types import ArrayType
+from fetchc.quantities import Address, FileOffset
+from fetchc.record import Record
+from fetchc.source import Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fetchc.check.probe_site import Site
+    from fetchc.driver.compile import Compiled, Part
+    from fetchc.driver.probe_points import Found
+    from fetchc.ir.fetch import Fetch
+    from fetchc.program.protocol import Program
+    from fetchc.target.kernel_versions import Kernel
+
+__all__ = ["Named", "defined", "event", "named"]
+
+
+def event(
+    program: Program,
+    found: Found,
+    named: Iterable[Named],
+    kernel: Kernel,
+    group: str | None = None,
+    name: str | None = None,
+) -> Event:
+    """The event of one probed address; without ``group`` and ``name``, those of a definition."""
+    site = found.site
+    items = tuple(
+        Item(each.name, each.text, each.part.fetch, each.part.decode, each.length) for each in named
+    )
+    group = group or group_name(program.path)
+    name = name or event_name(site.named_after)
+    if program.in_kernel:
+        return Event(
+            site.probe_kind, group, name, "", site.address, FileOffset(0), True, False,
+            program.architecture, program.word_bytes, kernel, items, point=_point(site),
+        )  # fmt: skip
+    function = site.function
+    offset = program.file_offset(site.address)
+    counted, static = False, ""
+    if site.static is not None:
+        counted = site.static.semaphore is not None
+        whole = site.static.whole_name
+        if [one.whole_name for one in program.static_probes()].count(whole) == 1:
+            static = whole
+    return Event(
+        site.probe_kind,
+        group,
+        name,
+        os.path.abspath(program.path),
+        site.address,
+        offset,
+        function is not None and function.address == site.address and function.size is not None,
+        bool(program.code(Address(offset), 1)),
+        program.architecture,
+        program.word_bytes,
+        kernel,
+        items,
+        counted,
+        _is_elf(program.path),
+        static,
+    )
+
+
+def _point(site: Site) -> KernelPoint:
+    """Of a probe in the kernel: its function or event, and what that is handed."""
+    function, program = site.function, site.program
+    if function is None:
+        raise reject(
+            "FC0206",
+            f"a probe of the kernel names its function, and none is known at {site.address:#x}",
+        )
+    running, _, module = program.path.partition(":")
+    arguments, arrays = [], []
+    for variable in program.parameters(function) if site.means else ():
+        place, _ = parameter_by_name(site, function, variable, Span(0, 0))
+        if isinstance(place, NamedPlace):
+            arguments.append((place.name, variable.name))
+        made = program.type(variable.type)
+        if isinstance(made, ArrayType) and made.count is not None:
+            arrays.append(variable.name)
+    return KernelPoint(
+        function.symbol.replace(".", ":", 1) if site.means == "eprobe" else function.symbol,
+        module if running == "kernel" else "",
+        site.address - function.address,
+        tuple(arguments),
+        tuple(arrays),
+        site.active is not None,
+    )
+
+
+def _is_elf(path: str) -> bool:
+    handle, _ = open_regular(path)
+    with open(handle, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+# ------------------------------------------------------------------------------
+# The definition of a probe, from what it fetches.
+
+
+def defined(
+    site: Site,
+    fetches: Sequence[tuple[str, Fetch]],
+    kernel: Kernel,
+    group: str | None = None,
+    event: str | None = None,
+) -> str:
+    """The line that fetches ``fetches``, each with its name, at ``site``.
+
+    Raises CompileError where the kernel would refuse or mangle the line.
+    """
+    group = group or group_name(site.program.path)
+    event = event or event_name(site.named_after)
+    probed = _probed(site)
+    problems = verify_event(probed, group, event, fetches, kernel)
+    if problems:
+        raise CompileError(problems)
+    bodies = [(name, body(fetch)) for name, fetch in fetches]
+    return definition(probed, group, event, bodies)
+
+
+def _probed(site: Site) -> Probed:
+    kind, program = site.probe_kind, site.program
+    if not program.in_kernel:
+        counter = None if site.static is None else site.static.semaphore
+        reference = None if counter is None else program.file_offset(counter)
+        offset = program.file_offset(site.address)
+        return Probed(kind, os.path.abspath(program.path), offset, reference, site.active)
+    if site.function is None:
+        raise reject(
+            "FC0206",
+            f"a probe of the kernel names its function, and none is known at {site.address:#x}",
+        )
+    offset = FileOffset(site.address - site.function.address)
+    return Probed(kind, site.function.symbol, offset, None, site.active)
+
+
+# ------------------------------------------------------------------------------
+# The names that fetch-args get in a definition.
+
+
+class Named(Record):
+    """A fetch-arg in a definition.
+
+    ``text`` is the whole argument's, as the user wrote it; ``companion_of`` the name of
+    the value that a companion is there for; ``length`` the name of the companion that
+    holds a text's length.
+    """
+
+    name: str
+    text: str
+    part: Part
+    companion_of: str | None
+    length: str | None
+
+
+def named(arguments: Iterable[tuple[str, Compiled]], kernel: Kernel) -> tuple[Named, ...]:
+    """Names for the parts of ``arguments`` (each an expression and its compiled form).
+
+    A name that the user gave is kept as it is; a clash of two of them is for the
+    kernel's rules to refuse. Others are made from the expression and kept apart.
+    """
+    listed = list(arguments)
+    taken = {compiled.name for _, compiled in listed if compiled.name}
+    result: list[Named] = []
+    for expression, compiled in listed:
+        stem = compiled.name or argument_name(expression, kernel, taken)
+        names = []
+        for part in compiled.parts:
+            name = stem
+            if part.suffix:
+                name = argument_name(f"{stem}_{part.suffix}", kernel, taken)
+            taken.add(name)
+            names.append(name)
+        values: dict[str, str] = {}  # the suffix of a value -> its name
+        lengths: dict[str, str] = {}  # the suffix of a value -> its length's name
+        for part, name in zip(compiled.parts, names, strict=True):
+            if not part.companion:
+                values[part.suffix] = name
+            else:
+                owner, _, role = part.suffix.rpartition("_")
+                if role == "len":
+                    lengths[owner] = name
+        for part, name in zip(compiled.parts, names, strict=True):
+            owner = part.suffix.rpartition("_")[0]
+            result.append(
+                Named(
+                    name,
+                    compiled.text,
+                    part,
+                    values.get(owner) if part.companion else None,
+                    lengths.get(part.suffix) if part.decode.kind in ("text", "bytes") else None,
+                )
+            )
+    return tuple(result)

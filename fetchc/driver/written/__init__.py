@@ -1,1 +1,0 @@
-"""Definitions that somebody wrote: read and judged as the kernel does it."""

@@ -1,0 +1,483 @@
+"""What lowering gives, fetches with what the reader makes of them, and where it finds bytes."""
+
+from __future__ import annotations
+
+from fetchc.check.typed_tree import (
+    Address,
+    Computed,
+    Constant,
+    Convert,
+    Dispatched,
+    Either,
+    Follow,
+    Held,
+    Part,
+    Ranged,
+    Shift,
+    Special,
+)
+from fetchc.diag.diagnostic import reject
+from fetchc.ir.fetch import (
+    Absolute,
+    Comm,
+    Decode,
+    Deref,
+    Fetch,
+    Image,
+    Immediate,
+    KernelValue,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Value,
+    is_address,
+)
+from fetchc.program import entities
+from fetchc.program.entities import Piece
+from fetchc.program.types import (
+    BoolType,
+    ChannelType,
+    CharType,
+    EnumType,
+    FloatType,
+    FunctionType,
+    IntType,
+    MapType,
+    PointerType,
+    SequenceType,
+    StructType,
+)
+from fetchc.quantities import TypeId
+from fetchc.record import Record, assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.typed_tree import Typed
+    from fetchc.program.types import Type
+    from fetchc.quantities import DwarfRegister
+    from fetchc.source import Span
+
+__all__ = [
+    "InValue",
+    "Known",
+    "Lowered",
+    "Memory",
+    "Plain",
+    "Spread",
+    "Where",
+    "inside",
+    "is_character",
+    "load_word",
+    "low_bits",
+    "piece_at",
+    "plain",
+    "pointed",
+    "pointer",
+    "where",
+]
+
+
+class Lowered(Record):
+    """One fetch of an expression.
+
+    ``suffix`` is empty for the value itself; ``len``, ``x``, ... for a companion or a
+    leaf of a whole structure, to be joined to the argument's name. A ``companion`` is
+    there for the reader and is no value of its own.
+    """
+
+    suffix: str
+    fetch: Fetch
+    decode: Decode
+    type: TypeId
+    companion: bool = False
+
+
+class Memory(Record):
+    """An object in memory, ``offset`` bytes from the address that is the value ``base``.
+
+    ``user``: in the memory of the program that a probe of the kernel finds running.
+    """
+
+    base: Value
+    offset: int
+    user: bool = False
+
+
+class InValue(Record):
+    """Part of a register or another word that is not memory.
+
+    The word's low ``size`` bytes are an object; wanted is what starts ``offset`` bytes into it.
+    """
+
+    base: Value
+    offset: int
+    size: int
+
+
+class Known(Record):
+    """A number known now. ``left`` is how many bytes of it there are, None for as many as asked."""
+
+    value: int
+    left: int | None = None
+
+
+class Spread(Record):
+    """The object of a variable in several places; the wanted part starts ``offset`` bytes in."""
+
+    pieces: tuple[Piece, ...]
+    offset: int
+    name: str = ""
+
+
+Where = Memory | InValue | Known | Spread
+
+
+def inside(found: Where, offset: int) -> Where:
+    """What starts ``offset`` bytes into ``found``."""
+    match found:
+        case Memory(base=base, offset=start, user=user):
+            return Memory(base, start + offset, user)
+        case InValue(base=base, offset=start, size=size):
+            return InValue(base, start + offset, size)
+        case Spread(pieces=pieces, offset=start, name=name):
+            return Spread(pieces, start + offset, name)
+        case Known(value=value, left=left):
+            if offset < 0:
+                return Known(0, -1)
+            return Known(value >> (8 * offset), None if left is None else left - offset)
+        case _:
+            assert_never(found)
+
+
+def low_bits(site: Site, found: InValue, size: int) -> int:
+    """How many bits of the word are below ``size`` bytes of ``found``.
+
+    A register holds an object as a load of it would: its first byte is the lowest one, or on a
+    big-endian machine its last byte is.
+    """
+    if site.program.little_endian:
+        return 8 * found.offset
+    if found.offset == 0 and size > found.size:
+        return 0  # more of the register than the object
+    return 8 * (found.size - found.offset - size)
+
+
+# ------------------------------------------------------------------------------
+# Where the bytes of a typed node are, in the kernel's terms.
+
+
+def where(site: Site, node: Typed) -> Where:
+    """Where the object or value of ``node`` is."""
+    match node:
+        case Held(place=place, name=name):
+            return _held(site, place, _bytes(site, node), node.span, name)
+        case Part(base=base, offset=offset):
+            whole = where(site, base)
+            if isinstance(whole, Known) and not site.program.little_endian:
+                raise reject(
+                    "FC0406",
+                    "the compiler keeps this structure as one number and in no memory",
+                    node.span,
+                    "in no memory",
+                    notes=("where its members are in that number is not known on this machine",),
+                )
+            return inside(whole, offset)
+        case Follow(base=base):
+            known = _object(site, base)
+            return pointed(site, base) if known is None else known
+        case Convert(base=base):
+            return where(site, base)
+        case Constant(value=value):
+            return Known(value)
+        case Special():
+            return InValue(_special(site, node), 0, _bytes(site, node))
+        case Shift() | Address():
+            return _address(site, node)
+        case Ranged():
+            raise reject(
+                "FC0312",
+                "how long the range is, is only known when the program runs",
+                node.span,
+                "a part of nothing else",
+                help="let the range be the last thing of the expression",
+            )
+        case Computed() | Either() | Dispatched():
+            from fetchc.lower.computed_values import refused
+
+            raise refused(node)
+        case _:
+            assert_never(node)
+
+
+def _object(site: Site, node: Typed) -> Where | None:
+    """What the address ``node`` was taken of, in memory or not; None for other pointers."""
+    match node:
+        case Address(base=base):
+            return where(site, base)
+        case Convert(base=base):
+            return _object(site, base)
+        case Shift(base=base, offset=offset):
+            whole = _object(site, base)
+            return None if whole is None else inside(whole, offset)
+        case _:
+            return None
+
+
+def pointed(site: Site, node: Typed) -> Memory:
+    """What the pointer ``node`` leads to."""
+    base, offset = pointer(site, node)
+    if not site.program.in_kernel:
+        return Memory(base, offset)
+    from fetchc.lower.no_fetch import leads_to_user
+
+    return Memory(base, offset, leads_to_user(site, node))
+
+
+def pointer(site: Site, node: Typed) -> tuple[Value, int]:
+    """The address that the pointer ``node`` holds, as a value plus a constant."""
+    match node:
+        case Shift(base=base, offset=offset):
+            value, start = pointer(site, base)
+            return value, start + offset
+        case Convert(base=base):
+            return pointer(site, base)
+        case Constant(value=value):
+            return Absolute(value), 0
+        case Address(base=base):
+            found = where(site, base)
+            if isinstance(found, Memory):
+                return found.base, found.offset
+            kind = "a constant" if isinstance(found, Known) else "a value in a register"
+            raise reject("FC0405", f"{kind} has no address", node.span, "not in memory")
+        case _:
+            return load_word(site, where(site, node), node.span), 0
+
+
+def load_word(site: Site, found: Where, span: Span) -> Value:
+    """The machine word at ``found``, as a value to go on from."""
+    size = site.program.word_bytes
+    match found:
+        case Memory(base=base, offset=offset, user=user):
+            return _deref(base, offset, user)
+        case InValue(base=base) if low_bits(site, found, size) == 0:
+            return base
+        case Known(value=value):
+            return Immediate(value)
+        case Spread():
+            return load_word(site, piece_at(site, found, size, span), span)
+        case _:
+            raise reject(
+                "FC0404",
+                "the pointer starts in the middle of a register",
+                span,
+                "cannot be followed from there",
+                notes=("the kernel follows whole words only",),
+            )
+
+
+def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InValue | Known:
+    """The one place that holds ``size`` bytes from ``found.offset`` of a spread object."""
+    low = found.offset
+    for piece in found.pieces:
+        if piece.offset <= low and low + size <= piece.offset + piece.size:
+            held = _held(site, piece.place, piece.size, span, found.name)
+            inner = inside(held, low - piece.offset)
+            assert not isinstance(inner, Spread)
+            return inner
+    shown = ", ".join(f"+{p.offset}..+{p.offset + p.size}" for p in found.pieces)
+    raise reject(
+        "FC0404",
+        f"the {size} bytes at +{low} do not lie in one piece",
+        span,
+        "spread over several places",
+        notes=(f"its pieces are {shown}",) if shown else ("it takes no place at all",),
+        help="name a member that lies within one of them",
+    )
+
+
+def _bytes(site: Site, node: Held | Special) -> int:
+    # A machine that counts from the low end need not know, and sizes are dear to ask for.
+    if site.program.little_endian:
+        return site.program.word_bytes
+    from fetchc.check.probe_site import Checker
+
+    size = Checker(site).size(node.type)
+    return site.program.word_bytes if size is None else size
+
+
+def _held(site: Site, place: entities.Place, size: int, span: Span, name: str = "") -> Where:
+    match place:
+        case entities.InRegister(register=register):
+            return InValue(Register(_register_name(site, register, span, name)), 0, size)
+        case entities.InMemory(register=register, offset=offset):
+            return Memory(Register(_register_name(site, register, span)), offset)
+        case entities.AtAddress(address=address):
+            return Memory(Image(site.program.image_offset(address, site.address)), 0)
+        case entities.AtSymbol(symbol=symbol):
+            return Memory(KernelValue("symbol", f"@{symbol}"), 0)
+        case entities.Named(rule=rule, name=name):
+            return InValue(KernelValue(rule, name), 0, size)
+        case entities.Indirect(pointer=inner, offset=offset):
+            pointer = _held(site, inner, site.program.word_bytes, span, name)
+            return Memory(load_word(site, pointer, span), offset)
+        case entities.Constant(value=value, size=room):
+            return Known(value, room)
+        case entities.Pieces(pieces=pieces):
+            return Spread(pieces, 0, name)
+        case entities.Absent(code=code, reason=reason):
+            words = site.architecture.in_words(reason)
+            raise reject(code, f"this part cannot be fetched: {words}", span, "no place")
+        case entities.PointerTo():
+            from fetchc.lower.no_fetch import computed
+
+            raise computed(site, place, span, name)
+        case entities.OnEntry(register=register):
+            from fetchc.lower.no_fetch import lost
+
+            raise lost(site, register, span, name)
+        case entities.FrameRelative():
+            raise AssertionError(f"a frame-relative place was left: {place!r}")
+        case _:
+            assert_never(place)
+
+
+def _register_name(site: Site, register: DwarfRegister, span: Span, variable: str = "") -> str:
+    """The kernel's name of a DWARF register; refused for those that probes cannot read.
+
+    ``variable`` is the name of what is in it, where that is known.
+    """
+    name = site.architecture.registers.get(register)
+    if name is not None:
+        return name
+    if register in site.architecture.unfetchable:
+        from fetchc.lower.no_fetch import unsaved
+
+        raise unsaved(site, register, span, variable)
+    raise reject(
+        "FC0512",
+        f"the value is in DWARF register {register}, which the kernel gives to no probe",
+        span,
+        "no probe can read it",
+    )
+
+
+def _special(site: Site, node: Special) -> Value:
+    match node.kind:
+        case "register":
+            return Register(node.text)
+        case "stack":
+            return StackPointer()
+        case "entry":
+            return StackEntry(int(node.text))
+        case "comm":
+            return Comm()
+        case "text":
+            return KernelValue("event_field", node.text)
+        case _:
+            # At a return instruction no return probe has taken the result from its register.
+            return Register(site.architecture.result) if site.leaving else ReturnValue()
+
+
+def _address(site: Site, node: Shift | Address) -> Where:
+    value, offset = pointer(site, node)
+    if offset == 0 and not is_address(value):
+        if isinstance(value, Deref):
+            return _loaded(value)
+        return InValue(value, 0, site.program.word_bytes)
+    if isinstance(value, Absolute):
+        return Known(value.address + offset)
+    raise reject(
+        "FC0405",
+        "an address cannot be the value of a fetch-arg",
+        node.span,
+        "computed, not loaded",
+        notes=("the kernel loads from base + offset, it cannot give base + offset itself",),
+        help="fetch the pointer it starts from and add where it is read",
+    )
+
+
+def _loaded(value: Deref) -> Memory:
+    if isinstance(value.base, Image | Absolute):
+        return Memory(value.base, 0)
+    return Memory(value.base, value.offset)
+
+
+def _deref(base: Value, offset: int, user: bool) -> Deref:
+    # @+OFF is a load in itself: the constant belongs into it, not around it.
+    match base:
+        case Image(offset=start):
+            return Deref(Image(start + offset), 0)
+        case Absolute(address=start):
+            return Deref(Absolute(start + offset), 0)
+        case _:
+            return Deref(base, offset, user)
+
+
+# ------------------------------------------------------------------------------
+# How one value is fetched and what the reader makes of it, by its type.
+
+_SIZES = (1, 2, 4, 8)
+
+
+class Plain(Record):
+    """A scalar's store, what it means, and its size in bytes."""
+
+    store: Scalar
+    decode: Decode
+    size: int
+
+
+def is_character(made: Type) -> bool:
+    """Whether a type is the plain character of texts: ``signed char`` and the like are numbers."""
+    return isinstance(made, CharType) and made.size == 1 and made.name in ("char", "char8_t")
+
+
+def _is_raw(checker: Checker, made: Type) -> bool:
+    # A pointer of .NET that is no reference to an object.
+    if not isinstance(made, PointerType) or made.reference:
+        return True
+    target = checker.resolved(made.target)
+    if isinstance(target, SequenceType):
+        return target.value
+    return not (isinstance(target, StructType) and target.kind == "class")
+
+
+def plain(checker: Checker, type_id: TypeId) -> Plain | None:
+    """How a scalar of a type is fetched; None where the type is no scalar the kernel has.
+
+    Source: the table "What the value becomes" of docs/language.md.
+    """
+    made = checker.resolved(type_id)
+    match made:
+        case PointerType() | MapType() | ChannelType():
+            size = checker.program.word_bytes
+            kind = "pointer"
+            if isinstance(made, PointerType) and isinstance(
+                checker.resolved(made.target), FunctionType
+            ):
+                kind = "symbol"
+            elif checker.site.language.references and not _is_raw(checker, made):
+                kind = "reference"
+            return Plain(Scalar("x", 8 * size), Decode(kind, 8 * size), size)
+        case IntType(size=size, signed=signed) | CharType(size=size, signed=signed):
+            if size not in _SIZES:
+                return None
+            unit = isinstance(made, CharType) and made.name == "char"  # of .NET: 2 bytes
+            kind = "char" if unit or is_character(made) else "integer"
+            store = Scalar("s" if signed else "u", 8 * size)
+            return Plain(store, Decode(kind, 8 * size, signed), size)
+        case BoolType(size=size):
+            return Plain(Scalar("u", 8 * size), Decode("bool", 8 * size), size)
+        case EnumType(size=size, signed=signed, enumerators=names, flags=flags) as enum:
+            if size not in _SIZES:
+                return None
+            store = Scalar("s" if signed else "u", 8 * size)
+            decode = Decode("enum", 8 * size, signed, None, names, None, flags, enum.otherwise)
+            return Plain(store, decode, size)
+        case FloatType(size=4 | 8 as size):
+            return Plain(Scalar("x", 8 * size), Decode("float", 8 * size), size)
+        case _:
+            return None

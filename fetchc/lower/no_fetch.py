@@ -1,0 +1,175 @@
+"""The refusals of what is in no place of the function: held on entry alone, or computed."""
+
+from __future__ import annotations
+
+from fetchc.check.locations import place_words
+from fetchc.check.typed_tree import Convert, Shift
+from fetchc.diag.diagnostic import reject
+from fetchc.program.entities import (
+    Absent,
+    AtAddress,
+    FrameRelative,
+    Indirect,
+    InMemory,
+    OnEntry,
+    Pieces,
+    PointerTo,
+    is_on_entry,
+)
+from fetchc.program.types import USER, NamedType, PointerType, QualifiedType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Site
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Function, Place
+    from fetchc.quantities import DwarfRegister
+    from fetchc.source import Span
+
+__all__ = ["computed", "leads_to_user", "lost", "register_of", "unsaved"]
+
+
+def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileError:
+    """FC0406 for the variable ``name``, whose value is the address ``place``."""
+    if is_on_entry(place):
+        return lost(site, register_of(place), span, name)
+    if not name:
+        return reject("FC0406", "this part is an address, and in no memory", span, "computed")
+    notes, help = _available(site, name, computed=False)
+    return reject(
+        "FC0406",
+        f"`{name}` cannot be fetched here: it is {_sum(site, place)} and kept in no memory",
+        span,
+        "no place at this address",
+        notes=notes,
+        help=help or "no fetch-arg adds: let `fetchc trace` compute it",
+    )
+
+
+def _sum(site: Site, place: PointerTo) -> str:
+    match place.target:
+        case InMemory(register=register, offset=offset):
+            return f"{site.architecture.shown(register)} {offset + place.offset:+d}"
+        case Indirect(pointer=pointer, offset=offset):
+            inner = place_words(site, pointer).removeprefix("in ")
+            return f"what is in {inner} {offset + place.offset:+d}"
+        case _:
+            return f"computed, {place_words(site, place)},"
+
+
+def lost(
+    site: Site, register: DwarfRegister, span: Span, name: str, reason: str = ""
+) -> CompileError:
+    """FC0406 for the variable ``name``; ``reason`` says why no caller tells it either."""
+    notes, help = _available(site, name)
+    if not reason:
+        reason = "what its callers pass is known in `fetchc trace` alone"
+    return reject(
+        "FC0406",
+        f"`{name}` cannot be fetched here: it is what {site.architecture.shown(register)} held on "
+        "entry and kept in no memory",
+        span,
+        "no place at this address",
+        notes=(*notes, reason),
+        help=help or "probe the function's entry: leave out `--at`",
+    )
+
+
+def _available(site: Site, name: str, computed: bool = True) -> tuple[tuple[str, ...], str | None]:
+    from fetchc.check.availability import available
+
+    if site.function is not None:
+        for variable in site.program.variables(site.function, site.address):
+            if variable.name == name:
+                return available(site, site.function, variable, computed)
+    return (), None
+
+
+def register_of(place: Place) -> DwarfRegister:
+    """The register whose value of the entry ``place`` is made of."""
+    match place:
+        case OnEntry(register=register):
+            return register
+        case Indirect(pointer=inner) | PointerTo(target=inner):
+            return register_of(inner)
+        case _:
+            raise AssertionError(f"it is known within the function: {place!r}")
+
+
+# ------------------------------------------------------------------------------
+# The refusal of values in registers that the kernel does not save for a probe.
+
+_NOTE = "the kernel saves the general registers for a probe, no vector or x87 ones"
+
+
+def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> CompileError:
+    """FC0402, with where in the function the variable ``name`` (may be empty) is in memory."""
+    notes = [_NOTE]
+    help = "probe where the value is in memory: `fetchc variables FUNCTION --at +N`"
+    if site.returns or site.leaving:
+        help = "probe where the caller has stored it: `--at FILE:LINE` of what is behind the call"
+    elif site.entry and site.function is not None and name:
+        point = _in_memory(site, site.function, name)
+        if point is None:
+            notes.append("the debug information has it in memory nowhere in the function")
+            help = "probe a function that stores it, or is passed its address"
+        else:
+            help = f"probe where it is in memory: `--at {point}`"
+    return reject(
+        "FC0402",
+        f"the value is in {site.architecture.shown(register)}",
+        span,
+        "no probe can read it",
+        notes=tuple(notes),
+        help=help,
+    )
+
+
+def _in_memory(site: Site, function: Function, name: str) -> str | None:
+    from fetchc.check.availability import start_within
+    from fetchc.check.locations import optimised_by_gcc
+
+    for variable in site.program.parameters(function):
+        if variable.name != name:
+            continue
+        for extent in site.program.extents(variable, function):
+            if not _is_memory(extent.place):
+                continue
+            if not optimised_by_gcc(function):
+                # LLVM states slots from before the instructions on that fill them.
+                if extent.start < site.program.body_address(function) < extent.end:
+                    return "body"
+            elif extent.start > function.address:
+                start = start_within(site, function, extent)
+                if start is not None:
+                    return f"+{start:#x}"
+    return None
+
+
+def _is_memory(place: Place) -> bool:
+    if isinstance(place, Pieces):
+        found = [one.place for one in place.pieces if not isinstance(one.place, Absent)]
+        return bool(found) and all(_is_memory(one) for one in found)
+    return isinstance(place, InMemory | FrameRelative | Indirect | AtAddress)
+
+
+# ------------------------------------------------------------------------------
+# The kernel's pointers into the memory of the program that a probe finds running.
+
+
+def leads_to_user(site: Site, node: Typed) -> bool:
+    """Whether the kernel's source marks the pointer as one of the program's (``__user``)."""
+    while True:
+        made = site.program.type(node.type)
+        while isinstance(made, NamedType | QualifiedType):
+            made = site.program.type(made.target)
+        if isinstance(made, PointerType):
+            target = site.program.type(made.target)
+            while isinstance(target, QualifiedType):
+                if target.qualifier == USER:
+                    return True
+                target = site.program.type(target.target)
+        if not isinstance(node, Convert | Shift):
+            return False
+        node = node.base  # a cast, and adding to it, does not move what it leads to

@@ -1,0 +1,244 @@
+"""``:u8``, ``:string``, ``:x8[16]``: a value fetched as the user says."""
+
+from __future__ import annotations
+
+from fetchc.check import indexing
+from fetchc.check.members import named_member
+from fetchc.check.typed_tree import Special
+from fetchc.diag.diagnostic import Label, reject
+from fetchc.ir.fetch import Array, Char, Decode, Fetch, Scalar, Symbol, Text, body
+from fetchc.lower.fetches import InValue, Lowered, load_word, plain, pointed, where
+from fetchc.lower.lowering import bit_field_of, fetch_scalar, memory_of
+from fetchc.lower.strings import array_text, pointed_text, string
+from fetchc.program.types import (
+    ArrayType,
+    CharType,
+    ComplexType,
+    FloatType,
+    IntType,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+    VoidType,
+)
+from fetchc.syntax.tree import Format
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.ir.fetch import Value
+    from fetchc.program.types import Type
+
+__all__ = ["formatted", "in_order", "is_byte"]
+
+_SIGNS = {"u": False, "s": True, "x": False}
+
+
+def formatted(checker: Checker, node: Typed, format: Format) -> Lowered:
+    """``node`` fetched as ``format`` says; refused where its bytes are no such value."""
+    if format.base in ("string", "ustring"):
+        return _text(checker, node, format)
+    if format.base.endswith("be"):
+        raise _turned(checker, node, in_order(checker, node, format))
+    if format.base in _SINGLE and format.count is not None:
+        raise _unfit(checker, node, format, "it is of one value")
+    if format.base in ("symbol", "symstr"):
+        word = 8 * checker.program.word_bytes
+        fetch = fetch_scalar(checker, node, Scalar("x", word), word // 8)
+        if format.base == "symstr":
+            return Lowered("", Fetch(fetch.value, Symbol(True)), Decode("text"), node.type)
+        return Lowered("", Fetch(fetch.value, Symbol()), Decode("symbol", word), node.type)
+    if format.base in _NAMES:
+        return _name(checker, node, format)
+    if format.count is not None:
+        return _array(checker, node, format, format.count)
+    made = checker.resolved(node.type)
+    if isinstance(made, ArrayType) and made.count:
+        return _array(checker, node, _of_each(checker, node, format, made), made.count)
+    return _number(checker, node, format)
+
+
+def in_order(checker: Checker, node: Typed, format: Format) -> Format:
+    """``:u16`` of ``:u16be``, a number whose bytes a reader turns round; of others the format.
+
+    Raises CompileError FC0307 where it is of another width: it would have other bytes.
+    """
+    if not format.base.endswith("be"):
+        return format
+    base = format.base.removesuffix("be")
+    made = checker.resolved(node.type)
+    if format.count is not None:
+        raise _unfit(checker, node, format, "it is of one value")
+    if not isinstance(made, IntType):
+        raise _unfit(checker, node, format, "it is no whole number")
+    if bit_field_of(node) is not None or 8 * made.size != _bits(base):
+        raise _unfit(checker, node, format, "it has another width")
+    return Format(format.text, base, None, format.span)
+
+
+def _turned(checker: Checker, node: Typed, format: Format) -> CompileError:
+    fetched = body(_number(checker, node, format).fetch)
+    return reject(
+        "FC0312",
+        "no fetch-arg turns the bytes of a number round",
+        format.span,
+        "the network's order",
+        notes=(f"its bytes, in the order of the machine, are `{fetched}`",),
+        help="`fetchc trace` shows the number",
+    )
+
+
+def _number(checker: Checker, node: Typed, format: Format) -> Lowered:
+    made = plain(checker, node.type)
+    if made is None:
+        raise _unfit(checker, node, format, "it is no number")
+    if bit_field_of(node) is not None:
+        raise _unfit(checker, node, format, "it is a bit field: the kernel takes no other type")
+    bits = 8 * made.size if format.base == "hex" else _bits(format.base)
+    if bits > 8 * made.size and not _in_register(checker, node):
+        raise _unfit(checker, node, format, f"it has {made.size} bytes")
+    if format.base == "char":
+        fetch = fetch_scalar(checker, node, Scalar("u", 8), 1)
+        return Lowered("", Fetch(fetch.value, Char()), Decode("char", 8), node.type)
+    store = Scalar("x" if format.base == "hex" else format.base[0], bits)
+    fetch = fetch_scalar(checker, node, store, bits // 8)
+    decode = Decode("integer", bits, _SIGNS[store.kind])
+    return Lowered("", fetch, decode, node.type)
+
+
+# What the kernel's types %pd and %pD stand for: the name of a dentry, that of a file.
+# Source: traceprobe_expand_dentry_args, kernel/trace/trace_probe.c.
+_NAMES = {
+    "%pd": ("dentry", ("d_name", "name")),
+    "%pD": ("file", ("f_path", "dentry", "d_name", "name")),
+}
+
+
+_SINGLE = ("symbol", "symstr", *_NAMES)
+
+
+def _name(checker: Checker, node: Typed, format: Format) -> Lowered:
+    # Written out, so that kernels have it which do not know the type.
+    wanted, path = _NAMES[format.base]
+    made = checker.resolved(node.type)
+    if isinstance(made, PointerType):
+        made = checker.resolved(made.target)
+    if not (isinstance(made, StructType) and made.name == wanted and checker.program.in_kernel):
+        raise _unfit(checker, node, format, f"it is no `struct {wanted}` of a kernel")
+    for name in path:
+        node = named_member(checker, node, name, node.span)
+    return pointed_text(checker, node)
+
+
+def _bits(base: str) -> int:
+    return 8 if base == "char" else int(base[1:])
+
+
+def _in_register(checker: Checker, node: Typed) -> bool:
+    found = where(checker.site, node)
+    return isinstance(found, InValue) and found.offset == 0 and isinstance(node, Special)
+
+
+def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
+    user = format.base == "ustring"
+    made = checker.resolved(node.type)
+    if format.count is not None:
+        return _texts(checker, node, made, format, format.count)
+    match made:
+        case StringType():
+            return string(checker, node, made, whole=False)[0]
+        case SliceType(element=element) if is_byte(checker.resolved(element)):
+            return string(checker, node, made, whole=False)[0]
+        case PointerType(target=target) if is_byte(checker.resolved(target)):
+            return pointed_text(checker, node, user)
+        case ArrayType(element=element) if is_byte(checker.resolved(element)):
+            return array_text(checker, node, made)
+        case _:
+            raise _unfit(
+                checker,
+                node,
+                format,
+                "it is no text",
+                "cast it, if it points at one: `(char *)e:string`",
+            )
+
+
+def _texts(checker: Checker, node: Typed, made: Type, format: Format, count: int) -> Lowered:
+    if isinstance(made, ArrayType):
+        inner = checker.resolved(made.element)
+        if isinstance(inner, PointerType) and is_byte(checker.resolved(inner.target)):
+            _within(checker, node, format, count * checker.program.word_bytes)
+            found = memory_of(checker, node, "an array")
+            value = load_word(checker.site, found, node.span)
+            fetch = Fetch(value, Array(Text(format.base == "ustring"), count))
+            return Lowered("", fetch, Decode("text", count=count), node.type)
+    raise _unfit(checker, node, format, "it is no array of pointers to texts")
+
+
+def _of_each(checker: Checker, node: Typed, format: Format, made: ArrayType) -> Format:
+    # The format of the elements of an array, one by one.
+    element = plain(checker, made.element)
+    if element is None:
+        raise _unfit(checker, node, format, "its elements are no numbers")
+    bits = 8 * element.size
+    if format.base != "hex" and _bits(format.base) != bits:
+        raise _unfit(checker, node, format, f"its elements have {bits} bits")
+    base = f"x{bits}" if format.base == "hex" else format.base
+    return Format(format.text, base, made.count, format.span)
+
+
+def _array(checker: Checker, node: Typed, format: Format, count: int) -> Lowered:
+    bits = 8 if format.base in ("char", "hex") else _bits(format.base)
+    element: Scalar | Char = Scalar("x" if format.base == "hex" else format.base[0], bits)
+    if format.base == "char":
+        element = Char()
+    value = _bytes_of(checker, node, format, count * bits // 8)
+    kind = "char" if format.base == "char" else "integer"
+    decode = Decode(kind, bits, _SIGNS.get(format.base[0], False), count)
+    return Lowered("", Fetch(value, Array(element, count)), decode, node.type)
+
+
+def _bytes_of(checker: Checker, node: Typed, format: Format, size: int) -> Value:
+    """The memory that an array format reads: what a pointer leads to, else the object."""
+    made = checker.resolved(node.type)
+    match made:
+        case StringType() | SliceType():
+            found = pointed(checker.site, indexing.data_pointer(checker, node, made))
+        case PointerType():
+            found = pointed(checker.site, node)
+        case ArrayType() | StructType() | ComplexType() | IntType() | FloatType() if (
+            isinstance(made, ArrayType | StructType) or plain(checker, node.type) is None
+        ):
+            _within(checker, node, format, size)
+            found = memory_of(checker, node, "an array")
+        case _:
+            raise _unfit(checker, node, format, "it is no array, pointer, slice or string")
+    return load_word(checker.site, found, node.span)
+
+
+def _within(checker: Checker, node: Typed, format: Format, size: int) -> None:
+    whole = checker.size(node.type)
+    if whole is not None and size > whole:
+        raise _unfit(checker, node, format, f"it has {whole} bytes, this reads {size}")
+
+
+def is_byte(made: Type) -> bool:
+    """Whether elements of the type are what a text is made of."""
+    return isinstance(made, VoidType) or (isinstance(made, CharType | IntType) and made.size == 1)
+
+
+def _unfit(
+    checker: Checker, node: Typed, format: Format, reason: str, help: str | None = None
+) -> CompileError:
+    spelled = checker.spell(node.type)
+    return reject(
+        "FC0307",
+        f"`{spelled}` cannot be fetched as `{format.text}`: {reason}",
+        format.span,
+        "does not fit",
+        secondary=(Label(node.span, f"this is `{spelled}`"),),
+        help=help,
+    )
