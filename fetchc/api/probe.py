@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fetchc.program import protocol
     from fetchc.program.entities import Function
     from fetchc.target.kernel_versions import Kernel
-    from fetchc.tracer.model import Plan
-    from fetchc.tracer.plan.planning import Asked
+    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.events import Plan
 
 
 class Probe:
@@ -155,7 +155,7 @@ class Probe:
         CompileError where it cannot be had.
         """
         given(text, "an argument", None)
-        from fetchc.tracer.plan.planning import asked
+        from fetchc.tracer.event_plan import asked
 
         argument = parse_argument(text)
         if argument.point is not None:
@@ -170,7 +170,7 @@ class Probe:
 
         Raises CompileError where one of them cannot be had, or all of them are too much.
         """
-        from fetchc.tracer.plan.planning import plan
+        from fetchc.tracer.event_plan import plan
 
         listed = [self.asked(one) if isinstance(one, str) else one for one in wanted]
         with self._lock:

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from fetchc.api.probe import Probe
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.tracer.model import Event as TracedEvent
-    from fetchc.tracer.model import Plan
+    from fetchc.tracer.events import Event as TracedEvent
+    from fetchc.tracer.events import Plan
 
 
 def tracing(buffer_kib: int | None = None) -> Tracing:

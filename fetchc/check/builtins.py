@@ -387,7 +387,7 @@ def _computed(operator: str, left: Constant, right: Constant) -> int:
 # GNU C (`__real__`) call them, `low` and `high` for the words of an `__int128`.
 
 WIDE_INTEGER = "wide integer"
-"""How a reader puts the two words together: :mod:`fetchc.tracer.values.notations`."""
+"""How a reader puts the two words together: :mod:`fetchc.tracer.display_values`."""
 
 _WORD = ByteSize(8)
 

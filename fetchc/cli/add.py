@@ -9,11 +9,9 @@ from fetchc.cli.definitions import document
 from fetchc.cli.reader import Reader, probed_file, reader
 from fetchc.diag.diagnostic import CompileError
 from fetchc.record import Record
-from fetchc.tracer.kernel.install import head
-from fetchc.tracer.kernel.leftovers import leftovers, told
-from fetchc.tracer.kernel.persistent import add
-from fetchc.tracer.kernel.state import Kept, State, state_file
-from fetchc.tracer.kernel.tracefs import find_tracefs
+from fetchc.tracer.install import head, leftovers, told
+from fetchc.tracer.persistent_probes import Kept, State, add, state_file
+from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

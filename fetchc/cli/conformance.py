@@ -11,7 +11,7 @@ from fetchc.conformance.errors import ConformanceError
 from fetchc.conformance.suite import PARTS, Job, jobs
 from fetchc.conformance.suite import run as run_job
 from fetchc.conformance.toolchains import c_toolchain, go_toolchain, here
-from fetchc.tracer.signals import terminable
+from fetchc.tracer.session import terminable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.tracer.kernel.persistent import Listed
+    from fetchc.tracer.persistent_probes import Listed
 
 __all__ = ["document", "lines"]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fetchc.cli.definitions import document, lines
 from fetchc.syntax.globs import glob_pattern
-from fetchc.tracer.kernel.leftovers import leftovers, told
-from fetchc.tracer.kernel.persistent import definitions, known
-from fetchc.tracer.kernel.state import State, state_file
-from fetchc.tracer.kernel.tracefs import find_tracefs
+from fetchc.tracer.install import leftovers, told
+from fetchc.tracer.persistent_probes import State, definitions, known, state_file
+from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
 from fetchc.debuginfo.open_file import open_binary
 from fetchc.debuginfo.perf_map_format import written_line
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
-from fetchc.tracer.process.mapped import Process, in_image
-from fetchc.tracer.process.perfmap import SETTING, collected, write
+from fetchc.tracer.perf_maps import SETTING, Process, collected, in_image, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
-    from fetchc.tracer.process.mapped import MappedPlace
-    from fetchc.tracer.process.perfmap import Collected
+    from fetchc.tracer.perf_maps import Collected, MappedPlace
 
 __all__ = ["run"]
 

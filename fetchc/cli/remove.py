@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fetchc.tracer.kernel.leftovers import remove_leftovers
-from fetchc.tracer.kernel.persistent import remove
-from fetchc.tracer.kernel.state import State, state_file
-from fetchc.tracer.kernel.tracefs import find_tracefs
+from fetchc.tracer.install import remove_leftovers
+from fetchc.tracer.persistent_probes import State, remove, state_file
+from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,13 +16,11 @@ from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.codes import TITLES
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.target.kernel_versions import kernel, running_version
-from fetchc.tracer.kernel.tracefs import find_tracefs
-from fetchc.tracer.kernelfilter import kernel_filter
-from fetchc.tracer.process.command import WAITING, Command
-from fetchc.tracer.process.stacks import Stacks
-from fetchc.tracer.process.symbols import SymbolFiles, remote_symbols
-from fetchc.tracer.session import Session
-from fetchc.tracer.signals import terminable
+from fetchc.tracer.filter_conditions import kernel_filter
+from fetchc.tracer.processes import WAITING, Command
+from fetchc.tracer.session import Session, terminable
+from fetchc.tracer.stacks import Stacks, SymbolFiles, remote_symbols
+from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,7 +144,7 @@ def _unloaded(targets: Targets, options: Options) -> list[str]:
     plan = targets.chosen[0].plan
     if not options.pids or plan.of_kernel:
         return []
-    from fetchc.tracer.process.loaded import unloaded
+    from fetchc.tracer.processes import unloaded
 
     # The file that the definition names: that with Mono's code is another one than its image.
     path = plan.definitions[0].split(maxsplit=2)[1].rpartition(":")[0]
@@ -178,7 +176,7 @@ def _of_process(options: Options) -> str | None:
     # A process of a container sees other files by the same paths; one may run a file that is gone.
     import os
 
-    from fetchc.tracer.process.mapped import DELETED
+    from fetchc.tracer.perf_maps import DELETED
 
     if os.path.lexists(options.binary):
         return None

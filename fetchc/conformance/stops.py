@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fetchc.conformance.errors import refused
 from fetchc.record import Record
-from fetchc.tracer.signals import postponed
+from fetchc.tracer.session import postponed
 
 __all__ = ["Stop", "run_with_stops", "unavailable"]
 

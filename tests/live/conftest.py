@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.leftovers import remove_leftovers
-from fetchc.tracer.kernel.tracefs import find_tracefs
+from fetchc.tracer.install import remove_leftovers
+from fetchc.tracer.tracefs import find_tracefs
 from tests.support.tracefs import unavailable
 
 

@@ -16,8 +16,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.shape import Leaf
+from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.value_shapes import Leaf
 from tests.support.toolchains import require
 
 __all__ = ["FUNCTIONS", "build", "leftovers", "plan"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Event
+from fetchc.tracer.events import Event
 from tests.live.rustc import COMPILERS, compiled
 from tests.live.traced import trace
 from tests.live.watching import watched

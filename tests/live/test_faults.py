@@ -2,7 +2,7 @@
 
 A program of our own passes good pointers and bad ones. The kernel shows bytes of an earlier event
 for a number behind a bad pointer, and the next text for a text (its facts are in
-``fetchc.tracer.values.guards`` and ``fetchc.tracer.values.texts``): both are reproduced here.
+``fetchc.tracer.guards`` and ``fetchc.tracer.text_values``): both are reproduced here.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Event, Plan, Wanted
-from fetchc.tracer.shape import Leaf
+from fetchc.tracer.events import Event, Plan, Wanted
+from fetchc.tracer.value_shapes import Leaf
 from tests.live.watching import watched
 from tests.support.tracefs import Session, require_uprobes
 

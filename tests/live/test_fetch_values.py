@@ -27,7 +27,7 @@ from fetchc.ir.fetch import Array, Deref, Fetch, Register, Scalar, Store, Text, 
 from fetchc.ir.fetch_rules import verify
 from fetchc.quantities import FileOffset
 from fetchc.target.kernel_versions import kernel, running_version
-from fetchc.tracer.kernel.owner import session_name
+from fetchc.tracer.tracefs import session_name
 from tests.property.test_fetch_values import shown
 from tests.support import fetches
 from tests.support.verdicts import TRACEFS, Uprobes, why_not

@@ -16,7 +16,7 @@ import pytest
 
 import fetchc
 from fetchc import CompileError, Probe
-from fetchc.tracer.model import Plan
+from fetchc.tracer.events import Plan
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
 from tests.support.toolchains import ALL_GO_VERSIONS, go_number

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Event, Plan
+from fetchc.tracer.events import Event, Plan
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
 from tests.support.toolchains import GO_VERSIONS

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Event
+from fetchc.tracer.events import Event
 from tests.live.watching import watched
 from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
 from tests.support.tracefs import require_uprobes

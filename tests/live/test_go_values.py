@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Event
-from fetchc.tracer.values.kinds import CutList, CutText
-from fetchc.tracer.values.printing import printed
+from fetchc.tracer.display_values import CutList, CutText, printed
+from fetchc.tracer.events import Event
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
 from tests.support.toolchains import GO_VERSIONS, require

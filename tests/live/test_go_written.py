@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import fetchc
-from fetchc.tracer.values.printing import printed
+from fetchc.tracer.display_values import printed
 from tests.live.watching import watched
 from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
 from tests.support.tracefs import require_uprobes
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 pytestmark = pytest.mark.live
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Event
+from fetchc.tracer.events import Event
 from tests.live.traced import trace
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
@@ -166,7 +166,7 @@ def test_texts(
     program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing is settled, and so read, before the program has ended.
-    monkeypatch.setattr("fetchc.tracer.kernel.ring._SETTLE", 3600 * 10**9)
+    monkeypatch.setattr("fetchc.tracer.ring_buffer._SETTLE", 3600 * 10**9)
     assert _only(capfd, program, "text", "buf[0:count]") == [
         '"abc"',
         "(fault)",

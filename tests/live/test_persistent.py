@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fetchc.tracer.kernel.tracefs import Tracefs
+from fetchc.tracer.tracefs import Tracefs
 from tests.support.programs import fixture
 from tests.support.tracefs import require_uprobes
 

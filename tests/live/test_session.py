@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.tracefs import Tracefs
-from fetchc.tracer.model import Event
+from fetchc.tracer.events import Event
 from fetchc.tracer.session import Session
+from fetchc.tracer.tracefs import Tracefs
 from tests.live.hitting import FUNCTIONS, build, leftovers, plan
 from tests.support.tracefs import require_uprobes
 
@@ -425,8 +425,8 @@ CHILD = """
 import sys
 from pathlib import Path
 from fetchc.tracer.session import Session
-from fetchc.tracer.signals import terminable
-from fetchc.tracer.kernel.tracefs import Tracefs
+from fetchc.tracer.session import terminable
+from fetchc.tracer.tracefs import Tracefs
 from tests.live.hitting import plan
 with terminable(), Session() as session:
     session.add(plan(session.group, Path(sys.argv[1])))

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Event, Plan
-from fetchc.tracer.values.printing import printed
+from fetchc.tracer.display_values import printed
+from fetchc.tracer.events import Event, Plan
 from tests.live.watching import watched
 from tests.support.seeds import seeds
 from tests.support.tracefs import require_uprobes

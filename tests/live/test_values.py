@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import fetchc
-from fetchc.tracer.model import Event, Plan
-from fetchc.tracer.values.kinds import Enumerator
+from fetchc.tracer.display_values import Enumerator
+from fetchc.tracer.events import Event, Plan
 from tests.live.comparing import counts, refusals
 from tests.live.watching import watched
 from tests.support.programs import Value as Printed
@@ -19,7 +19,7 @@ from tests.support.programs import calls, expressions, fixture, fixtures
 from tests.support.tracefs import require_uprobes
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 pytestmark = pytest.mark.live
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from fetchc.cli import main
-from fetchc.tracer.kernel.profile import hits
-from fetchc.tracer.kernel.tracefs import Tracefs
+from fetchc.tracer.install import hits
+from fetchc.tracer.tracefs import Tracefs
 from tests.support.toolchains import ROOT, require
 from tests.support.tracefs import require_uprobes
 

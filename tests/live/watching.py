@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable, Sequence
 
-from fetchc.tracer.model import Event, Plan
+from fetchc.tracer.events import Event, Plan
 from fetchc.tracer.session import Session
 
 __all__ = ["watched"]

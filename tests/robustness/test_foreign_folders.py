@@ -14,7 +14,7 @@ import pytest
 from fetchc.debuginfo.safe_open import check_owner, own_folder
 from fetchc.debuginfo.separate.debuginfod import ask
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.state import Kept, State, state_file
+from fetchc.tracer.persistent_probes import Kept, State, state_file
 from tests.support.cases import CORPUS
 from tests.support.elfwriter import elf_file
 

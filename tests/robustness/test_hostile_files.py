@@ -27,8 +27,7 @@ from fetchc.debuginfo.safe_open import (
 )
 from fetchc.debuginfo.separate.debug_file_search import advice
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.process.mapped import Process
-from fetchc.tracer.process.perfmap import merge, own_lines
+from fetchc.tracer.perf_maps import Process, merge, own_lines
 from tests.support.cases import CORPUS
 from tests.support.container import contained
 from tests.support.programs import fixture
@@ -258,7 +257,7 @@ def test_the_name_of_a_runtime_s_file_in_memory_has_its_symbols(tmp_path: Path) 
 
 
 def test_a_link_that_the_process_made_is_not_written_through(tmp_path: Path) -> None:
-    from fetchc.tracer.process.perfmap import _replace_tree
+    from fetchc.tracer.perf_maps import _replace_tree
 
     victim = tmp_path / "victim"
     victim.mkdir()

@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.decoding import Decoder
-from fetchc.tracer.kernel.tasks import Processes
-from fetchc.tracer.model import Event, Plan, Sample, Wanted
-from fetchc.tracer.shape import (
+from fetchc.tracer.decode import Decoder, reader
+from fetchc.tracer.display_values import printed
+from fetchc.tracer.events import Event, Plan, Sample, Wanted
+from fetchc.tracer.trace_instance import Processes
+from fetchc.tracer.value_shapes import (
     Between,
     Bytes,
     Called,
     Case,
     Choice,
+    ComputedShape,
     Difference,
-    Either,
+    EitherShape,
     Grid,
     Guard,
     Inside,
@@ -30,21 +32,18 @@ from fetchc.tracer.shape import (
     Noted,
     OfVariant,
     Ranged,
-    Reckoned,
     Referred,
     Row,
-    Sequence,
+    SequenceShape,
     Shape,
     Sum,
     Term,
     Variants,
 )
-from fetchc.tracer.values.decoders import reader
-from fetchc.tracer.values.printing import printed
 from tests.support.records import COMM, THREAD, format_of, record
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 WORD = Decode("integer", 64)
 INT = Decode("integer", 32, True)
@@ -58,7 +57,7 @@ SIGNED = Leaf("a", Decode("integer", 64, True), 16, 8, guards=GUARDS)
 BYTES = Bytes("a", 32, guards=GUARDS)
 ROW = Row("a", INT, 8, 4, guards=GUARDS)
 TWO = Items((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4, guards=GUARDS)))
-RECKONED = Reckoned((Term(LOW, HIGH, 8, 4), Term(FEW, None, 1, 0)), 1, False)
+RECKONED = ComputedShape((Term(LOW, HIGH, 8, 4), Term(FEW, None, 1, 0)), 1, False)
 NULLABLE = Referred(Leaf("p", Decode("reference", 64)), ROW)
 VALUES: dict[str, Shape] = {
     "number": Leaf("n", WORD),
@@ -72,8 +71,8 @@ VALUES: dict[str, Shape] = {
     "utf-16": Bytes("a", 32, "utf-16", length=Leaf("n", INT, 0, 4), guards=GUARDS),
     "utf-32": Bytes("a", 32, "utf-32", limit=64),
     "row": Row("a", Decode("bool", 8), 8, 1),
-    "slice": Sequence(Leaf("n", WORD), Row("a", INT, 8, 4, guards=GUARDS)),
-    "between": Sequence(
+    "slice": SequenceShape(Leaf("n", WORD), Row("a", INT, 8, 4, guards=GUARDS)),
+    "between": SequenceShape(
         Between(Leaf("p", WORD), Leaf("q", WORD), 4), Row("a", INT, 8, 4, guards=GUARDS)
     ),
     "items": Items((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4)), total=9),
@@ -87,7 +86,7 @@ VALUES: dict[str, Shape] = {
     "up to its NUL": Bytes("a", 32, "utf-32", guards=GUARDS),
     "address": Difference(Leaf("p", Decode("pointer", 64)), -8),
     "reckoned": RECKONED,
-    "either": Either(RECKONED, ROW, TWO),
+    "either": EitherShape(RECKONED, ROW, TWO),
     "choice": Choice(FEW, ((0, BYTES), (5, ROW))),
     "variants": Variants(
         FEW,
@@ -103,9 +102,9 @@ VALUES: dict[str, Shape] = {
     "called": Called(LOW, ((0, ROW), (-8, NULLABLE))),
     "sum": Sum(HIGH, -5, 4, INT),
     "symbol": Sum(LOW, 8, 8, Decode("symbol", 64)),
-    "grid": Grid((FEW, LOW), Sequence(LOW, ROW)),
-    "element": Grid((FEW, LOW), Sequence(LOW, ROW), (1, 2)),
-    "window": Sequence(LOW, ROW, SIGNED, FEW),
+    "grid": Grid((FEW, LOW), SequenceShape(LOW, ROW)),
+    "element": Grid((FEW, LOW), SequenceShape(LOW, ROW), (1, 2)),
+    "window": SequenceShape(LOW, ROW, SIGNED, FEW),
     "nullable": NULLABLE,
     "noted": Noted("duration", (("secs", LOW), ("nanos", FEW))),
     "date": Noted("unix-time", (("tv_sec", SIGNED), ("tv_nsec", FEW))),

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 import fetchc
-from fetchc.tracer.kernel.install import file_of
+from fetchc.tracer.install import file_of
 from tests.support.kernel_lab import SOURCES, LabKernel, built
 from tests.support.kernel_lab_guest import TRACEFS, Guest
 from tests.support.tracefs import Hit, parse_hit

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from fetchc.tracer.model import Field, Format, Plan, Wanted
-from fetchc.tracer.shape import Shape
-from fetchc.tracer.values.decoders import reader
+from fetchc.tracer.decode import reader
+from fetchc.tracer.events import Field, Format, Plan, Wanted
+from fetchc.tracer.value_shapes import Shape
 
 Mapped = Callable[[int, int], bool | None]
 Symbol = Callable[[int, int], str | None]

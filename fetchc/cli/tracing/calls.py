@@ -5,17 +5,16 @@ from __future__ import annotations
 from fetchc.cli.tracing.request import BUILTINS
 from fetchc.cli.tracing.targets import FRAME
 from fetchc.record import assert_never
-from fetchc.tracer.conditions import accepts
-from fetchc.tracer.filters import All, AnyOf, Condition
-from fetchc.tracer.latency import Calls, microseconds
+from fetchc.tracer.events import Calls, microseconds
+from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from fetchc.cli.tracing.targets import Target
-    from fetchc.tracer.filters import Filter
-    from fetchc.tracer.model import Event, Value
+    from fetchc.tracer.events import Event, Value
+    from fetchc.tracer.filter_conditions import Filter
 
     Part = Callable[[Event], "Hit | None"]
 

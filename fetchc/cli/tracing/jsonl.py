@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from json.encoder import encode_basestring_ascii as quoted
 
-from fetchc.tracer.values.kinds import CutList, CutStructure, CutText, Hexadecimal, NoAddress
+from fetchc.tracer.display_values import CutList, CutStructure, CutText, Hexadecimal, NoAddress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from fetchc.cli.tracing.calls import Hit
     from fetchc.cli.tracing.targets import Target
-    from fetchc.tracer.model import Value
-    from fetchc.tracer.process.stacks import Frame
+    from fetchc.tracer.events import Value
+    from fetchc.tracer.stacks import Frame
 
 __all__ = ["JsonLines"]
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.request import BUILTINS, Refused
 from fetchc.diag.diagnostic import Diagnostic
-from fetchc.tracer.conditions import of_nothing, unfit, within
-from fetchc.tracer.filters import Condition, replaced
-from fetchc.tracer.shape import (
+from fetchc.tracer.filter_conditions import Condition, of_nothing, replaced, unfit, within
+from fetchc.tracer.value_shapes import (
     Between,
     Called,
     Choice,
+    ComputedShape,
     Difference,
     Dispatched,
-    Either,
+    EitherShape,
     Leaf,
-    Reckoned,
     Sum,
 )
 
@@ -22,10 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.cli.options import Options
     from fetchc.cli.tracing.request import Request
-    from fetchc.tracer.filters import Filter
-    from fetchc.tracer.model import Plan
-    from fetchc.tracer.plan.planning import Asked
-    from fetchc.tracer.shape import Shape
+    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.events import Plan
+    from fetchc.tracer.filter_conditions import Filter
+    from fetchc.tracer.value_shapes import Shape
 
 __all__ = ["reading"]
 
@@ -77,9 +76,9 @@ def _is_number(shape: Shape) -> bool:
             return decode.kind in _NUMBERS and decode.count is None
         case Called(cases=cases) | Choice(cases=cases) | Dispatched(cases=cases):
             return any(_is_number(one) for _, one in cases)
-        case Either(at_none=first, other=second):
+        case EitherShape(at_none=first, other=second):
             return _is_number(first) and _is_number(second)
-        case Reckoned(is_none=asks):
+        case ComputedShape(is_none=asks):
             return not asks
         case _:
             return isinstance(shape, Between | Difference)

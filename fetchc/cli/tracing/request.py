@@ -5,8 +5,8 @@ from __future__ import annotations
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Decode
 from fetchc.record import Record
-from fetchc.tracer.filters import All, comparisons, parse_filter
-from fetchc.tracer.shape import Leaf
+from fetchc.tracer.filter_conditions import All, comparisons, parse_filter
+from fetchc.tracer.value_shapes import Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from fetchc.cli.options import Options
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.tracer.filters import Filter
-    from fetchc.tracer.model import Event, Value
+    from fetchc.tracer.events import Event, Value
+    from fetchc.tracer.filter_conditions import Filter
 
     Source = Callable[[Event, float | None], Value]
 

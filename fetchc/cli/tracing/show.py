@@ -6,8 +6,8 @@ from fetchc.cli.tracing.calls import Hits
 from fetchc.cli.tracing.targets import CALLER
 from fetchc.ir.fetch import Decode
 from fetchc.record import Record
-from fetchc.tracer import shape as shapes
-from fetchc.tracer.values.kinds import CodeAddress, ReturnAddress, SymbolName
+from fetchc.tracer import value_shapes as shapes
+from fetchc.tracer.display_values import CodeAddress, ReturnAddress, SymbolName
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from fetchc.cli.tracing.tally import HistogramTally, Summary
     from fetchc.cli.tracing.targets import Target
     from fetchc.cli.tracing.text import TextLines
-    from fetchc.tracer.model import Event, Value
-    from fetchc.tracer.process.stacks import Frame, Stacks
+    from fetchc.tracer.events import Event, Value
+    from fetchc.tracer.stacks import Frame, Stacks
 
 __all__ = ["Show", "has_function"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from fetchc.cli.tracing.calls import Hit
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
     ValueOf = Callable[[Hit], Value]
     KeyOf = Callable[[Hit], Hashable]

@@ -6,9 +6,8 @@ import json
 
 from fetchc.cli.tracing.calls import value_of
 from fetchc.diag.render import printable
+from fetchc.tracer.display_values import CutText, printed
 from fetchc.tracer.histogram import Histograms, bucket_label, number
-from fetchc.tracer.values.kinds import CutText
-from fetchc.tracer.values.printing import printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 
     from fetchc.cli.tracing.calls import Hit
     from fetchc.cli.tracing.targets import Target
+    from fetchc.tracer.events import Value
     from fetchc.tracer.histogram import Histogram
-    from fetchc.tracer.model import Value
 
     ValueOf = Callable[[Hit], Value]
     KeyOf = Callable[[Hit], Hashable]

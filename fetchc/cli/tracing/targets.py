@@ -8,7 +8,7 @@ from fetchc.cli.tracing.request import Refused
 from fetchc.diag.diagnostic import CompileError, Diagnostic
 from fetchc.emit.probe_definition import event_name
 from fetchc.record import Record
-from fetchc.tracer.plan.planning import distinct
+from fetchc.tracer.event_plan import distinct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from fetchc.cli.options import Options
     from fetchc.cli.tracing.functions import Name
     from fetchc.cli.tracing.request import Request
-    from fetchc.tracer.filters import Filter
-    from fetchc.tracer.model import Plan
-    from fetchc.tracer.plan.planning import Asked
+    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.events import Plan
+    from fetchc.tracer.filter_conditions import Filter
 
     _Answer = TypeVar("_Answer")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.diag.render import printable
-from fetchc.tracer.values.printing import escaped, printed
+from fetchc.tracer.display_values import escaped, printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from fetchc.cli.tracing.calls import Hit
     from fetchc.cli.tracing.targets import Target
-    from fetchc.tracer.model import Value
-    from fetchc.tracer.process.stacks import Frame
+    from fetchc.tracer.events import Value
+    from fetchc.tracer.stacks import Frame
 
 __all__ = ["TextLines"]
 

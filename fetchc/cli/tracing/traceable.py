@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from fetchc.cli.tracing.targets import LeftOut, Targets
 from fetchc.diag.diagnostic import Diagnostic
-from fetchc.tracer.kernel.install import PROBED, file_of
-from fetchc.tracer.kernel.kernel_symbols import SYMBOLS, several
-from fetchc.tracer.kernel.unprobeable import BLACKLIST, untraceable
+from fetchc.tracer.install import PROBED, file_of
+from fetchc.tracer.kallsyms import BLACKLIST, SYMBOLS, several, untraceable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.tracer.kernel.tracefs import Tracefs
+    from fetchc.tracer.tracefs import Tracefs
 
 __all__ = ["traceable"]
 

@@ -8,15 +8,15 @@ import signal
 import sys
 import time
 
-from fetchc.tracer.kernel.owner import started
+from fetchc.tracer.tracefs import started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import FrameType
 
-    from fetchc.tracer.model import Event
-    from fetchc.tracer.process.command import Command
+    from fetchc.tracer.events import Event
+    from fetchc.tracer.processes import Command
     from fetchc.tracer.session import Session
 
     # Takes a batch of events; True: that was the last one wanted.

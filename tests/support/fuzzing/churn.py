@@ -22,8 +22,8 @@ import pytest
 
 from fetchc.cli import main
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.install import head, install, listed, uninstall
-from fetchc.tracer.kernel.tracefs import Tracefs, find_tracefs
+from fetchc.tracer.install import head, install, listed, uninstall
+from fetchc.tracer.tracefs import Tracefs, find_tracefs
 from tests.support.programs import fixture
 
 __all__ = ["rounds"]

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from fetchc.debuginfo.perf_map_format import parse_lines
 from fetchc.diag.diagnostic import DebugInfoError, TracerError
-from fetchc.tracer.kernel.formats import parse_format
-from fetchc.tracer.kernel.pages import Layout, parse_layout, samples
-from fetchc.tracer.kernel.ring import Stacks
+from fetchc.tracer.ring_buffer import Layout, Stacks, parse_format, parse_layout, samples
 from tests.support.fuzzing.around import kept, served
 
 __all__ = ["READERS"]

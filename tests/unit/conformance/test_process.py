@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.conformance import process, stops
-from fetchc.tracer.signals import terminable
+from fetchc.tracer.session import terminable
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from random import Random
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.shape import Difference, Leaf, Members, Row, Shape
-from fetchc.tracer.values.addresses import address_of_kernel, address_of_program
-from fetchc.tracer.values.decoders import reader
-from fetchc.tracer.values.kinds import Hexadecimal, NoAddress
-from fetchc.tracer.values.printing import printed
+from fetchc.tracer.decode import reader
+from fetchc.tracer.display_values import Hexadecimal, NoAddress, printed
+from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.guards import address_of_kernel, address_of_program
+from fetchc.tracer.value_shapes import Difference, Leaf, Members, Row, Shape
 from tests.support.records import format_of, record
 from tests.support.seeds import seeds
 

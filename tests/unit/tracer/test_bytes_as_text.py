@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.tracer.shape import Bytes
+from fetchc.tracer.value_shapes import Bytes
 from tests.support.programs import fixture
 
 

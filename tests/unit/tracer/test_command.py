@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.process.command import WAITING, Command
+from fetchc.tracer.processes import WAITING, Command
 
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine who obeys may still take its time.
-    monkeypatch.setattr("fetchc.tracer.process.command._GRACE", 60.0)
+    monkeypatch.setattr("fetchc.tracer.processes._GRACE", 60.0)
 
 
 def wait_for(command: Command) -> int:
@@ -108,7 +108,7 @@ def test_closing_ends_what_runs_and_what_waits() -> None:
 
 
 def test_one_that_does_not_obey_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fetchc.tracer.process.command._GRACE", 0.2)
+    monkeypatch.setattr("fetchc.tracer.processes._GRACE", 0.2)
     script = "import signal, sys, time; signal.signal(15, signal.SIG_IGN); print(); time.sleep(60)"
     read, write = os.pipe()
     saved = os.dup(1)

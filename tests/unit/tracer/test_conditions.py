@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.conditions import accepts, of_nothing, unfit
-from fetchc.tracer.filters import Condition, parse_filter
-from fetchc.tracer.shape import (
+from fetchc.tracer.display_values import Character, CutText, Hexadecimal, SymbolName
+from fetchc.tracer.filter_conditions import Condition, accepts, of_nothing, parse_filter, unfit
+from fetchc.tracer.number_values import meaning
+from fetchc.tracer.structure_values import NIL
+from fetchc.tracer.value_shapes import (
     Asserted,
     Bytes,
     Guard,
@@ -22,14 +24,11 @@ from fetchc.tracer.shape import (
     Shape,
     TypeName,
 )
-from fetchc.tracer.values.dynamic import NIL
-from fetchc.tracer.values.kinds import Character, CutText, Hexadecimal, SymbolName
-from fetchc.tracer.values.scalars import meaning
 
 if TYPE_CHECKING:
     from fetchc.program.protocol import ObjectTypes, RuntimeTypes
     from fetchc.quantities import TypeId
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 
 def one(text: str) -> Condition:

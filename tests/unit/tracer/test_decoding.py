@@ -8,10 +8,10 @@ import pytest
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.decoding import Decoder
-from fetchc.tracer.kernel.tasks import Processes
-from fetchc.tracer.model import Field, Format, Plan, Sample, Wanted
-from fetchc.tracer.shape import Leaf
+from fetchc.tracer.decode import Decoder
+from fetchc.tracer.events import Field, Format, Plan, Sample, Wanted
+from fetchc.tracer.trace_instance import Processes
+from fetchc.tracer.value_shapes import Leaf
 from tests.support.records import COMM, THREAD, format_of, record
 
 FIELDS = [("n", "Q"), ("s", "text"), (COMM, "text")]

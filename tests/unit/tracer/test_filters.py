@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.diag.diagnostic import CompileError
-from fetchc.tracer.filters import (
-    DEPTH,
-    All,
-    Condition,
-    Filter,
-    comparisons,
-    parse_filter,
-)
+from fetchc.tracer.filter_conditions import DEPTH, All, Condition, Filter, comparisons, parse_filter
 
 
 def one(text: str) -> Condition:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.formats import parse_format
-from fetchc.tracer.model import Field
+from fetchc.tracer.events import Field
+from fetchc.tracer.ring_buffer import parse_format
 
 HEAD = """\
 name: handle

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.shape import Difference, Grid, Guard, Leaf, Row, Sequence
-from fetchc.tracer.values.kinds import CutList
+from fetchc.tracer.display_values import CutList
+from fetchc.tracer.value_shapes import Difference, Grid, Guard, Leaf, Row, SequenceShape
 from tests.support.records import NEAR, read
 
 INT = Decode("integer", 32, True)
@@ -15,7 +15,7 @@ FIELDS = [("l", "i"), ("n", "i"), ("m", "i"), ("v", "24s")]
 
 def grid(*indices: int) -> Grid:
     """Of two dimensions, six numbers of which are fetched."""
-    flat = Sequence(Leaf("l", INT), Row("v", INT, 6, 4))
+    flat = SequenceShape(Leaf("l", INT), Row("v", INT, 6, 4))
     return Grid((Leaf("n", INT), Leaf("m", INT)), flat, indices)
 
 

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from fetchc.tracer.values.guards import OF_KERNEL, OF_PROGRAM, Remembered, guarded
+from fetchc.tracer.guards import OF_KERNEL, OF_PROGRAM, Remembered, guarded
 
 
 def test_what_was_there_is_remembered_for_a_second() -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel import install as module
-from fetchc.tracer.kernel.install import head, install, listed, uninstall
-from fetchc.tracer.kernel.tracefs import Tracefs
+from fetchc.tracer import install as module
+from fetchc.tracer.install import head, install, listed, uninstall
+from fetchc.tracer.tracefs import Tracefs
 
 
 class Kernel(Tracefs):

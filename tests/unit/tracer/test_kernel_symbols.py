@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.kernel_symbols import must_be_one, why_not_there
+from fetchc.tracer.kallsyms import must_be_one, why_not_there
 
 LIST = """\
 ffffffff81000010 T vfs_read

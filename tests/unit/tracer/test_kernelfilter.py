@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.filters import parse_filter
-from fetchc.tracer.kernelfilter import kernel_filter
-from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.shape import Bytes, Inside, Leaf, Sized
+from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.filter_conditions import kernel_filter, parse_filter
+from fetchc.tracer.value_shapes import Bytes, Inside, Leaf, Sized
 
 LINE = (
     "p:g/e /bin/x:0x10 c=$comm:string i8=%di:s8 u8=%di:u8 i32=+0(%di):s32 p=%si:x64 b=%dx:b5@3/8"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fetchc.target.machines import table
-from fetchc.tracer.values.dynamic import told, worded
+from fetchc.tracer.structure_values import told, worded
 
 START = 0x5000
 

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from fetchc.tracer.latency import Calls, microseconds
-from fetchc.tracer.model import Event, Plan
+from fetchc.tracer.events import Calls, Event, Plan, microseconds
 
 PLAN = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (), ())
 

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.shape import Leaf, Noted
-from fetchc.tracer.values.kinds import SymbolName
-from fetchc.tracer.values.notations import NOTATIONS
-from fetchc.tracer.values.printing import printed
+from fetchc.tracer.display_values import NOTATIONS, SymbolName, printed
+from fetchc.tracer.value_shapes import Leaf, Noted
 from tests.support.records import read
 
 LONG = Decode("integer", 64, True)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.model import Format, Plan, Wanted
-from fetchc.tracer.shape import Guard, Leaf
-from fetchc.tracer.values.decoders import reader
-from fetchc.tracer.values.numbers import numbers
+from fetchc.tracer.decode import reader
+from fetchc.tracer.events import Format, Plan, Wanted
+from fetchc.tracer.number_values import numbers
+from fetchc.tracer.value_shapes import Guard, Leaf
 from tests.support.records import NEAR, format_of, record
 
 WORD, SHORT = Decode("integer", 64, True), Decode("integer", 16)

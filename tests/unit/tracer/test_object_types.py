@@ -7,7 +7,7 @@ import pytest
 from fetchc.ir.fetch import Decode
 from fetchc.program.entities import ObjectHeader
 from fetchc.quantities import TypeId
-from fetchc.tracer.shape import Guard, Identity, Leaf, OfType
+from fetchc.tracer.value_shapes import Guard, Identity, Leaf, OfType
 from tests.support.records import NEAR, read
 
 NUMBER = Decode("integer", 32)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from fetchc.tracer.kernel.owner import alive, session_name, started
+from fetchc.tracer.tracefs import alive, session_name, started
 
 
 def test_a_name_is_of_this_process_and_no_other_session_has_it() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.pages import Layout, parse_layout, samples
+from fetchc.tracer.ring_buffer import Layout, parse_layout, samples
 from tests.support.ring_pages import EVENT, PAGE, word
 
 LAYOUT = Layout(0, 8, 16, 4096)

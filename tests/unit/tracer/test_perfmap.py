@@ -14,9 +14,7 @@ from elftools.elf.sections import SymbolTableSection
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.perf_map_format import MapLine, parse_lines
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, TracerError
-from fetchc.tracer.process.mapped import Process
-from fetchc.tracer.process.perfmap import merge
-from fetchc.tracer.process.symbolfile import symbol_file
+from fetchc.tracer.perf_maps import Process, merge, symbol_file
 from tests.support.cases import CORPUS
 
 SAMPLE = CORPUS / "dotnet/echo/bin/sample.dll"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fetchc.tracer.kernel.owner import session_name
-from fetchc.tracer.kernel.persistent import definitions
-from fetchc.tracer.kernel.state import Kept
-from fetchc.tracer.kernel.tracefs import Tracefs
+from fetchc.tracer.persistent_probes import Kept, definitions
+from fetchc.tracer.tracefs import Tracefs, session_name
 
 LINE = "p:g/visit /bin/server:0x0000000000000010 a=%di:s32"
 KEPT = Kept("g", "visit", "/bin/server", "visit", ("a",), (LINE,))

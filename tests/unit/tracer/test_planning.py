@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import fetchc
-from fetchc.tracer.model import COMM, WHICH, Plan
-from fetchc.tracer.plan import planning
-from fetchc.tracer.plan.shaping import Shaper
-from fetchc.tracer.shape import Bytes, Inside, Leaf, Members, Row, Sequence, Shape
+from fetchc.tracer import event_plan
+from fetchc.tracer.events import COMM, WHICH, Plan
+from fetchc.tracer.value_plan import Shaper
+from fetchc.tracer.value_shapes import Bytes, Inside, Leaf, Members, Row, SequenceShape, Shape
 from tests.support.programs import fixture
 
 KERNEL = "6.1"
@@ -149,10 +149,10 @@ def test_strings_come_with_their_lengths() -> None:
 def test_slices_come_with_their_first_elements() -> None:
     plan = _go().plan(["main.levels", "s.aliases"], "fetchc_g")
     numbers, texts = [one.shape for one in plan.values]
-    assert isinstance(numbers, Sequence)
+    assert isinstance(numbers, SequenceShape)
     assert isinstance(numbers.elements, Row)
     assert (numbers.elements.count, numbers.elements.size) == (64, 2)
-    assert isinstance(texts, Sequence)
+    assert isinstance(texts, SequenceShape)
     assert not isinstance(texts.elements, Row)
     assert len(texts.elements.items) == 4
 
@@ -261,7 +261,7 @@ def test_returns_with_a_value_in_one_place_are_laid_out_once(
     monkeypatch.setattr(Shaper, "value", counted)
     plan = probe.plan(["err", "value"], "fetchc_t")
     assert len(shaped) == 4  # each when it is asked for, and in the event
-    monkeypatch.setattr(planning, "_is_laid_out_alike", lambda checker: False)
+    monkeypatch.setattr(event_plan, "_is_laid_out_alike", lambda checker: False)
     assert probe.plan(["err", "value"], "fetchc_t") == plan
     assert len(shaped) == 4 + 4 * len(probe.each())
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.tracer.values.kinds import (
+from fetchc.tracer.display_values import (
     CutList,
     CutText,
     Enumerator,
     Hexadecimal,
     SymbolName,
+    printed,
 )
-from fetchc.tracer.values.printing import printed
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fetchc.tracer.kernel.profile import hits, missed
-from fetchc.tracer.kernel.tracefs import Tracefs
+from fetchc.tracer.install import hits, missed
+from fetchc.tracer.tracefs import Tracefs
 
 KERNEL = ["p:g/read vfs_read c=$comm", "r3:g/read_2 vfs_read", "r:g/read_2 vfs_write", "r:h/read x"]
 PROFILE = [(f"  {name:<44} {at:15} {at * 10:15}") for name, at in (

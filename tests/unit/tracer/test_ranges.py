@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.shape import Between, Bytes, Difference, Guard, Items, Leaf, Ranged, Row
-from fetchc.tracer.values.kinds import CutList, CutText
+from fetchc.tracer.display_values import CutList, CutText
+from fetchc.tracer.value_shapes import Between, Bytes, Difference, Guard, Items, Leaf, Ranged, Row
 from tests.support.records import NEAR, THREAD, read
 
 INT = Decode("integer", 32, True)

@@ -9,8 +9,8 @@ import pytest
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.diag.render import render
-from fetchc.tracer.kernel.refusals import refused_definition, refused_filter
-from fetchc.tracer.kernel.tracefs import Tracefs
+from fetchc.tracer.trace_instance import refused_definition, refused_filter
+from fetchc.tracer.tracefs import Tracefs
 
 LOG = """\
 [  101.234567] trace_uprobe: error: Invalid register name

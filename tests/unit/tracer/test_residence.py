@@ -6,10 +6,10 @@ import pytest
 
 import fetchc
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.shape import Bytes, Guard, Leaf, Ranged, Row, Shape
-from fetchc.tracer.values.decoders import reader
-from fetchc.tracer.values.kinds import CutText
+from fetchc.tracer.decode import reader
+from fetchc.tracer.display_values import CutText
+from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.value_shapes import Bytes, Guard, Leaf, Ranged, Row, Shape
 from tests.support.kernel_lab import chosen
 from tests.support.records import NEAR, format_of, read, record
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel import ring as module
-from fetchc.tracer.kernel.instance import Instance
-from fetchc.tracer.kernel.ring import Ring
-from fetchc.tracer.kernel.tracefs import Tracefs
-from fetchc.tracer.model import Field, Format, Sample
+from fetchc.tracer import ring_buffer as module
+from fetchc.tracer.events import Field, Format, Sample
+from fetchc.tracer.ring_buffer import Ring
+from fetchc.tracer.trace_instance import Instance
+from fetchc.tracer.tracefs import Tracefs
 from tests.support.ring_pages import EVENT, PAGE, word
 
 STACK = Format(9, "user_stack", (Field("caller", 16, 8, False, 2, False),))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fetchc.target.kernel_versions import kernel
-from fetchc.tracer.kernel.sharing import shared
-from fetchc.tracer.model import Plan
+from fetchc.tracer.events import Plan
+from fetchc.tracer.install import shared
 
 NEW, OLD = kernel("6.18"), kernel("5.3")
 GROUP = "fetchc_1_2_3"

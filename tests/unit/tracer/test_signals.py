@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from fetchc.tracer.signals import postponed, shielded, terminable
+from fetchc.tracer.session import postponed, shielded, terminable
 
 
 def _interrupt() -> None:
@@ -51,7 +51,7 @@ def test_a_handler_waits_for_the_end_of_the_block() -> None:
 def test_a_signal_unwinds_once(number: str, status: int) -> None:
     script = (
         "import os, signal, sys\n"
-        "from fetchc.tracer.signals import terminable\n"
+        "from fetchc.tracer.session import terminable\n"
         "try:\n"
         "    with terminable():\n"
         "        try:\n"
@@ -72,7 +72,7 @@ def test_a_signal_unwinds_once(number: str, status: int) -> None:
 def test_signals_at_once_are_one_end() -> None:
     script = (
         "import os, signal\n"
-        "from fetchc.tracer.signals import shielded, terminable\n"
+        "from fetchc.tracer.session import shielded, terminable\n"
         "with terminable():\n"
         "    with shielded():\n"
         "        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTERM):\n"

@@ -10,12 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.tracer.values.kinds import CutList, CutText, Nanoseconds, SymbolName
-from fetchc.tracer.values.printing import printed
-from fetchc.tracer.values.spellings import SPELLINGS, duration, spelled
+from fetchc.tracer.display_values import (
+    SPELLINGS,
+    CutList,
+    CutText,
+    Nanoseconds,
+    SymbolName,
+    duration,
+    printed,
+    spelled,
+)
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 MONOTONIC = 1 << 63
 YEAR_1 = datetime(1, 1, 1, tzinfo=UTC)

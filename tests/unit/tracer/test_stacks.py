@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.tracer.model import Event, Plan
-from fetchc.tracer.process.stacks import Frame, Stacks, parse_maps
-from fetchc.tracer.process.symbols import open_symbols
+from fetchc.tracer.events import Event, Plan
+from fetchc.tracer.stacks import Frame, Stacks, open_symbols, parse_maps
 from tests.support.elfwriter import elf_file
 from tests.support.programs import fixture
 
@@ -99,7 +98,7 @@ def test_maps_are_read_again_after_a_while(
     assert stacks.name(PID, code["chain"] + SHIFT) == "chain"
     (folder / "maps").write_text(maps_of("/no/such/program"))
     assert stacks.name(PID, code["chain"] + SHIFT) == "chain"
-    monkeypatch.setattr("fetchc.tracer.process.stacks._FRESH", -1.0)
+    monkeypatch.setattr("fetchc.tracer.stacks._FRESH", -1.0)
     assert stacks.name(PID, code["chain"] + SHIFT) is None
 
 

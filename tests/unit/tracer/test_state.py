@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.state import Kept, State, state_file
+from fetchc.tracer.persistent_probes import Kept, State, state_file
 
 ONE = Kept("g", "e", "/bin/server", "main.f", ("r.id", "-x"), ("p:g/e /bin/server:0x10 a=%di",))
 TWO = Kept("g", "f", "/bin/server", None, (), ("p:g/f /bin/server:0x20", "p:g/f /bin/server:0x30"))
@@ -110,7 +110,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fetchc.tracer.kernel.state.os.fsync", full)
+    monkeypatch.setattr("fetchc.tracer.persistent_probes.os.fsync", full)
     with pytest.raises(TracerError, match="FC0712"):
         state(tmp_path).save([TWO])
     assert state(tmp_path).load() == [ONE]

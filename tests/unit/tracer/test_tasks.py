@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.tasks import Processes, check_namespace, threads_of
-from fetchc.tracer.kernel.tracefs import Tracefs
-from fetchc.tracer.process.memory import mapped
+from fetchc.tracer.processes import mapped
+from fetchc.tracer.trace_instance import Processes, check_namespace, threads_of
+from fetchc.tracer.tracefs import Tracefs
 
 SECOND = 1_000_000_000
 
@@ -79,7 +79,7 @@ def test_numbers_of_another_namespace_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_namespace([os.getpid()])
-    monkeypatch.setattr("fetchc.tracer.kernel.tasks.os.readlink", lambda path: "pid:[4026532000]")
+    monkeypatch.setattr("fetchc.tracer.trace_instance.os.readlink", lambda path: "pid:[4026532000]")
     with pytest.raises(TracerError) as refused:
         check_namespace([7])
     (told,) = refused.value.diagnostics

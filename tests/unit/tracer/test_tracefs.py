@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
-from fetchc.tracer.kernel.tracefs import Tracefs, find_tracefs, refused_setting
+from fetchc.tracer.tracefs import Tracefs, find_tracefs, refused_setting
 
 
 def mounts(folder: Path, *lines: str) -> str:
@@ -83,7 +83,7 @@ def test_what_the_kernel_answers_is_told_apart(
         raise OSError(number, os.strerror(number), path)
 
     listing = mounts(tmp_path, f"nodev {tmp_path} tracefs rw 0 0")
-    monkeypatch.setattr("fetchc.tracer.kernel.tracefs.os.open", refuse)
+    monkeypatch.setattr("fetchc.tracer.tracefs.os.open", refuse)
     told = refusal(listing)
     assert told.code == code
     assert words in told.message
@@ -92,7 +92,7 @@ def test_what_the_kernel_answers_is_told_apart(
 AS_NOBODY = """
 import os, sys
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.kernel.tracefs import find_tracefs
+from fetchc.tracer.tracefs import find_tracefs
 os.setuid(65534)
 try:
     find_tracefs(sys.argv[1])

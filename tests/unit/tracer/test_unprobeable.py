@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fetchc.tracer.kernel.tracefs import Tracefs
-from fetchc.tracer.kernel.unprobeable import unprobeable
+from fetchc.tracer.kallsyms import unprobeable
+from fetchc.tracer.tracefs import Tracefs
 
 
 def notes(root: Path, point: str) -> tuple[str, ...]:

@@ -10,8 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.model import Plan, Wanted
-from fetchc.tracer.shape import (
+from fetchc.tracer.decode import reader
+from fetchc.tracer.display_values import (
+    CodeAddress,
+    CutList,
+    CutText,
+    Hexadecimal,
+    SymbolName,
+    printed,
+)
+from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.number_values import float_value
+from fetchc.tracer.value_shapes import (
     Between,
     Bytes,
     Grid,
@@ -21,13 +31,9 @@ from fetchc.tracer.shape import (
     Members,
     Referred,
     Row,
-    Sequence,
+    SequenceShape,
     Shape,
 )
-from fetchc.tracer.values.decoders import reader
-from fetchc.tracer.values.kinds import CodeAddress, CutList, CutText, Hexadecimal, SymbolName
-from fetchc.tracer.values.printing import printed
-from fetchc.tracer.values.scalars import float_value
 from tests.support.records import COMM, NEAR, THREAD, format_of, read, record
 
 INT = Decode("integer", 32, True)
@@ -382,7 +388,7 @@ def test_slices(p: int, n: int, value: object, cut: bool) -> None:
     inner = Row("v", INT, 3, 4, guards=(Guard("p"),))
     fields = [("v", "12s"), ("p", "Q"), ("n", "q")]
     got, faults = read(
-        Sequence(Leaf("n", WORD), inner), fields, [struct.pack("=3i", 1, -2, 3), p, n]
+        SequenceShape(Leaf("n", WORD), inner), fields, [struct.pack("=3i", 1, -2, 3), p, n]
     )
     assert (got, isinstance(got, CutList)) == (value, cut)
     assert faults == (() if value is not None else ("v",))
@@ -405,7 +411,7 @@ def test_vectors_end_where_their_second_pointer_is(
 ) -> None:
     inner = Row("v", INT, 3, 4, guards=(Guard("s"),))
     address = Decode("pointer", 64)
-    shape = Sequence(Between(Leaf("s", address), Leaf("e", address), 4), inner)
+    shape = SequenceShape(Between(Leaf("s", address), Leaf("e", address), 4), inner)
     fields = [("v", "12s"), ("s", "Q"), ("e", "Q")]
     got, faults = read(shape, fields, [struct.pack("=3i", 1, -2, 3), start, end])
     assert (got, isinstance(got, CutList)) == (value, cut)
@@ -419,7 +425,7 @@ def test_slices_of_texts() -> None:
             for i in range(2)
         ]
     )
-    shape = Sequence(Leaf("n", WORD), Items(texts, guards=(Guard("p"),)))
+    shape = SequenceShape(Leaf("n", WORD), Items(texts, guards=(Guard("p"),)))
     fields = [("h", "32s"), ("t0", "8s"), ("t1", "8s"), ("p", "Q"), ("n", "q")]
     header = struct.pack("=4Q", NEAR, 2, NEAR, 9)
     got, faults = read(shape, fields, [header, b"ab", b"abcdefgh", NEAR, 2])
@@ -487,7 +493,7 @@ EVERYTHING: list[Shape] = [
     Bytes("a", 32, "utf-16", length=Leaf("n", WORD), guards=(Guard("p"),)),
     Bytes("a", 32, limit=64),
     Row("a", Decode("bool", 8), 8, 1),
-    Sequence(Leaf("n", WORD), Row("a", INT, 8, 4, guards=(Guard("p"),))),
+    SequenceShape(Leaf("n", WORD), Row("a", INT, 8, 4, guards=(Guard("p"),))),
     Leaf("t", Decode("text")),
     Leaf("u", Decode("text", count=2)),
 ]
@@ -561,7 +567,7 @@ def test_a_stack_begins_with_what_was_pushed_last(
 ) -> None:
     # As C# enumerates it. Of one that has more elements than were fetched the end is there.
     number = Leaf("n", INT)
-    row = Sequence(number, Row("v", INT, 4, 4), number, None, backwards=True)
+    row = SequenceShape(number, Row("v", INT, 4, 4), number, None, backwards=True)
     fields, record = [("n", "i"), ("v", "16s")], [count, struct.pack("=4i", 10, 11, 12, 13)]
     got, faults = read(row, fields, record)
     assert (got, faults) == (values, ())

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.plan.leaves import number_alone
-from fetchc.tracer.shape import Leaf
-from fetchc.tracer.values.kinds import Tuple
-from fetchc.tracer.values.notations import NOTATIONS
-from fetchc.tracer.values.printing import printed
-from fetchc.tracer.values.variants import left_out, of_variant, parts, variant
+from fetchc.tracer.display_values import NOTATIONS, Tuple, printed
+from fetchc.tracer.event_fields import number_alone
+from fetchc.tracer.structure_values import left_out, of_variant, parts, variant
+from fetchc.tracer.value_shapes import Leaf
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
     Make = Callable[[bytes, list[str]], Value]
 

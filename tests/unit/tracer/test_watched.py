@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from fetchc.tracer.process.watched import Watched
+from fetchc.tracer.processes import Watched
 
 
 def test_changes_are_told_once(tmp_path: Path) -> None:

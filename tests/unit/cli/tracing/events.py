@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from fetchc.cli.tracing.targets import Target
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.filters import parse_filter
-from fetchc.tracer.model import Event, Plan, Wanted
-from fetchc.tracer.shape import Leaf
+from fetchc.tracer.events import Event, Plan, Wanted
+from fetchc.tracer.filter_conditions import parse_filter
+from fetchc.tracer.value_shapes import Leaf
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 __all__ = ["event", "plan", "target"]
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from fetchc.cli.tracing.calls import Hits, value_of
 from fetchc.cli.tracing.targets import FRAME, GOROUTINE, Target
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.conditions import of_nothing
-from fetchc.tracer.filters import Condition, parse_filter
-from fetchc.tracer.shape import Leaf
+from fetchc.tracer.filter_conditions import Condition, of_nothing, parse_filter
+from fetchc.tracer.value_shapes import Leaf
 from tests.unit.cli.tracing.events import event, plan, target
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 ENTRY, RETURN = plan("f_in"), plan("f", kind="return")
 

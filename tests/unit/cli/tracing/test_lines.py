@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from fetchc.cli.tracing.calls import Hit
 from fetchc.cli.tracing.jsonl import JsonLines
 from fetchc.cli.tracing.text import TextLines
-from fetchc.tracer.process.stacks import Frame
-from fetchc.tracer.values.kinds import (
+from fetchc.tracer.display_values import (
     CutList,
     CutText,
     Enumerator,
@@ -21,10 +20,11 @@ from fetchc.tracer.values.kinds import (
     NoAddress,
     SymbolName,
 )
+from fetchc.tracer.stacks import Frame
 from tests.unit.cli.tracing.events import event, plan, target
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 MADE = plan()
 STACK = (Frame(0x401012, "main.f", 0x12, "/bin/x"), Frame(0x10, None, 0, None))

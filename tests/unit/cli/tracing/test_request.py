@@ -7,7 +7,7 @@ import pytest
 from fetchc.cli import main
 from fetchc.cli.options import Options, parse
 from fetchc.cli.tracing.request import Refused, Request, Usage, request
-from fetchc.tracer.filters import comparisons
+from fetchc.tracer.filter_conditions import comparisons
 
 
 def asked(*words: str) -> Request:

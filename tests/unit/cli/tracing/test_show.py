@@ -8,7 +8,7 @@ import pytest
 
 from fetchc.cli.tracing.show import has_function
 from fetchc.ir.fetch import Decode
-from fetchc.tracer import shape as shapes
+from fetchc.tracer import value_shapes as shapes
 
 if TYPE_CHECKING:
     from fetchc.program.protocol import RuntimeTypes
@@ -22,7 +22,7 @@ def of_kinds(inner: shapes.Leaf) -> list[shapes.Shape]:
     """Shapes that have ``inner`` somewhere in them."""
     dynamic = shapes.TypeName(NUMBER, NUMBER, TYPES)
     row = shapes.Row("r", inner.decode, 2, 8)
-    sequence = shapes.Sequence(NUMBER, row)
+    sequence = shapes.SequenceShape(NUMBER, row)
     return [
         inner,
         row,
@@ -34,7 +34,7 @@ def of_kinds(inner: shapes.Leaf) -> list[shapes.Shape]:
         shapes.Members((("n", NUMBER), ("f", inner))),
         shapes.Noted("decimal", (("f", inner),)),
         shapes.Spelled("error", (("f", inner),)),
-        shapes.Either(shapes.Reckoned((), 0, True), NUMBER, inner),
+        shapes.EitherShape(shapes.ComputedShape((), 0, True), NUMBER, inner),
         shapes.Choice(NUMBER, ((1, inner),)),
         shapes.Variants(NUMBER, (shapes.Case(1, "A", None), shapes.Case(2, "B", inner))),
         shapes.OfVariant(NUMBER, ((1, "A"),), "A", inner),
@@ -42,7 +42,7 @@ def of_kinds(inner: shapes.Leaf) -> list[shapes.Shape]:
         shapes.Referred(NUMBER, inner),
         shapes.Asserted(dynamic, 8, inner),
         shapes.Worded(dynamic, shapes.Members((("data", inner),)), (), False),
-        shapes.Worded(dynamic, NUMBER, (shapes.Known(8, ("at ", inner), False),), False),
+        shapes.Worded(dynamic, NUMBER, (shapes.DescribedShape(8, ("at ", inner), False),), False),
         shapes.Sum(NUMBER, 4, 8, inner.decode),
     ]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from fetchc.cli.tracing.calls import Hit
 from fetchc.cli.tracing.sums import Sums
 from fetchc.cli.tracing.tally import HistogramTally, Summary
-from fetchc.tracer.values.kinds import CutList, CutText
+from fetchc.tracer.display_values import CutList, CutText
 from tests.unit.cli.tracing.events import event, plan, target
 
 if TYPE_CHECKING:
-    from fetchc.tracer.model import Value
+    from fetchc.tracer.events import Value
 
 MADE, OTHER = plan(), plan("g", "main.g")
 BAR = "@" * 52

@@ -13,7 +13,7 @@ from fetchc.cli.tracing.functions import named
 from fetchc.cli.tracing.request import request
 from fetchc.cli.tracing.targets import CALLER, FRAME, GOROUTINE, Targets, collect
 from fetchc.diag.diagnostic import CompileError
-from fetchc.tracer.filters import comparisons
+from fetchc.tracer.filter_conditions import comparisons
 from tests.support.btfwriter import BtfWriter
 from tests.support.programs import fixture
 

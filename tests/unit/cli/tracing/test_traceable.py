@@ -11,7 +11,7 @@ from fetchc.cli.options import Options, parse
 from fetchc.cli.tracing.request import request
 from fetchc.cli.tracing.targets import Targets, collect
 from fetchc.cli.tracing.traceable import traceable
-from fetchc.tracer.kernel.tracefs import Tracefs
+from fetchc.tracer.tracefs import Tracefs
 from tests.support.btfwriter import BtfWriter
 
 NAMES = ("vfs_banned", "vfs_early", "vfs_read", "vfs_twice", "vfs_write")

@@ -13,8 +13,8 @@ from typing import cast
 import pytest
 
 from fetchc.cli.tracing.watch import Ending, watch
-from fetchc.tracer.model import Event
-from fetchc.tracer.process.command import Command
+from fetchc.tracer.events import Event
+from fetchc.tracer.processes import Command
 from fetchc.tracer.session import Session
 from tests.support.toolchains import ROOT
 from tests.unit.cli.tracing.events import event, plan

@@ -13,7 +13,7 @@ import fetchc
 from fetchc.debuginfo.dotnet.portable_executable import SIGNATURE, bundle_of
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
-from fetchc.tracer.process.mapped import Process
+from fetchc.tracer.perf_maps import Process
 from tests.support.elfwriter import elf_file
 
 IMAGES = Path(__file__).parents[4] / "corpus/dotnet/echo/bin"

@@ -1,0 +1,372 @@
+"""Records become events: the fields that all have here, the values by the plan's reader."""
+
+from __future__ import annotations
+
+import struct
+
+from fetchc.record import assert_never
+from fetchc.tracer.events import COMM, WHICH, Event
+from fetchc.tracer.list_values import Elements
+from fetchc.tracer.processes import mapped
+from fetchc.tracer.ring_buffer import unread
+from fetchc.tracer.structure_values import (
+    chosen,
+    difference,
+    either,
+    members,
+    not_below_none,
+    noted,
+    pointers,
+    reckoned,
+    referred,
+)
+from fetchc.tracer.text_values import bounded, sized
+from fetchc.tracer.value_shapes import (
+    Asserted,
+    Between,
+    Bytes,
+    Called,
+    Choice,
+    ComputedShape,
+    Difference,
+    Dispatched,
+    EitherShape,
+    Grid,
+    Inside,
+    Items,
+    Kept,
+    Leaf,
+    Members,
+    Noted,
+    OfType,
+    OfVariant,
+    Ranged,
+    Referred,
+    Row,
+    SequenceShape,
+    Sized,
+    Spelled,
+    Sum,
+    TypeName,
+    Variants,
+    Worded,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fetchc.tracer.events import Format, Plan, Sample, Value
+    from fetchc.tracer.structure_values import Faults, Make, Mapped, Symbol, Trusted
+    from fetchc.tracer.trace_instance import Processes
+    from fetchc.tracer.value_shapes import Shape
+
+    Reader = Callable[[bytes], tuple[dict[str, Value], tuple[str, ...]]]
+
+__all__ = ["Decoder", "reader"]
+
+# ------------------------------------------------------------------------------
+# Records become values: the decoders of a plan, prepared once for the format of its event.
+
+
+def reader(
+    plan: Plan, format: Format, mapped: Mapped | None = None, symbol: Symbol | None = None
+) -> Callable[[bytes], tuple[dict[str, Value], tuple[str, ...]]]:
+    """What takes a record of ``plan``'s event and gives its values by label, and the faults.
+
+    A fault is the label of a value that could not be read, and is None then; of one inside of a
+    value, with the way to it (``r.name``, ``rows[2]``).
+
+    ``mapped(thread, address)`` says whether a program has memory at an address: a number that
+    the kernel could not load from behind a plausible pointer is 0 in the record, as is one that
+    is 0 (see ``guards``); None where it cannot be known, and then 0 stands.
+    ``symbol(thread, address)`` gives the name of what is at an address, None for a plain number.
+    """
+    preparing = _Preparing(format, plan.witnesses, mapped, symbol, plan.of_kernel)
+    makers = [
+        (one.label, preparing.maker(one.shape, one.label, frozenset())) for one in plan.values
+    ]
+
+    def closely(data: bytes) -> tuple[dict[str, Value], tuple[str, ...]]:
+        faults: Faults = []
+        values = {label: make(data, faults) for label, make in makers}
+        return values, tuple(faults)
+
+    found = preparing.numbers(plan)
+    if found is None:
+        return closely
+    plain, at_once = found
+    others = [(label, make) for label, make in makers if label not in plain]
+
+    def read(data: bytes) -> tuple[dict[str, Value], tuple[str, ...]]:
+        values = at_once(data)
+        if values is None:
+            return closely(data)
+        if not others:
+            return values, ()
+        faults: Faults = []
+        for label, make in others:
+            values[label] = make(data, faults)
+        return values, tuple(faults)
+
+    return read
+
+
+class _Preparing(Elements):
+    """Makers of values of every shape."""
+
+    def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
+        """What makes the value of ``shape``; ``trusted`` are the pointers looked at."""
+        match shape:
+            case Leaf(decode=decode) if decode.kind == "text":
+                make = self._text(shape, path)
+                return self._guarded(make, shape.guards, path, trusted, None, none=None)
+            case Leaf():
+                return self._number(shape, path, trusted)
+            case Row():
+                make = self._row(shape)
+                size = shape.count * shape.size
+                return self._guarded(make, shape.guards, path, trusted, self._at(shape, size))
+            case Bytes(length=None, limit=None, kind="utf-16" | "utf-32"):
+                return self._wide(shape, path, trusted)
+            case Bytes(length=None):
+                zero = self._at(shape, shape.size)
+                make = bounded(*zero, shape.kind, whole=shape.limit == shape.size)
+                return self._guarded(make, shape.guards, path, trusted, zero)
+            case Bytes():
+                return self._counted(shape, path, trusted)
+            case Sized(inner=text, length=size):
+                return sized(*[self.maker(one, path, trusted) for one in (text, size)])
+            case Items():
+                return self._items(shape, path, trusted)
+            case SequenceShape():
+                return self._sequence(shape, path, trusted)
+            case Ranged():
+                return self._ranged(shape, path, trusted)
+            case Members():
+                return self._members(shape, path, trusted)
+            case Noted():
+                return self._noted(shape, path, trusted)
+            case Spelled():
+                return self._spelled(shape, path, trusted)
+            case Difference():
+                return self._difference(shape, path, trusted)
+            case Between():
+                return self._number_between(shape, path, trusted)
+            case ComputedShape():
+                return self._reckoned(shape, path, trusted)
+            case EitherShape():
+                number = self._reckoned(shape.number, path, trusted)
+                both = [self.maker(one, path, trusted) for one in (shape.at_none, shape.other)]
+                return either(number, both[0], both[1])
+            case Choice():
+                return self._choice(shape, path, trusted)
+            case Inside(number=number, least=least, inner=inside):
+                from fetchc.tracer.structure_values import if_there
+
+                makers = [self.maker(one, path, trusted) for one in (number, inside)]
+                return if_there(makers[0], least, makers[1], path)
+            case OfVariant():
+                return self._of_variant(shape, path, trusted)
+            case Variants():
+                return self._variants(shape, path, trusted)
+            case Called(returned=returned, cases=cases):
+                from fetchc.tracer.structure_values import called
+
+                known = {distance: self.maker(one, path, trusted) for distance, one in cases}
+                return called(self.maker(returned, path, trusted), known, self._symbol)
+            case Kept(word=word, distance=distance, inner=held):
+                from fetchc.tracer.structure_values import kept
+
+                makers = [self.maker(one, path, trusted) for one in (word, held)]
+                return kept(makers[0], distance, makers[1], path)
+            case Sum(word=word):
+                from fetchc.tracer.structure_values import summed
+
+                inner = None if word is None else self.maker(word, path, trusted)
+                return summed(shape, inner, self._symbol)
+            case Grid():
+                from fetchc.tracer.list_values import gridded
+
+                lengths = [self.maker(one, path, trusted) for one in shape.lengths]
+                return gridded(self.maker(shape.flat, path, trusted), lengths, shape.indices, path)
+            case TypeName(word=word, start=start, types=types):
+                from fetchc.tracer.structure_values import type_name
+
+                makers = [self.maker(one, path, trusted) for one in (word, start)]
+                return type_name(makers[0], makers[1], types, self._pointer)
+            case Asserted():
+                return self._asserted(shape, path, trusted)
+            case Dispatched(dynamic=dynamic, cases=cases):
+                from fetchc.tracer.structure_values import dispatched
+
+                of_types = {offset: self.maker(one, path, trusted) for offset, one in cases}
+                makers = [self.maker(one, path, trusted) for one in (dynamic.word, dynamic.start)]
+                name = self.maker(dynamic, path, trusted)
+                return dispatched(makers[0], makers[1], name, of_types)
+            case OfType():
+                return self._of_type(shape, path, trusted)
+            case Referred():
+                return self._referred(shape, path, trusted)
+            case Worded():
+                from fetchc.tracer.structure_values import of_interface
+
+                return of_interface(shape, lambda one: self.maker(one, path, trusted))
+            case _:
+                assert_never(shape)
+
+    def _number_between(self, length: Between, path: str, trusted: Trusted) -> Make:
+        return not_below_none(self._between(length, path, trusted), path)
+
+    def _reckoned(self, shape: ComputedShape, path: str, trusted: Trusted) -> Make:
+        terms = []
+        for one in shape.terms:
+            less = None if one.less is None else self.maker(one.less, path, trusted)
+            terms.append((self.maker(one.number, path, trusted), less, one.each, one.times))
+        return reckoned(terms, shape.constant, shape.is_none, path)
+
+    def _choice(self, shape: Choice, path: str, trusted: Trusted) -> Make:
+        known = trusted | pointers(shape.tag.guards)
+        cases = {value: self.maker(one, path, known) for value, one in shape.cases}
+        return chosen(self.maker(shape.tag, path, trusted), cases)
+
+    def _variants(self, shape: Variants, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.structure_values import left_out, variant
+
+        tag = None if shape.tag is None else self.maker(shape.tag, path, trusted)
+        known = trusted if shape.tag is None else trusted | pointers(shape.tag.guards)
+        cases: dict[int | None, tuple[str, Make | None, bool]] = {}
+        for one in shape.cases:
+            inner = one.fields
+            make = None if inner is None else self.maker(inner, f"{path}.{one.name}", known)
+            if one.left:
+                make = left_out(one.left)
+            cases[one.value] = one.name, make, one.single
+        return variant(tag, cases)
+
+    def _of_variant(self, shape: OfVariant, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.structure_values import of_variant
+
+        inner = self.maker(shape.inner, path, trusted | pointers(shape.tag.guards))
+        tag = self.maker(shape.tag, path, trusted)
+        return of_variant(tag, dict(shape.names), shape.wanted, inner)
+
+    def _members(self, shape: Members, path: str, trusted: Trusted) -> Make:
+        known = trusted | pointers(shape.guards)
+        makers = [(name, self.maker(one, f"{path}.{name}", known)) for name, one in shape.members]
+        return self._guarded(members(makers, path, shape.left), shape.guards, path, trusted, None)
+
+    def _difference(self, shape: Difference, path: str, trusted: Trusted) -> Make:
+        less, decode = shape.subtrahend, shape.minuend.decode
+        second = less if isinstance(less, int) else self.maker(less, path, trusted)
+        bits = decode.bits if decode.kind == "pointer" else None
+        first = self.maker(shape.minuend, path, trusted)
+        return difference(first, second, bits, self._pointer, path)
+
+    def _noted(self, shape: Noted, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.display_values import NOTATIONS
+
+        parts = self._members(Members(shape.members, shape.guards), path, trusted)
+        return noted(parts, NOTATIONS[shape.notation])
+
+    def _spelled(self, shape: Spelled, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.display_values import spelled
+
+        parts, beside = (
+            [(name, self.maker(one, f"{path}.{name}", trusted)) for name, one in each]
+            for each in (shape.parts, shape.beside)
+        )
+        return spelled(parts, beside, shape.form, path)
+
+    def _referred(self, shape: Referred, path: str, trusted: Trusted) -> Make:
+        inner = self.maker(shape.inner, path, trusted | pointers(shape.reference.guards))
+        return referred(self.maker(shape.reference, path, trusted), inner)
+
+    def _asserted(self, shape: Asserted, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.structure_values import asserted
+
+        word, start = shape.dynamic.word, shape.dynamic.start
+        return asserted(
+            self.maker(word, path, trusted),
+            self.maker(start, path, trusted),
+            self.maker(shape.dynamic, path, trusted),
+            shape.wanted,
+            self.maker(shape.inner, path, trusted),
+        )
+
+    def _of_type(self, shape: OfType, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.structure_values import of_type
+
+        own = (shape.own.row, shape.own.assembly, shape.rank)
+        element = () if shape.element is None else (shape.element.row, shape.element.assembly)
+        return of_type(
+            shape.types,
+            shape.wanted,
+            self.maker(shape.reference, path, trusted),
+            [self.maker(one, path, trusted) for one in own],
+            [self.maker(one, path, trusted) for one in element],
+            self.maker(shape.inner, path, trusted),
+            None if shape.otherwise is None else self.maker(shape.otherwise, path, trusted),
+        )
+
+
+_address = struct.Struct("<Q").unpack_from
+_number = struct.Struct("<I").unpack_from
+_HEADER = 8  # bytes of common fields; the probed address is behind them
+_ADDRESSES = ("__probe_ip", "__probe_func")  # of an entry, of a return; an event has none
+
+
+class Decoder:
+    """Makes the events of one event of the kernel, which has ``plans``."""
+
+    def __init__(
+        self,
+        format: Format,
+        plans: Sequence[Plan],
+        processes: Processes,
+        symbol: Symbol | None = None,
+    ) -> None:
+        places = {field.name: field.offset for field in format.fields}
+        self._format = format
+        self._plans = plans
+        self._readers: dict[int, Reader] = {}
+        self._processes = processes
+        self._symbol = symbol
+        self._which = places.get(WHICH)
+        if COMM not in places:
+            raise unread(f"`{format.event}` lacks the field `{COMM}`")
+        self._comm = places[COMM]
+        self._placed = any(name in places for name in _ADDRESSES)
+        ends = [field.offset + field.size * (field.count or 1) for field in format.fields]
+        self._size = max(ends)
+
+    def event(self, sample: Sample) -> Event:
+        """The event of a record."""
+        data = sample.data
+        if len(data) < self._size:
+            what = f"one of `{self._format.event}` has {len(data)} bytes, not {self._size}"
+            raise unread(what)
+        which = 0 if self._which is None else _number(data, self._which)[0]
+        read = self._readers.get(which)
+        if read is None:
+            if which >= len(self._plans):
+                raise unread(f"one of `{self._format.event}` is of its part {which}")
+            known = mapped if self._processes.known else None
+            read = reader(self._plans[which], self._format, known, self._symbol)
+            self._readers[which] = read
+        args, faults = read(data)
+        comm = _number(data, self._comm)[0]
+        start, length = comm & 0xFFFF, comm >> 16
+        nanoseconds = sample.nanoseconds
+        return Event(
+            self._plans[which],
+            self._processes.of(sample.thread, nanoseconds),
+            sample.thread,
+            data[start : start + length].rstrip(b"\0").decode("utf-8", "surrogateescape"),
+            sample.cpu,
+            nanoseconds / 1e9,
+            _address(data, _HEADER)[0] if self._placed else 0,
+            args,
+            faults,
+            sample.stack,
+        )

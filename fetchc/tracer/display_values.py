@@ -1,0 +1,528 @@
+"""Values that are shown in a way of their own: each is a plain value to a program, and to JSON."""
+
+from __future__ import annotations
+
+from datetime import date
+from struct import pack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping, Sequence
+
+    from fetchc.tracer.events import Value
+
+    Numbers = Mapping[str, int]
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
+    Parts = Mapping[str, Value]
+
+__all__ = [
+    "NOTATIONS",
+    "SPELLINGS",
+    "Character",
+    "CodeAddress",
+    "CutList",
+    "CutStructure",
+    "CutText",
+    "Enumerator",
+    "Hexadecimal",
+    "Nanoseconds",
+    "NoAddress",
+    "ReturnAddress",
+    "SymbolName",
+    "Tuple",
+    "Variant",
+    "duration",
+    "escaped",
+    "printed",
+    "spelled",
+]
+
+
+class Hexadecimal(int):
+    """A number that people read in hexadecimal: an address."""
+
+    __slots__ = ()
+
+
+class NoAddress(Hexadecimal):
+    """The bits of a pointer that can lead nowhere: garbage, poison, an error number."""
+
+    __slots__ = ()
+
+
+class CodeAddress(Hexadecimal):
+    """The address of a function whose name is not known (yet)."""
+
+    __slots__ = ()
+
+
+class ReturnAddress(CodeAddress):
+    """The address behind a call, of a function whose name is not known (yet)."""
+
+    __slots__ = ()
+
+
+class Nanoseconds(int):
+    """A length of time, which people read in the unit in which it is 1 or more."""
+
+    __slots__ = ()
+
+
+class SymbolName(str):
+    """The name of what stands at an address, shown without quotes."""
+
+    __slots__ = ()
+
+
+class Character(str):
+    """One character; ``number`` is its code, as signed as its type."""
+
+    number: int
+
+    def __new__(cls, text: str, number: int) -> Character:
+        """The text that people read, and the code."""
+        made = super().__new__(cls, text)
+        made.number = number
+        return made
+
+
+class Enumerator(dict[str, "Value"]):
+    """``{"name": ..., "value": ...}`` of an enumeration; the name is None for other numbers."""
+
+    __slots__ = ()
+
+
+class Tuple(list["Value"]):
+    """The parts of a tuple, which people write in parentheses."""
+
+    __slots__ = ()
+
+
+class Variant(dict[str, "Value"]):
+    """A variant of an enum by its name, with the list or the object of its fields.
+
+    ``single``: what it has is no list of fields but its one field.
+    """
+
+    single: bool
+
+    def __init__(self, name: str, fields: Value, single: bool) -> None:
+        super().__init__({name: fields})
+        self.single = single
+
+
+class CutText(str):
+    """The beginning of a text; ``length`` is that of all of it in bytes, None if unknown."""
+
+    length: int | None
+
+    def __new__(cls, text: str, length: int | None) -> CutText:
+        """The text that is left, and the length of the whole one."""
+        made = super().__new__(cls, text)
+        made.length = length
+        return made
+
+
+class CutStructure(dict[str, "Value"]):
+    """A structure without the members ``left``, which no probe fetches."""
+
+    left: tuple[str, ...]
+
+    def __init__(self, members: dict[str, Value], left: tuple[str, ...]) -> None:
+        super().__init__(members)
+        self.left = left
+
+
+class CutList(list["Value"]):
+    """The first elements of a list; ``length`` is the number of all.
+
+    ``last``: the last ones, as of a stack, whose newest element is behind all others.
+    """
+
+    length: int
+    last: bool
+
+    def __init__(self, values: list[Value], length: int, last: bool = False) -> None:
+        super().__init__(values)
+        self.length = length
+        self.last = last
+
+
+# ------------------------------------------------------------------------------
+# Values in a form that people write: decimals, points in time, GUIDs, integers of two words.
+#
+# Each form is made of the numbers of its members, which have other names in other versions.
+# Sources: dotnet/runtime, src/libraries/System.Private.CoreLib/src/System (Decimal.cs,
+# DateTime.cs, DateTimeOffset.cs, TimeSpan.cs, DateOnly.cs, TimeOnly.cs, Guid.cs), of which
+# ECMA-335 says nothing; Rust, library/core/src/time.rs (Duration, its Debug) and
+# library/std/src/time.rs (SystemTime).
+
+_SECOND = 10**7  # ticks, of 100 ns
+_NANOSECONDS = 10**9  # of a second
+_EPOCH = date(1970, 1, 1).toordinal() - 1  # days behind the first of January of the year 1
+_DAY = 86400 * _SECOND
+_MOST_DAYS = date.max.toordinal()
+_TICKS = (1 << 62) - 1  # the two bits above are the kind
+_UTC = 1
+_SIGN, _MOST_SCALE = 1 << 31, 28
+
+
+def _decimal(parts: Numbers) -> str | None:
+    # In 96 bits a whole number, in the flags its sign and how many of its digits are decimals.
+    flags, high = parts.get("flags", parts.get("_flags")), parts.get("hi", parts.get("_hi32"))
+    low = parts.get("_lo64")
+    if low is None and "lo" in parts and "mid" in parts:
+        low = (parts["mid"] & 0xFFFFFFFF) << 32 | parts["lo"] & 0xFFFFFFFF
+    if flags is None or high is None or low is None:
+        return None
+    scale = flags >> 16 & 0xFF
+    if scale > _MOST_SCALE or flags & ~(_SIGN | 0xFF0000) & 0xFFFFFFFF:
+        return None
+    digits = str((high & 0xFFFFFFFF) << 64 | low & (1 << 64) - 1).rjust(scale + 1, "0")
+    whole = len(digits) - scale
+    sign = "-" if flags & _SIGN else ""
+    return sign + digits[:whole] + ("." + digits[whole:] if scale else "")
+
+
+def _clock(ticks: int) -> str:
+    seconds, rest = divmod(ticks, _SECOND)
+    fraction = f".{rest:07}" if rest else ""
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
+
+
+def _day(number: int) -> str | None:
+    # Day 0 is the first of January of the year 1.
+    return date.fromordinal(number + 1).isoformat() if 0 <= number < _MOST_DAYS else None
+
+
+def _moment(ticks: int) -> str | None:
+    days, rest = divmod(ticks, _DAY)
+    day = _day(days)
+    return None if day is None else f"{day}T{_clock(rest)}"
+
+
+def _date_time(parts: Numbers) -> str | None:
+    data = parts["_dateData"] & (1 << 64) - 1
+    made = _moment(data & _TICKS)
+    return None if made is None else made + "Z" * (data >> 62 == _UTC)
+
+
+def _date_time_offset(parts: Numbers) -> str | None:
+    # The time is that of Greenwich, the offset is in minutes.
+    minutes = parts["_offsetMinutes"]
+    made = _moment((parts["_dateData"] & _TICKS) + minutes * 60 * _SECOND)
+    if made is None or abs(minutes) > 14 * 60:
+        return None
+    return f"{made}{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+
+
+def _time_span(parts: Numbers) -> str:
+    ticks = parts["_ticks"]
+    days, rest = divmod(abs(ticks), _DAY)
+    return ("-" if ticks < 0 else "") + (f"{days}." if days else "") + _clock(rest)
+
+
+def _date(parts: Numbers) -> str | None:
+    return _day(parts["_dayNumber"])
+
+
+def _time(parts: Numbers) -> str | None:
+    ticks = parts["_ticks"]
+    return _clock(ticks) if 0 <= ticks < _DAY else None
+
+
+def _guid(parts: Numbers) -> str:
+    last = bytes([parts[f"_{letter}"] & 0xFF for letter in "defghijk"])
+    first = pack(">IHH", parts["_a"] & 0xFFFFFFFF, parts["_b"] & 0xFFFF, parts["_c"] & 0xFFFF)
+    text = (first + last).hex()
+    return "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
+
+
+def _duration(parts: Numbers) -> str | None:
+    # In the unit in which it is 1 or more, as Rust writes it.
+    seconds, nanoseconds = parts["secs"] & (1 << 64) - 1, parts.get("nanos", parts.get("__0"))
+    if nanoseconds is None or not 0 <= nanoseconds < _NANOSECONDS:
+        return None
+    number = seconds * _NANOSECONDS + nanoseconds
+    units = (("s", _NANOSECONDS), ("ms", 10**6), ("µs", 10**3), ("ns", 1))
+    unit, each = next((one for one in units if number >= one[1]), units[-1])
+    whole, rest = divmod(number, each)
+    digits = str(rest).rjust(len(str(each)) - 1, "0").rstrip("0")
+    return f"{whole}.{digits}{unit}" if rest else f"{whole}{unit}"
+
+
+def _unix_time(parts: Numbers) -> str | None:
+    seconds, nanoseconds = parts["tv_sec"], parts.get("tv_nsec", parts.get("__0"))
+    if nanoseconds is None or not 0 <= nanoseconds < _NANOSECONDS:
+        return None
+    days, rest = divmod(seconds, 86400)
+    day = _day(days + _EPOCH)
+    if day is None:
+        return None
+    fraction = f".{nanoseconds:09}" if nanoseconds else ""
+    return f"{day}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}{fraction}Z"
+
+
+def _wide_integer(parts: Numbers) -> str:
+    # An integer of 16 bytes by its words; the upper one has the sign.
+    return str(parts["high"] << 64 | parts["low"] & (1 << 64) - 1)
+
+
+NOTATIONS: dict[str, Callable[[Numbers], str | None]] = {
+    "date": _date,
+    "date-time": _date_time,
+    "date-time-offset": _date_time_offset,
+    "decimal": _decimal,
+    "duration": _duration,
+    "guid": _guid,
+    "time": _time,
+    "time-span": _time_span,
+    "unix-time": _unix_time,
+    "wide integer": _wide_integer,
+}
+"""By the name of the form, what makes it of a value's members; None of numbers that are none."""
+
+
+# ------------------------------------------------------------------------------
+# Values as their language prints them: points in time, durations, addresses, identifiers.
+#
+# Source: Go, src/time/time.go (Time, Duration.String), src/net/ip.go (IP.String),
+# src/net/netip/netip.go (Addr.String); RFC 3339, RFC 5952, RFC 9562.
+
+_SECOND_NS = 10**9  # nanoseconds
+_MONOTONIC = 1 << 63  # of wall: seconds are in it, and ext is another clock's
+_SINCE_1885 = (1884 * 365 + 1884 // 4 - 1884 // 100 + 1884 // 400) * 86400  # seconds from year 1
+
+
+def spelled(
+    parts: Sequence[tuple[str, Make]], beside: Sequence[tuple[str, Make]], form: str, path: str
+) -> Make:
+    """A value in its form; its parts where they are none of it, and one fault for all of them.
+
+    ``beside`` is what the form takes of other places.
+    """
+    written = SPELLINGS[form]
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        found = {name: one(data, faults) for name, one in parts}
+        others = {name: one(data, faults) for name, one in beside}
+        if len(faults) > before:
+            faults[before:] = [path]
+            return None
+        text = written(found | others)
+        if text is not None:
+            return SymbolName(text)
+        return found if len(found) > 1 else next(iter(found.values()))
+
+    return make
+
+
+def duration(nanoseconds: int) -> str:
+    """As Go writes it: ``1h0m2.5s``, ``1.5ms``, ``0s``."""
+    number, sign = abs(nanoseconds), "-" * (nanoseconds < 0)
+    if not number:
+        return "0s"
+    if number < _SECOND_NS:
+        unit, each = next(one for one in _UNITS if number >= one[1])
+        return f"{sign}{_spelled_decimal(number, each)}{unit}"
+    minutes, rest = divmod(number, 60 * _SECOND_NS)
+    hours, minutes = divmod(minutes, 60)
+    before = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{before}{_spelled_decimal(rest, _SECOND_NS)}s"
+
+
+_UNITS = (("ms", 10**6), ("µs", 10**3), ("ns", 1))
+
+
+def _spelled_decimal(number: int, each: int) -> str:
+    whole, rest = divmod(number, each)
+    digits = str(rest).rjust(len(str(each)) - 1, "0").rstrip("0")
+    return f"{whole}.{digits}" if rest else str(whole)
+
+
+def _spelled_time(parts: Parts) -> str | None:
+    # In UTC, as RFC 3339 has it: what the location would make of it is not looked at.
+    wall, ext = parts["wall"], parts["ext"]
+    if not isinstance(wall, int) or not isinstance(ext, int):
+        return None
+    nanoseconds = wall & (1 << 30) - 1
+    seconds = _SINCE_1885 + (wall >> 30 & (1 << 33) - 1) if wall & _MONOTONIC else ext
+    days, rest = divmod(seconds, 86400)
+    from datetime import date
+
+    if nanoseconds >= _SECOND_NS or not 0 <= days < date.max.toordinal():
+        return None
+    day = date.fromordinal(days + 1).isoformat()
+    second = _spelled_decimal(rest % 60 * _SECOND_NS + nanoseconds, _SECOND_NS)
+    padded = "0" * (rest % 60 < 10) + second
+    return f"{day}T{rest // 3600:02}:{rest // 60 % 60:02}:{padded}Z"
+
+
+def _ip(parts: Parts) -> str | None:
+    held = parts["bytes"]
+    if not isinstance(held, list) or isinstance(held, CutList):
+        return None
+    octets = bytes([one for one in held if isinstance(one, int)])
+    if len(octets) == 16 and octets.startswith(_MAPPED):
+        octets = octets[12:]
+    if len(octets) == 4:
+        return _four(octets)
+    return _six(octets) if len(octets) == 16 else None
+
+
+_MAPPED = bytes(10) + b"\xff\xff"  # an address of four bytes in one of sixteen
+
+
+def _addr(parts: Parts) -> str | None:
+    kind = _kind(parts)
+    if kind is None:
+        return None
+    if not kind:
+        return "invalid IP"
+    high, low = parts["hi"], parts["lo"]
+    if not isinstance(high, int) or not isinstance(low, int):
+        return None
+    octets = (high << 64 | low).to_bytes(16, "big")
+    if kind == "4":
+        return _four(octets[12:])
+    text = "::ffff:" + _four(octets[12:]) if octets.startswith(_MAPPED) else _six(octets)
+    zone = parts.get("zone")
+    return f"{text}%{zone}" if zone else text
+
+
+def _kind(parts: Parts) -> str | None:
+    # "4", "6", "" of no address; None where it cannot be told.
+    if "z" in parts:
+        pointer = parts["z"]
+        if not pointer:
+            return ""
+        return "4" if pointer == parts["z4"] else "6" if pointer == parts["z6noz"] else None
+    if isinstance(parts["zone"], CutText):
+        return None
+    six = parts["six"]
+    return "" if six is None else "6" if six else "4"
+
+
+def _four(octets: bytes) -> str:
+    return ".".join([str(one) for one in octets])
+
+
+def _six(octets: bytes) -> str:
+    """As RFC 5952 has it: without the longest row of two zeros or more, the first of several."""
+    groups = [octets[at] << 8 | octets[at + 1] for at in range(0, 16, 2)]
+    start, length = 0, 1
+    for first in range(8):
+        last = first
+        while last < 8 and not groups[last]:
+            last += 1
+        if last - first > length:
+            start, length = first, last - first
+    shown = [f"{one:x}" for one in groups]
+    if length < 2:
+        return ":".join(shown)
+    return ":".join(shown[:start]) + "::" + ":".join(shown[start + length :])
+
+
+def _uuid(parts: Parts) -> str | None:
+    held = parts["bytes"]
+    if not isinstance(held, list) or len(held) != 16:
+        return None
+    text = bytes([one for one in held if isinstance(one, int)]).hex()
+    return "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
+
+
+SPELLINGS: dict[str, Callable[[Parts], str | None]] = {
+    "addr": _addr,
+    "ip": _ip,
+    "time": _spelled_time,
+    "uuid": _uuid,
+}
+"""By the name of the form, what makes it of a value's parts; None of parts that are none."""
+
+
+# ------------------------------------------------------------------------------
+# Values as text for people: one line whatever the traced memory holds, and safe on a terminal.
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+_MORE = "…"
+
+
+def printed(value: Value, faults: Container[str] | None = None, path: str = "") -> str:
+    """``value`` on one line; ``path`` is what ``faults`` call it.
+
+    Texts are in double quotes, with ``…`` behind what was cut; lists are ``[1, 2]``, tuples
+    ``(1, 2)``, structures ``{x=1, y=2}`` (``{x=1, …}`` without some of their members), variants
+    ``Some(3)`` and ``Circle{r=2}``, enumerators their names, lengths of time ``1.5s``. Addresses
+    are hexadecimal, ``0x5a5a5a5a5a5a5a5a (no address)`` where no memory can be; ``(fault)`` is what
+    could not be read. What is missing for no fault is ``null``; without ``faults`` all that is
+    missing is one.
+    """
+    match value:
+        case None:
+            return "(fault)" if faults is None or path in faults else "null"
+        case bool():
+            return "true" if value else "false"
+        case NoAddress():
+            return f"{int(value):#x} (no address)"
+        case Hexadecimal():
+            return f"{int(value):#x}"
+        case Nanoseconds():
+            return duration(value)
+        case int():
+            return str(value)
+        case float():
+            return repr(value)
+        case SymbolName():
+            return escaped(value)
+        case str():
+            return f'"{escaped(value)}"' + _MORE * isinstance(value, CutText)
+        case Tuple():
+            each = enumerate(value)
+            shown = [printed(one, faults, f"{path}[{index}]") for index, one in each]
+            return f"({', '.join(shown)}{',' * (len(shown) == 1)})"
+        case list():
+            each = enumerate(value)
+            shown = [printed(one, faults, f"{path}[{index}]") for index, one in each]
+            if isinstance(value, CutList):
+                shown = [_MORE, *shown] if value.last else [*shown, _MORE]
+            return f"[{', '.join(shown)}]"
+        case Enumerator():
+            name = value["name"]
+            return escaped(name) if isinstance(name, str) else str(value["value"])
+        case Variant():
+            ((name, held),) = value.items()
+            inside = printed(held, faults, f"{path}.{name}")
+            return escaped(name) + (f"({inside})" if value.single or held is None else inside)
+        case dict():
+            members = [
+                f"{escaped(name)}={printed(one, faults, f'{path}.{name}')}"
+                for name, one in value.items()
+            ]
+            return f"{{{', '.join(members + [_MORE] * isinstance(value, CutStructure))}}}"
+
+
+def escaped(text: str) -> str:
+    r"""``text`` without quotes: what is no printable character is written as C writes it.
+
+    ``\xNN`` is a byte that is no part of UTF-8; ``\u202e`` and the like are control characters,
+    those that turn the direction of text round, and what has no meaning yet.
+    """
+    if text.isprintable() and "\\" not in text and '"' not in text:
+        return text
+    return "".join([_character(one) for one in text])
+
+
+def _character(character: str) -> str:
+    known = _ESCAPES.get(character)
+    if known is not None:
+        return known
+    if character.isprintable():
+        return character
+    number = ord(character)
+    if 0xDC80 <= number <= 0xDCFF:  # a byte, kept by the error handler surrogateescape
+        return f"\\x{number - 0xDC00:02x}"
+    if number < 0x80:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

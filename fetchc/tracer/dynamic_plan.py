@@ -1,0 +1,420 @@
+"""Values whose type is told by the object: Go's interfaces, type assertions, .NET's casts."""
+
+from __future__ import annotations
+
+import re
+
+from fetchc.check.builtins import capacity, length
+from fetchc.check.dotnet_references import described
+from fetchc.check.go_parameters import lost_by
+from fetchc.check.go_values import dynamic_type, first_type, held_as
+from fetchc.check.members import named_member, part
+from fetchc.check.typed_tree import (
+    Address,
+    Constant,
+    Convert,
+    Counted,
+    Described,
+    Held,
+    Part,
+    Present,
+    Special,
+)
+from fetchc.check.typed_tree import Asserted as AssertedNode
+from fetchc.check.typed_tree import Dispatched as DispatchedNode
+from fetchc.debuginfo.dwarf.enclosing_frames import entered_with
+from fetchc.diag.diagnostic import CompileError
+from fetchc.ir.fetch import Decode, Fetch, Register, Word
+from fetchc.lower import strings
+from fetchc.lower.fetches import plain
+from fetchc.lower.lowering import kept, lower
+from fetchc.lower.no_fetch import lost, register_of
+from fetchc.program.entities import (
+    AtAddress,
+    Indirect,
+    InMemory,
+    InRegister,
+    Pieces,
+    PointerTo,
+    is_on_entry,
+)
+from fetchc.program.entities import Constant as Known
+from fetchc.program.types import InterfaceType, PointerType
+from fetchc.target.machines import table
+from fetchc.tracer.event_fields import Leaves, number_alone
+from fetchc.tracer.value_shapes import (
+    Asserted,
+    Called,
+    DescribedShape,
+    Dispatched,
+    Identity,
+    Inside,
+    Kept,
+    Leaf,
+    Members,
+    OfType,
+    OfVariant,
+    Sum,
+    TypeName,
+    Worded,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from fetchc.check.probe_site import Checker
+    from fetchc.check.typed_tree import Granted, Typed
+    from fetchc.lower.fetches import Plain
+    from fetchc.program.entities import Callers, Place
+    from fetchc.syntax.tree import Format
+    from fetchc.tracer.event_fields import Fields, Limits
+    from fetchc.tracer.value_shapes import Shape
+
+__all__ = ["Calls", "Dynamic", "Wording", "entered", "kept_after_growth"]
+
+
+class Dynamic(Leaves):
+    """Shapes that compare or name a dynamic type."""
+
+    def within(self, shape: Shape, limits: Limits, given: Iterable[Granted]) -> Shape:
+        """``shape`` behind all that assertions and indices take for granted, the last first."""
+        for one in given:
+            if isinstance(one, Counted):
+                count = capacity if one.most else length
+                number = count(self._checker, one.holder, one.span)
+                shape = Inside(self.shape(number, None, limits), one.least, shape)
+                continue
+            if isinstance(one, Described):
+                shape = self._of_type(one, shape)
+                continue
+            if isinstance(one, Present):
+                names = tuple([(each.value, each.member.name) for each in one.variants])
+                tag = number_alone(self._leaf(self._word(one.tag)))
+                shape = OfVariant(tag, names, one.wanted, shape)
+                continue
+            shape = Asserted(self._asserted_type(one), one.wanted.offset, shape)
+        return shape
+
+    def _asserted_type(self, one: AssertedNode) -> TypeName:
+        types = self._checker.program.runtime_types()
+        assert types is not None
+        # The first word of an interface with methods is NULL where it holds nothing.
+        word = self._leaf(self._word(one.word), empty=not one.empty)
+        return TypeName(word, self._leaf(self._word(one.start)), types)
+
+    def _dispatched(self, node: DispatchedNode, limits: Limits) -> Dispatched:
+        first = node.cases[0][0]
+        with self._fields.assuming():
+            cases = [
+                (one.wanted.offset, self.shape(value, None, limits)) for one, value in node.cases
+            ]
+        return Dispatched(self._asserted_type(first), tuple(cases))
+
+    def _of_type(self, one: Described, inner: Shape, otherwise: OfType | None = None) -> OfType:
+        checker = self._checker
+        types = checker.program.object_types()
+        assert types is not None
+        told = described(checker, one, types)
+        reference = self._leaf(self._word(one.reference))
+        element = None
+        if told.element_row is not None and told.element_assembly is not None:
+            element = self._identity(told.element_row, told.element_assembly)
+        own, rank = self._identity(told.row, told.assembly), self._leaf(self._word(told.rank))
+        return OfType(reference, own, element, rank, types, one.wanted, inner, otherwise)
+
+    def _identity(self, row: Typed, assembly: Typed) -> Identity:
+        (name,) = lower(self._checker, assembly, None, whole=False)
+        return Identity(self._leaf(self._word(row)), self._leaf(name))
+
+    def _interface(self, node: Typed, made: InterfaceType, limits: Limits) -> Shape:
+        self._fetch_bytes(node, limits)
+        _, data = made.members
+        words = [("data", self.shape(part(node, data, node.span), None, limits))]
+        dynamic = self._dynamic_type(node, made)
+        if dynamic is None:
+            first = part(node, made.members[0], node.span)
+            words.insert(0, (made.members[0].name.lstrip("_"), self.shape(first, None, limits)))
+        else:
+            words.insert(0, ("type", dynamic))
+        plain = Members(tuple(words), self._guards_of(node))
+        if dynamic is None:
+            return plain
+
+        wording = Wording(self._checker, self._fields, limits, self.shape, self._dynamic_type)
+        return wording.of(node, made, plain)
+
+    def _dynamic_type(self, node: Typed, made: InterfaceType) -> TypeName | None:
+        types = self._checker.program.runtime_types()
+        word = dynamic_type(self._checker, node, made, node.span)
+        start = first_type(self._checker, node.span)
+        if types is None or word is None or start is None:
+            return None
+        table = self._leaf(self._word(word), empty=not made.empty)
+        return TypeName(table, self._leaf(self._word(start)), types)
+
+
+# ------------------------------------------------------------------------------
+# What interfaces of Go hold, in words, where it is of a type that is known by name.
+#
+# Which types, and what is said of each, is in ``targets/runtime/go/known.toml``. What they need
+# is fetched beside the interface, whatever it holds; the reader takes it where the dynamic type
+# is that one, and else tells the type's name alone.
+
+_INNER = ("", "first", "second")
+_SHORTEST = 64  # bytes of a text: where there is room for less, types are told alone
+_PLACE = r"\{(\w*)(:errno)?\}"
+
+
+class Wording:
+    """Adds words to shapes of interfaces. ``shape`` and ``dynamic_type`` are the shaper's."""
+
+    __slots__ = ("_checker", "_dynamic_type", "_fields", "_limits", "_shape")
+
+    def __init__(
+        self,
+        checker: Checker,
+        fields: Fields,
+        limits: Limits,
+        shape: Callable[[Typed, None, Limits], Shape],
+        dynamic_type: Callable[[Typed, InterfaceType], TypeName | None],
+    ) -> None:
+        self._checker, self._fields, self._limits = checker, fields, limits
+        self._shape, self._dynamic_type = shape, dynamic_type
+
+    def of(self, node: Typed, made: InterfaceType, plain: Shape, level: int = 0) -> Shape:
+        """``plain`` of the interface ``node``, with words of what it holds where that is known.
+
+        ``level`` counts the errors around it. ``plain`` alone where the program has none of the
+        types, or there is no room.
+        """
+        dynamic = self._dynamic_type(node, made)
+        if dynamic is None or self._limits.text < _SHORTEST:
+            return plain
+        known = []
+        for name, words in self._told(node, made, level).items():
+            mark = self._fields.mark()
+            try:
+                with self._fields.assuming():
+                    one = self._one(node, made, name, words, level)
+            except CompileError:
+                self._fields.forget(mark)
+            else:
+                known += one
+        return Worded(dynamic, plain, tuple(known), level > 0) if known else plain
+
+    def _told(self, node: Typed, made: InterfaceType, level: int) -> Mapping[str, str]:
+        told = table("runtime/go/known")
+        found: Mapping[str, str] = {}
+        if made.empty:
+            found = told["any"] if level == 0 else {}
+        elif self._checker.spell(node.type) == "error" and level < len(_INNER):
+            names = told["inner"][_INNER[level]] if level else told["error"]
+            found = {name: told["error"][name] for name in names}
+        return found
+
+    def _one(
+        self, node: Typed, made: InterfaceType, name: str, words: str, level: int
+    ) -> list[DescribedShape]:
+        # What is fetched for a value of that type; nothing where the program has no such type.
+        found = held_as(self._checker, node, made, name)
+        if found is None:
+            return []
+        descriptor, value = found
+        parts: list[str | Shape] = []
+        numbered, at = False, 0
+        for place in re.finditer(_PLACE, words):
+            parts += [words[at : place.start()], self._member(value, place[1], level)]
+            numbered, at = numbered or place[2] is not None, place.end()
+        parts.append(words[at:])
+        return [
+            DescribedShape(descriptor.offset, tuple([one for one in parts if one != ""]), numbered)
+        ]
+
+    def _member(self, value: Typed, name: str, level: int) -> Shape:
+        inner = named_member(self._checker, value, name, value.span) if name else value
+        made = self._checker.resolved(inner.type)
+        if not isinstance(made, InterfaceType):
+            return self._shape(inner, None, self._limits)
+        dynamic = self._dynamic_type(inner, made)
+        assert dynamic is not None
+        return self.of(inner, made, dynamic, level + 1)
+
+
+# ------------------------------------------------------------------------------
+# What a register held on entry: by the address that the function returns to, from its caller.
+#
+# For each call that is known (``Program.callers``) the variable has another place, so the
+# expression is fetched for each of them; calls that pass it in the same place share what is
+# fetched.
+
+_MOST_PLACES = 24  # of one variable, each fetched for itself
+
+
+def entered(node: Typed) -> Held | None:
+    """The variable in ``node`` whose place is known on entry alone; None where it has another."""
+    while not isinstance(node, Held):
+        if isinstance(node, Special | Constant) or not hasattr(node, "base"):
+            return None
+        node = node.base
+    in_one = not isinstance(node.place, Pieces)
+    return node if in_one and is_on_entry(node.place) else None
+
+
+def _with(node: Typed, inner: Typed) -> Typed:
+    # ``node`` with ``inner`` in place of its variable.
+    if isinstance(node, Held):
+        return inner
+    kept = {name: getattr(node, name) for name in type(node).__match_args__}
+    made: Typed = type(node)(**{**kept, "base": _with(kept["base"], inner)})
+    return made
+
+
+class Calls(Leaves):
+    """Shapes of what only callers know."""
+
+    def _by_caller(self, node: Typed, held: Held, format: Format | None, limits: Limits) -> Called:
+        site = self._checker.site
+        assert site.function is not None
+        known = site.program.callers(site.function, site.address)
+        found = None if known.reason else self._called(node, held, known, format, limits)
+        if found is None:
+            reason = known.reason or "no call in the file tells what it passes"
+            raise lost(site, register_of(held.place), held.span, held.name, reason)
+        return found
+
+    def _called(
+        self, node: Typed, held: Held, known: Callers, format: Format | None, limits: Limits
+    ) -> Called | None:
+        # None where no call tells anything.
+        checker = self._checker
+        stem, self._fields.stem = self._fields.stem, None
+        mark = self._fields.mark()
+        behind = Held(known.return_address, "", checker.word(), held.span)
+        returned = self._leaf(self._word(behind))
+        self._fields.stem = stem
+        made: dict[object, Shape | None] = {}
+        cases: list[tuple[int, Shape]] = []
+        for call in known.calls:
+            place = entered_with(held.place, dict(call.values))
+            if place is None:
+                continue
+            outer = call.outer if is_on_entry(place) else None
+            moved = place.target if isinstance(place, PointerTo) else None
+            key = (place, outer, call.returns_to if isinstance(moved, AtAddress) else 0)
+            if key not in made:
+                if len(made) == _MOST_PLACES:
+                    continue
+                one = Held(place, held.name, held.type, held.span)
+                if not is_on_entry(place):
+                    start = returned, -call.returns_to
+                    made[key] = self._passed(node, one, start, format, limits)
+                elif outer is None or outer.reason:
+                    made[key] = None
+                else:
+                    made[key] = self._called(_with(node, one), one, outer, format, limits)
+            shape = made[key]
+            if shape is not None:
+                cases.append((call.returns_to - checker.site.address, shape))
+        if not cases:
+            self._fields.forget(mark)
+            return None
+        return Called(returned, tuple(cases))
+
+    def _passed(
+        self,
+        node: Typed,
+        held: Held,
+        start: tuple[Leaf, int],
+        format: Format | None,
+        limits: Limits,
+    ) -> Shape | None:
+        # What is fetched where the variable is in that place; None where it cannot be.
+        mark = self._fields.mark()
+        stem = self._fields.stem
+        try:
+            simple = plain(self._checker, node.type) if format is None else None
+            if simple is not None and not self._is_text(node):
+                number = self._unplaced(node, held, simple, start)
+                if number is not None:
+                    return number
+            return self.shape(_with(node, self._object(held)), format, limits)
+        except CompileError:
+            self._fields.forget(mark)
+            self._fields.stem = stem
+            return None
+
+    def _is_text(self, node: Typed) -> bool:
+        made = self._checker.resolved(node.type)
+        return isinstance(made, PointerType) and strings.is_text_pointer(self._checker, made)
+
+    def _object(self, held: Held) -> Typed:
+        # Of a pointer that is in no memory, the address of what it leads to.
+        made, place = self._checker.resolved(held.type), held.place
+        if not isinstance(place, PointerTo) or not isinstance(made, PointerType):
+            return held
+        target: Typed = Held(place.target, held.name, made.target, held.span)
+        if place.offset:
+            target = Part(target, place.offset, None, made.target, held.span)
+        return Address(target, held.type, held.span)
+
+    def _unplaced(
+        self, node: Typed, held: Held, simple: Plain, start: tuple[Leaf, int] | None
+    ) -> Sum | None:
+        # The value of the variable itself, where it is in no place: a constant, an address.
+        inner = node
+        while isinstance(inner, Convert):
+            inner = inner.base
+        if not isinstance(inner, Held):
+            return None
+        simple = kept(self._checker, node, simple)  # of a cast to a wider type the number itself
+        match held.place:
+            case Known(value=value, size=room):
+                fits = room is None or room >= simple.size
+                return Sum(None, value, simple.size, simple.decode) if fits else None
+            case PointerTo(target=AtAddress(address=address), offset=offset) if start:
+                word, distance = start
+                return Sum(word, address + offset + distance, simple.size, simple.decode)
+            case PointerTo(target=InMemory(register=register, offset=base), offset=offset):
+                return self._sum(InRegister(register), base + offset, held, simple)
+            case PointerTo(target=Indirect(pointer=pointer, offset=base), offset=offset):
+                return self._sum(pointer, base + offset, held, simple)
+            case _:
+                return None
+
+    def _computed(self, node: Typed) -> Sum | None:
+        """The value of a variable that is a register's or a word's and a constant."""
+        inner = node
+        while isinstance(inner, Convert):
+            inner = inner.base
+        if not isinstance(inner, Held) or not isinstance(inner.place, PointerTo):
+            return None
+        simple = plain(self._checker, node.type)
+        target = inner.place.target
+        if simple is None or is_on_entry(target) or not isinstance(target, InMemory | Indirect):
+            return None
+        return self._unplaced(node, inner, simple, None)
+
+    def _sum(self, place: Place, addend: int, held: Held, simple: Plain) -> Sum:
+        word = self._leaf(self._word(Held(place, held.name, self._checker.word(), held.span)))
+        return Sum(word, addend, simple.size, simple.decode)
+
+
+# ------------------------------------------------------------------------------
+# Parameters of Go that some calls lose: a reader is given what tells these calls.
+
+_LOST = "FC0623"
+
+
+def kept_after_growth(checker: Checker, fields: Fields, shape: Shape) -> Shape:
+    """``shape``, as a fault in calls that lost what it is made of."""
+    site = checker.site
+    if site.function is None or not any(one.code == _LOST for one in checker.warnings):
+        return shape
+    found = lost_by(site, site.function)
+    assert found is not None
+    register, address = found
+    machine = site.architecture
+    field = fields.add(Fetch(Register(machine.registers[register]), Word()))
+    word = Leaf(field, Decode("address", 8 * machine.word_bytes))
+    return Kept(word, address - site.address, shape)

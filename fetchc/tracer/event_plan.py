@@ -1,0 +1,265 @@
+"""From expressions at a probe to one event of the kernel and the values it gives."""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.check.checker import check
+from fetchc.check.probe_site import Checker
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.driver.probe_output import defined
+from fetchc.emit.probe_definition import argument_name, event_name
+from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text
+from fetchc.record import Record
+from fetchc.syntax.expression_parser import written
+from fetchc.tracer.dynamic_plan import kept_after_growth
+from fetchc.tracer.event_fields import FULL, Fields, Limits
+from fetchc.tracer.events import COMM, WHICH, Plan, Wanted, Witness
+from fetchc.tracer.value_plan import Shaper
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.driver.probe_points import Found
+    from fetchc.program.protocol import Program
+    from fetchc.syntax.tree import Argument
+    from fetchc.target.kernel_versions import Kernel
+    from fetchc.tracer.value_shapes import Shape
+
+__all__ = ["Asked", "asked", "distinct", "plan"]
+
+
+class Asked(Record):
+    """An argument that a reader wants the value of: ``text`` is the user's.
+
+    ``label`` is what its value is called: the name, or the expression as it was given.
+    """
+
+    text: str
+    label: str
+    argument: Argument
+    warnings: tuple[Diagnostic, ...]
+
+
+class _Layout(Record):
+    """What one address fetches, and the values that come of it."""
+
+    fields: tuple[tuple[str, Fetch], ...]
+    values: tuple[Wanted, ...]
+    witnesses: tuple[Witness, ...]
+
+
+def asked(argument: Argument, text: str, found: Found, kernel: Kernel) -> Asked:
+    """Hold one argument against the probe; raises CompileError where it cannot be had."""
+    span = argument.expression.span
+    start, end = written(argument, text)
+    label = argument.name or text[start:end]
+    warnings: list[Diagnostic] = []
+    before: Typed | None = None
+    for each in found.each():
+        checker = Checker(each.site)
+        node = check(checker, argument.expression)
+        if node == before and _is_laid_out_alike(checker):
+            continue
+        before = node
+        fields = Fields(each, kernel, ())
+        fields.span, fields.stem = span, "value"
+        _shape(checker, fields, argument, node, FULL)
+        warnings = checker.warnings
+    return Asked(text, label, argument, tuple(warnings))
+
+
+def plan(
+    program: Program,
+    found: Found,
+    kernel: Kernel,
+    wanted: Sequence[Asked],
+    group: str,
+    event: str | None = None,
+) -> Plan:
+    """The event that gives ``wanted`` at every address of ``found``.
+
+    Objects are cut shorter, step by step, until the event fits the kernel's limits; what is
+    cut is marked so when it is read. Raises CompileError where nothing helps.
+    """
+    site = found.site
+    function = _called(found)
+    if site.static is not None:
+        function = site.static.whole_name
+    event = event or event_name(site.named_after)
+    named = _named(wanted, kernel)
+    refusal: CompileError | None = None
+    for limits, witnessed in _steps():
+        try:
+            layouts = _layouts(found, kernel, named, limits, witnessed)
+            lines = tuple(
+                [
+                    defined(each.site, layout.fields, kernel, group, event)
+                    for each, layout in zip(found.each(), layouts, strict=True)
+                ]
+            )
+        except CompileError as error:
+            refusal = error
+            codes = _TOO_MUCH + _TOO_LONG if witnessed else _TOO_MUCH
+            if not any(one.code in codes for one in error.diagnostics):
+                raise
+        else:
+            break
+    else:
+        assert refusal is not None
+        raise refusal
+    _same(layouts, event)
+    return Plan(
+        group,
+        event,
+        program.path if program.in_kernel else os.path.abspath(program.path),
+        function,
+        found.kind,
+        site.address,
+        lines,
+        layouts[0].values,
+        layouts[0].witnesses,
+    )
+
+
+def _called(found: Found) -> str | None:
+    """The function that all addresses are of, a copy being one of what was copied."""
+    names = set()
+    for one in found.each():
+        site = one.site
+        function = None if site.function is None else site.function.name
+        names.add(function if site.instance is None else site.instance.name)
+    return names.pop() if len(names) == 1 else found.site.label or None
+
+
+# Arguments, their bytes, the line's, the text's and the loads of one.
+_TOO_MUCH = ("FC0504", "FC0508", "FC0509")
+_TOO_LONG = ("FC0501", "FC0502")
+
+
+def _steps() -> list[tuple[Limits, bool]]:
+    # How much of a value is fetched, and whether the kernel tells what it could read.
+    steps = [(FULL, True), (FULL, False)]
+    for by in (2, 4, 8):
+        less = Limits(FULL.text // by, FULL.row // by, max(1, FULL.items // by), FULL.depth)
+        steps.append((less, False))
+    return steps
+
+
+def distinct(wanted: Sequence[Asked]) -> list[Asked]:
+    """Each argument once; raises CompileError FC0207 for a second one of the same name."""
+    listed: dict[str, Asked] = {}
+    for one in wanted:
+        other = listed.setdefault(one.label, one)
+        if _expression(other) != _expression(one):
+            raise reject(
+                "FC0207",
+                f"two arguments have the name `{one.label}`",
+                one.argument.expression.span,
+                "the second of them",
+                help="give one of them another name",
+            )
+        if one.argument.name in _OWN:
+            raise reject("FC0207", f"fetchc keeps the name `{one.label}` for itself")
+    return list(listed.values())
+
+
+_OWN = (COMM, WHICH)
+
+
+def _named(wanted: Sequence[Asked], kernel: Kernel) -> list[tuple[Asked, str]]:
+    """Each argument once, with the name of its first field."""
+    taken = {one.argument.name for one in wanted if one.argument.name} | {*_OWN}
+    result = []
+    for one in distinct(wanted):
+        name = one.argument.name or argument_name(one.label, kernel, taken)
+        taken.add(name)
+        result.append((one, name))
+    return result
+
+
+def _expression(one: Asked) -> str:
+    argument = one.argument
+    span = argument.expression.span
+    end = span.end if argument.format is None else argument.format.span.end
+    return one.text[span.start : end]
+
+
+def _layouts(
+    found: Found,
+    kernel: Kernel,
+    named: list[tuple[Asked, str]],
+    limits: Limits,
+    witnessed: bool,
+) -> list[_Layout]:
+    # Of each address; those of a function's returns are mostly one.
+    layouts: list[_Layout] = []
+    before: list[Typed] = []
+    for each in found.each():
+        checkers = [Checker(each.site) for _ in named]
+        nodes = [
+            check(checker, one.argument.expression)
+            for checker, (one, _) in zip(checkers, named, strict=True)
+        ]
+        if nodes == before and layouts and all(map(_is_laid_out_alike, checkers)):
+            layouts.append(layouts[-1])
+            continue
+        before = nodes
+        layouts.append(_layout(each, kernel, named, checkers, nodes, limits, witnessed))
+    return layouts
+
+
+def _is_laid_out_alike(checker: Checker) -> bool:
+    # At a Go function's returns what is in the same places is the same fetches. Elsewhere, and
+    # where something is to be said of the values, the address counts.
+    return checker.site.leaving and not checker.warnings
+
+
+def _layout(
+    found: Found,
+    kernel: Kernel,
+    named: list[tuple[Asked, str]],
+    checkers: list[Checker],
+    nodes: list[Typed],
+    limits: Limits,
+    witnessed: bool,
+) -> _Layout:
+    names = {name for _, name in named}
+    fields = Fields(found, kernel, names)
+    values = []
+    for (one, name), checker, node in zip(named, checkers, nodes, strict=True):
+        fields.span, fields.stem = one.argument.expression.span, name
+        shape = _shape(checker, fields, one.argument, node, limits)
+        values.append(Wanted(one.label, shape))
+    # Of an event `$comm` would be a field of that name.
+    of_event = found.site.probe_kind == "eprobe"
+    comm = Fetch(KernelValue("comm", "$COMM") if of_event else Comm(), Text())
+    witnesses = fields.witnesses() if witnessed else ()
+    return _Layout((*fields.listed, (COMM, comm)), tuple(values), witnesses)
+
+
+def _shape(
+    checker: Checker, fields: Fields, argument: Argument, node: Typed, limits: Limits
+) -> Shape:
+    return kept_after_growth(
+        checker, fields, Shaper(checker, fields).value(node, argument.format, limits)
+    )
+
+
+def _same(layouts: list[_Layout], event: str) -> None:
+    """Refuse addresses whose records would differ: the kernel takes one layout an event."""
+    first = layouts[0]
+    for other in layouts[1:]:
+        same = [(name, fetch.store) for name, fetch in first.fields] == [
+            (name, fetch.store) for name, fetch in other.fields
+        ]
+        values = (first.values, first.witnesses) == (other.values, other.witnesses)
+        if not same or not values:
+            raise reject(
+                "FC0404",
+                f"the addresses of `{event}` keep these values in places of different kinds",
+                help="probe one address at a time: `--at`",
+            )

@@ -1,0 +1,232 @@
+"""What the rooms of the tracer hand to each other: plans go in, samples and events come out."""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from fetchc.tracer.value_shapes import Shape
+
+    Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+
+__all__ = [
+    "COMM",
+    "WHICH",
+    "Calls",
+    "Event",
+    "Field",
+    "Format",
+    "Plan",
+    "Sample",
+    "Wanted",
+    "microseconds",
+]
+
+COMM = "fetchc_comm"
+"""The field that has the task's name.
+
+It is the last text of an event, so that each text has one behind it that never faults:
+``values`` needs that to know which were read.
+"""
+
+WHICH = "fetchc_which"
+"""The field that numbers the plans of an event, from 0 on."""
+
+
+class Wanted(Record):
+    """A value that the user asked for: its label (the name, or the expression as given).
+
+    ``shape`` says how the fetched fields of a record make the value.
+    """
+
+    label: str
+    shape: Shape
+
+
+class Witness(Record):
+    """A text that tells whether the byte ``moved`` bytes behind a pointer could be read.
+
+    The pointer is the word ``offset`` bytes into the field ``pointer``. The text, ``field``, begins
+    at that byte. It is ``""`` where the byte is 0, as all are of a number that is 0: of a text the
+    kernel says whether it could be read, of a number it does not.
+    """
+
+    field: str
+    pointer: str
+    offset: int
+    moved: int
+
+
+class Plan(Record):
+    """One event of the kernel, and how its records become values.
+
+    ``definitions`` are lines of ``uprobe_events``, one for each address, all of one group and
+    event. ``kind`` is that of the JSON form: entry, return, return-site, line, inline, offset.
+    ``address`` is the first probed instruction's, as the file states it. ``witnesses`` say of
+    memory of the program whether it could be read.
+    """
+
+    group: str
+    event: str
+    path: str
+    function: str | None
+    kind: str
+    address: int
+    definitions: tuple[str, ...]
+    values: tuple[Wanted, ...]
+    witnesses: tuple[Witness, ...] = ()
+
+    @property
+    def of_kernel(self) -> bool:
+        """Whether it probes the kernel's own code: a program's probe names a path."""
+        words = [word for line in self.definitions[:1] for word in line.split(maxsplit=2)[1:2]]
+        return any(word[:1] != "/" for word in words)
+
+
+class Field(Record):
+    """A field of a record: where it stands, in bytes from the start of the record.
+
+    ``count`` is an array's number of elements, None for a single one; ``size`` is that of one
+    element. ``text`` fields hold ``__data_loc`` words of 4 bytes: offset (low 16 bits) and length
+    with the NUL (high 16 bits, 0 for a fault). Source: Documentation/trace/events.rst.
+    """
+
+    name: str
+    offset: int
+    size: int
+    signed: bool
+    count: int | None
+    text: bool
+
+
+class Format(Record):
+    """The ``format`` file of an event: the number that its records carry, its fields in order."""
+
+    id: int
+    event: str
+    fields: tuple[Field, ...]
+
+
+class Sample:
+    """One record as the ring buffer holds it; ``data`` starts at the record's common header.
+
+    ``nanoseconds`` is the trace clock's; ``thread`` the kernel's number of the task.
+    ``stack`` are return addresses of the program, innermost first, where they were asked for.
+    """
+
+    __slots__ = ("cpu", "data", "event", "nanoseconds", "stack", "thread")
+
+    def __init__(self, event: int, cpu: int, nanoseconds: int, thread: int, data: bytes) -> None:
+        self.event = event
+        self.cpu = cpu
+        self.nanoseconds = nanoseconds
+        self.thread = thread
+        self.data = data
+        self.stack: tuple[int, ...] = ()
+
+
+class Event:
+    """A sample with its values: what :meth:`Session.events` gives, one for each hit.
+
+    ``args`` has a value for each label; the labels whose memory could not be read are in
+    ``faults``, and their value is None. ``timestamp`` is in seconds of the trace clock, ``pid``
+    the process, ``thread`` its thread.
+    """
+
+    __slots__ = (
+        "address", "args", "comm", "cpu", "faults", "name", "pid", "plan", "stack", "thread",
+        "timestamp",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        plan: Plan,
+        pid: int,
+        thread: int,
+        comm: str,
+        cpu: int,
+        timestamp: float,
+        address: int,
+        args: dict[str, Value],
+        faults: tuple[str, ...],
+        stack: tuple[int, ...] = (),
+    ) -> None:
+        self.plan = plan
+        self.name = plan.event
+        self.pid = pid
+        self.thread = thread
+        self.comm = comm
+        self.cpu = cpu
+        self.timestamp = timestamp
+        self.address = address
+        self.args = args
+        self.faults = faults
+        self.stack = stack
+
+
+# ------------------------------------------------------------------------------
+# Which return belongs to which entry.
+
+_KEYS = 1 << 16  # calls that wait for their return; each is an event of some hundred bytes
+# A call frame is entered again before it returns only by tail calls, and of those the kernel
+# sees at most so many return (MAX_URETPROBE_DEPTH, include/linux/uprobes.h).
+_MOST = 64
+
+
+class Calls:
+    """The calls that were entered and have not returned, by a key that is one call's own.
+
+    Where the key holds the address of the frame (process, function, stack pointer), recursion
+    has a key a level, and a frame left by longjmp, an exception or the end of its thread gives its
+    key to the next call at that depth. A goroutine's stack moves, so the key is the goroutine's,
+    and ``depth`` is where the frame is: in bytes from the stack's high end, which a move keeps. A
+    call that a panic or runtime.Goexit ended is forgotten once the goroutine is at its depth or
+    above it again. Memory is bounded: with more than ``keys`` keys, and ``most`` calls of one, the
+    oldest is forgotten and counted in ``forgotten``.
+    """
+
+    __slots__ = ("_keys", "_most", "_open", "forgotten")
+
+    def __init__(self, keys: int = _KEYS, most: int = _MOST) -> None:
+        self._open: dict[Hashable, list[tuple[int, Event]]] = {}
+        self._keys = keys
+        self._most = most
+        self.forgotten = 0
+
+    def enter(self, key: Hashable, event: Event, depth: int | None = None) -> None:
+        """A call began."""
+        waiting = self._open.get(key)
+        if waiting is None:
+            if len(self._open) >= self._keys:
+                oldest = next(iter(self._open))
+                self.forgotten += len(self._open.pop(oldest))
+            self._open[key] = [(depth or 0, event)]
+            return
+        if depth is not None:
+            while waiting and waiting[-1][0] >= depth:
+                waiting.pop()
+        if len(waiting) >= self._most:
+            del waiting[0]
+            self.forgotten += 1
+        waiting.append((depth or 0, event))
+
+    def leave(self, key: Hashable, depth: int | None = None) -> Event | None:
+        """The entry of the call that returned; None where it was not seen."""
+        waiting = self._open.get(key, [])
+        if depth is not None:
+            while waiting and waiting[-1][0] > depth:
+                waiting.pop()
+        entry = None
+        if waiting and (depth is None or waiting[-1][0] == depth):
+            entry = waiting.pop()[1]
+        if not waiting:
+            self._open.pop(key, None)
+        return entry
+
+
+def microseconds(start: Event, end: Event) -> float:
+    """From one event to the other, to the nanosecond."""
+    return round((end.timestamp - start.timestamp) * 1e6, 3)

@@ -1,0 +1,367 @@
+"""What a guard tells: whether a pointer can lead anywhere, and whether memory is where it leads.
+
+What the kernel does when a load fails depends on which one it is (process_fetch_insn of
+kernel/trace/trace_probe_tmpl.h). After the last load of a chain the number is 0. After an inner
+one nothing is stored, and the record holds what an earlier event left in the buffer. So each
+pointer on the way is fetched as a value of its own: it is a last load, and can be believed if the
+one before it led somewhere. Where all of them did, only a number that is 0 is left in doubt. A text
+that begins at a byte of such a number is ``""`` if there is memory and a fault if there is none:
+the kernel says so of each page that a :class:`~fetchc.tracer.events.Witness` is in.
+
+Of other pages, and where the event has no room for witnesses, the program is asked. That is some
+time after the event, when it may have mapped or unmapped the page, or have ended. Then a 0 stands.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import time
+
+from fetchc.record import Record
+from fetchc.tracer.display_values import CodeAddress, Hexadecimal, NoAddress, SymbolName
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fetchc.tracer.events import Value
+
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
+    Mapped = Callable[[int, int], bool | None]
+    There = Callable[[bytes, int], bool | None]
+    Symbol = Callable[[int, int], str | None]
+
+__all__ = [
+    "HIGHEST",
+    "LOWEST",
+    "OF_KERNEL",
+    "OF_PROGRAM",
+    "PID",
+    "THREAD",
+    "Doubt",
+    "Presence",
+    "Remembered",
+    "Told",
+    "address_of_kernel",
+    "address_of_program",
+    "by_length",
+    "guarded",
+    "if_there",
+    "names",
+]
+
+THREAD = struct.Struct("=i").unpack_from
+PID = 4
+"""Offset of common_pid in every record: include/linux/trace_events.h, struct trace_entry."""
+
+_WORD = struct.Struct("=Q").unpack_from
+_HALF_WORD = struct.Struct("=I").unpack_from
+_MASK = (1 << 64) - 1
+# No program has memory in the first page (vm.mmap_min_addr; the privileged may lower it), nor
+# behind the user half, which has 56 bits of addresses with five levels of pages.
+LOWEST = 0x1000
+HIGHEST = 1 << (56 if sys.maxsize > 1 << 32 else 32)
+OF_PROGRAM = ((LOWEST, HIGHEST),)
+"""From which address on, and up to which, a program can have memory."""
+# The kernel's half. The last page is of error numbers as pointers (include/linux/err.h); s390 has
+# an address space of its own for the kernel, 32-bit machines differ in where they divide theirs.
+# Between the halves is no memory: there the kernel lets poisoned pointers lead, of what it took out
+# of a list (0xdead000000000100, include/linux/poison.h), and a load of that leaves what was in the
+# buffer. Sources: Documentation/arch of Linux: x86/x86_64/mm.rst, riscv/vm-layout.rst (5 levels),
+# arm64/memory.rst (52 bits; tags of pointers, 0xf0 to 0xff, lie on top of them).
+_HALVES = {"x86_64": 0xFF << 56, "riscv64": 0xFF << 56, "aarch64": 0xF0 << 56}
+_WORD_BITS = sys.maxsize.bit_length() + 1
+_MACHINE = os.uname().machine
+_DIVIDED = _WORD_BITS == 64 and _MACHINE != "s390x"
+_LAST = (1 << _WORD_BITS) - 0x1000
+_HALF = _HALVES.get(_MACHINE, 1 << 63)
+OF_KERNEL = (*OF_PROGRAM, (_HALF, _LAST)) if _DIVIDED else ((LOWEST, _LAST),)
+"""What a load of the kernel's own memory can be of: where the address tells whose it is, the
+kernel reads the program's memory by it (``CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE``)."""
+_PAGE = 12  # bits of an address inside of the smallest page
+_FRESH = 1.0  # seconds
+_MOST = 100_000
+
+
+class Doubt(Record):
+    """A number that is 0 where it could not be loaded: the bytes of the record it is in.
+
+    It was loaded from ``moved`` bytes behind where the word at ``pointer`` leads. ``there`` is
+    asked whether that could be read.
+    """
+
+    low: int
+    high: int
+    pointer: int
+    moved: int
+    there: There
+
+
+def guarded(
+    make: Make,
+    checks: Sequence[tuple[int, int, bool, tuple[tuple[int, int], ...]]],
+    doubt: Doubt | None,
+    path: str,
+    none: Value = 0,
+) -> Make:
+    """``make`` where the pointers on the way lead somewhere; else ``path`` is a fault.
+
+    Each of ``checks``, outermost first, is the offset of a pointer in the record, how far from
+    where it leads the next load is, whether NULL stands for a thing without entries, which is
+    ``none`` then, and the bounds of where it can lead.
+    """
+    if not checks and doubt is None:
+        return make
+    low, high = (doubt.low, doubt.high) if doubt else (0, 0)
+    there = doubt.there if doubt else None
+    last, behind = (doubt.pointer, doubt.moved) if doubt else (0, 0)
+    nothing = bytes(high - low)
+
+    def careful(data: bytes, faults: Faults) -> Value:
+        for start, moved, empty, bounds in checks:
+            pointer = _WORD(data, start)[0]
+            address = pointer + moved & _MASK
+            for lowest, highest in bounds:
+                if lowest <= address < highest and pointer >= lowest:
+                    break
+            else:
+                if empty and pointer == 0:
+                    return none
+                faults.append(path)
+                return None
+        if there is not None and data[low:high] == nothing:
+            address = _WORD(data, last)[0] + behind & _MASK
+            if there(data, address) is False:
+                faults.append(path)
+                return None
+        return make(data, faults)
+
+    return careful
+
+
+def by_length(length: Make, make: Make, empty: Callable[[], Value], path: str) -> Make:
+    """``make`` where there is anything to be made: by ``length``, and nothing else, at 0.
+
+    A length that no program could have made is a fault: it is of memory that is something else.
+    """
+
+    def counted(data: bytes, faults: Faults) -> Value:
+        count = length(data, faults)
+        if count is None:
+            return None
+        assert isinstance(count, int)
+        if count == 0:
+            return empty()
+        if 0 < count < HIGHEST:
+            return make(data, faults)
+        faults.append(path)
+        return None
+
+    return counted
+
+
+class Presence:
+    """``there(data, address)``: whether the program of a record had memory at ``address``.
+
+    By what the kernel could read when the record was made, where that tells of this page; else by
+    ``mapped``, which asks the program now. None where neither knows.
+    """
+
+    def __init__(
+        self, witnesses: Sequence[tuple[int, int, int, int]], last: int, mapped: Mapped | None
+    ) -> None:
+        """``witnesses``: of each text, and of the one behind it, where in the record the word is
+        that says where it is; where the pointer is, and how far behind it the text begins.
+        ``last`` is the last text's word.
+        """
+        self._witnesses = witnesses
+        self._last = last
+        self._mapped = mapped
+
+    def __call__(self, data: bytes, address: int) -> bool | None:
+        """Whether there was memory, None if unknown."""
+        page = address >> _PAGE
+        for text, following, pointer, moved in self._witnesses:
+            if (_WORD(data, pointer)[0] + moved & _MASK) >> _PAGE != page:
+                continue
+            if not _HALF_WORD(data, self._last)[0] >> 16:
+                break  # there was no room for texts
+            place = _HALF_WORD(data, text)[0]
+            # Not so far that it was read: no length, or the next text begins in its place.
+            advanced: bool = place & 0xFFFF != _HALF_WORD(data, following)[0] & 0xFFFF
+            return advanced and place >> 16 != 0
+        return None if self._mapped is None else self._mapped(THREAD(data, PID)[0], address)
+
+
+class Remembered:
+    """``mapped(thread, address)`` with the pages that were there remembered for a second.
+
+    Zeros are frequent, and asking costs some microseconds. That a page is not there is not
+    remembered: programs map new ones all the time. That a thread cannot be asked is: of a program
+    that ended early, all events may still be to be read.
+    """
+
+    def __init__(self, mapped: Mapped, clock: Callable[[], float] = time.monotonic) -> None:
+        self._mapped = mapped
+        self._clock = clock
+        self._there: set[tuple[int, int]] = set()
+        self._silent: set[int] = set()
+        self._until = 0.0
+
+    def __call__(self, thread: int, address: int) -> bool | None:
+        """Whether the program of ``thread`` has memory at ``address``, None if unknown."""
+        page = thread, address >> _PAGE
+        now = self._clock()
+        if now >= self._until or len(self._there) >= _MOST:
+            self._there.clear()
+            self._silent.clear()
+            self._until = now + _FRESH
+        elif page in self._there:
+            return True
+        elif thread in self._silent:
+            return None
+        found = self._mapped(thread, address)
+        if found:
+            self._there.add(page)
+        elif found is None:
+            self._silent.add(thread)
+        return found
+
+
+# ------------------------------------------------------------------------------
+# Memory of programs that a probe of the kernel read: whether it was in RAM.
+#
+# A probe of a program brings a page in that is not there. One of the kernel may not wait, and
+# what it could not read leaves in the record what was there before (``copy_from_user_nofault`` of
+# mm/maccess.c clears nothing; seen on 7.3). A number does not tell. A text does, and as the name
+# of a symbol (``symstr``) any eight bytes are a short one: fetched beside the others, it says
+# whether these could be read.
+
+
+_PAGE_BYTES = 4096  # bytes; of larger ones the ends of what is read are told all the same
+_READ = 8  # bytes that a text tells of
+
+
+class Told:
+    """What the texts beside the bytes of an object say.
+
+    ``pointer`` is where in the record the address is that the object was found by; each of
+    ``texts`` comes with how far behind it the bytes are that it tells of.
+    """
+
+    def __init__(self, pointer: int, texts: Sequence[tuple[Make, int]]) -> None:
+        self._pointer = pointer
+        self._texts = texts
+
+    def there(self, data: bytes, address: int) -> bool:
+        """Whether the page of ``address`` was in RAM."""
+        start = _WORD(data, self._pointer)[0]
+        page = address // _PAGE_BYTES
+        for text, behind in self._texts:
+            low = start + behind & _MASK
+            last = low + _READ - 1
+            if low // _PAGE_BYTES <= page <= last // _PAGE_BYTES and text(data, []) is not None:
+                return True
+        return False
+
+    def all_there(self, data: bytes, moved: int, size: int) -> bool:
+        """Whether ``size`` bytes were, from ``moved`` bytes behind where the pointer leads on."""
+        low = _WORD(data, self._pointer)[0] + moved & _MASK
+        pages = range(low // _PAGE_BYTES, (low + size - 1) // _PAGE_BYTES + 1)
+        return all(self.there(data, page * _PAGE_BYTES) for page in pages)
+
+
+def if_there(make: Make, told: Told, moved: int, size: int, path: str) -> Make:
+    """``make`` of an object of ``size`` bytes if all of it was read; else ``path`` is a fault."""
+
+    def careful(data: bytes, faults: Faults) -> Value:
+        if not told.all_there(data, moved, size):
+            faults.append(path)
+            return None
+        return make(data, faults)
+
+    return careful
+
+
+# ------------------------------------------------------------------------------
+# Addresses of code as the names of what is there.
+
+
+def names(
+    unpack: Callable[[bytes, int], tuple[int, ...]],
+    start: int,
+    symbol: Symbol,
+    pointer: Callable[[int], Hexadecimal],
+) -> Callable[[bytes], list[Value]]:
+    """The names of the addresses that stand at ``start`` of a record.
+
+    NULL has none, and what ``symbol(thread, address)`` does not know is a plain number, which
+    ``pointer`` makes of what is no address.
+    """
+
+    def name(thread: int, address: int) -> Value:
+        if not address:
+            return Hexadecimal(0)
+        found = symbol(thread, address)
+        if found is not None:
+            return SymbolName(found)
+        plain = pointer(address)
+        return plain if isinstance(plain, NoAddress) else CodeAddress(address)
+
+    def named(data: bytes) -> list[Value]:
+        (thread,) = THREAD(data, PID)
+        return [name(thread, address) for address in unpack(data, start)]
+
+    return named
+
+
+# ------------------------------------------------------------------------------
+# Which numbers can be addresses: the bits of a pointer that cannot are marked.
+#
+# Pointers that were never set, that were overwritten or that carry an error number lead nowhere;
+# as plain addresses people would follow them. What a debugger says of a load from there, a mark
+# says of the value alone: nothing is read.
+#
+# Sources: Documentation/arch of Linux: x86/x86_64/mm.rst and 5level-paging.rst (47 or 56 bits),
+# arm64/memory.rst and tagged-pointers.rst (52 bits, with a tag on top), include/linux/err.h.
+
+_CPU = "/proc/cpuinfo"
+_FIRST = 1 << 13  # bytes of it: the first processor, of which all others are like
+_VSYSCALL = 0xFFFF_FFFF_FF60_0000  # a page of the kernel's half that x86-64 programs can call
+_VSYSCALL_END = _VSYSCALL + 0x1000
+
+
+def _user_end() -> int:
+    if _MACHINE != "x86_64":
+        return HIGHEST
+    try:
+        with open(_CPU, encoding="ascii", errors="replace") as file:
+            flags = file.read(_FIRST).split()
+    except OSError:
+        return HIGHEST
+    return 1 << (56 if "la57" in flags else 47)
+
+
+_USER_END = _user_end()
+_TAG = 0xFF << 56 if _MACHINE == "aarch64" else 0
+# Below the first page and above the last one are numbers as pointers. Those below, people write on
+# purpose; of the kernel's own half each address is one, as far as it is canonical.
+_KERNEL = max(OF_KERNEL[-1][0], _MASK + 1 - _USER_END if _MACHINE == "x86_64" else 0)
+_KERNEL_END = OF_KERNEL[-1][1]
+
+
+def address_of_program(number: int) -> Hexadecimal:
+    """A pointer of a program: one that it cannot have anything at is a :class:`NoAddress`."""
+    if number & ~_TAG < _USER_END or _VSYSCALL <= number < _VSYSCALL_END:
+        return Hexadecimal(number)
+    return NoAddress(number)
+
+
+def address_of_kernel(number: int) -> Hexadecimal:
+    """A pointer that the kernel has: into its own half, or into a program's."""
+    if number & ~_TAG < _USER_END or _KERNEL <= number < _KERNEL_END:
+        return Hexadecimal(number)
+    return NoAddress(number)

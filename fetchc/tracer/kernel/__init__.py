@@ -1,1 +1,0 @@
-"""The kernel's side: tracefs, definitions in it, its records out of it."""

@@ -1,0 +1,464 @@
+"""Makers of what has elements: texts, lists, and parts of them whose length varies."""
+
+from __future__ import annotations
+
+import struct
+from math import prod
+
+from fetchc.record import Record
+from fetchc.tracer.display_values import CutList, CutText
+from fetchc.tracer.guards import HIGHEST, by_length
+from fetchc.tracer.structure_values import (
+    Leaves,
+    counted_between,
+    first_of,
+    listed,
+    pointers,
+    up_to_length,
+)
+from fetchc.tracer.text_values import WIDTHS, counted, decoded, joined
+from fetchc.tracer.value_shapes import Between, Bytes, Items, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fetchc.tracer.events import Value
+    from fetchc.tracer.guards import Told
+    from fetchc.tracer.structure_values import Make, Trusted
+    from fetchc.tracer.value_shapes import Leaf, Ranged, SequenceShape
+
+    Faults = list[str]
+    There = Callable[[bytes, int], bool | None]
+    Cut = Callable[[bytes, Faults, int, int], Value]
+    Pick = Callable[[bytes, Faults, list[int]], Value]
+
+__all__ = [
+    "Elements",
+    "Read",
+    "cut_items",
+    "cut_row",
+    "cut_text",
+    "gridded",
+    "of_items",
+    "of_row",
+    "ranged",
+    "up_to_nul",
+    "windowed",
+]
+
+
+class Elements(Leaves):
+    """Makers of texts, lists, sequences and ranges."""
+
+    def _counted(self, text: Bytes, path: str, trusted: Trusted) -> Make:
+        assert text.length is not None
+        start, end = self._at(text, text.size)
+        length = self.maker(text.length, path, trusted)
+        known = trusted | pointers(text.length.guards)
+        inner = counted(start, text.size, text.kind, self._bare(text.length))
+        # Zeros behind the text's own end say nothing, so that its end is in doubt only
+        # where all of the bytes are 0.
+        behind = self._guarded(inner, text.guards, path, known, (start, end))
+        return by_length(length, behind, str, path)
+
+    def _items(self, items: Items, path: str, trusted: Trusted) -> Make:
+        makers = self._each(items, path, trusted)
+        if items.text:
+            return joined(makers)
+        if items.parts:
+            from fetchc.tracer.structure_values import parts
+
+            return self._guarded(parts(makers, path), items.guards, path, trusted, None)
+        return self._guarded(listed(makers, items.total), items.guards, path, trusted, None)
+
+    def _each(self, items: Items, path: str, trusted: Trusted) -> list[Make]:
+        known = trusted | pointers(items.guards)
+        named = enumerate(items.items)
+        return [self.maker(one, f"{path}[{index}]", known) for index, one in named]
+
+    def _sequence(self, sequence: SequenceShape, path: str, trusted: Trusted) -> Make:
+        length: Make
+        if isinstance(sequence.length, Between):
+            length = self._between(sequence.length, path, trusted)
+            length_of = self._count(sequence.length)
+            guards = (*sequence.length.start.guards, *sequence.length.end.guards)
+        else:
+            length = self.maker(sequence.length, path, trusted)
+            length_of = self._bare(sequence.length)
+            guards = sequence.length.guards
+        known = trusted | pointers(guards)
+        elements = sequence.elements
+        if sequence.start is not None:
+            part = self._window(sequence, sequence.start, length_of, path, known)
+            return by_length(length, part, list, path)
+        if isinstance(elements, Row):
+            some, most = self.maker(elements, path, known), elements.count
+        else:
+            makers, most = self._each(elements, path, known), len(elements.items)
+            firsts = first_of(makers, length_of)
+            some = self._guarded(firsts, elements.guards, path, known, None)
+        return by_length(length, up_to_length(some, length_of, most), list, path)
+
+    def _wide(self, text: Bytes, path: str, trusted: Trusted) -> Make:
+
+        begin = self._offset(text.field, text.offset)
+        make = up_to_nul(begin, text.size, text.kind, self._read(text), path)
+        return self._guarded(make, text.guards, path, trusted, None, none=None)
+
+    def _read(self, elements: Row | Bytes) -> Read | None:
+        if not elements.guards or elements.guards[-1].kernel:
+            return None
+
+        last, begin = elements.guards[-1], self._offset(elements.field, elements.offset)
+        place = self._offset(last.field, last.offset)
+        return Read(begin, place, last.moved, self._there, self._told(last))
+
+    def _ranged(self, shape: Ranged, path: str, trusted: Trusted) -> Make:
+
+        elements = shape.elements
+        bounds: list[Make | int | None] = []
+        for one in (shape.low, shape.high, shape.bound):
+            if one is None or isinstance(one, int):
+                bounds.append(one)
+            else:
+                bounds.append(self.maker(one, path, trusted))
+        there = self._guarded(lambda data, faults: True, elements.guards, path, trusted, None)
+        if isinstance(elements, Items):
+            makers = self._each(elements, path, trusted | pointers(elements.guards))
+            return ranged(bounds, shape.start, there, cut_items(makers, path), list, path)
+        begin, read = self._offset(elements.field, elements.offset), self._read(elements)
+        if isinstance(elements, Bytes):
+            text = cut_text(begin, elements.size, elements.kind, read, path, shape.to_nul)
+            return ranged(bounds, shape.start, there, text, str, path)
+        row = cut_row(self._row(elements), elements.count, elements.size, read, path)
+        return ranged(bounds, shape.start, there, row, list, path)
+
+    def _window(
+        self,
+        sequence: SequenceShape,
+        start: Leaf,
+        length_of: Callable[[bytes], int],
+        path: str,
+        known: Trusted,
+    ) -> Make:
+
+        elements, around = sequence.elements, sequence.around
+        if isinstance(elements, Row):
+            pick, most = of_row(self.maker(elements, path, known)), elements.count
+        else:
+            pick, most = of_items(self._each(elements, path, known), path), len(elements.items)
+        whole = None if around is None else self.maker(around, path, known)
+        return windowed(
+            pick, most, length_of, self.maker(start, path, known), whole, path, sequence.backwards
+        )
+
+    def _between(self, length: Between, path: str, trusted: Trusted) -> Make:
+        ends = [self.maker(one, path, trusted) for one in (length.start, length.end)]
+        return counted_between(ends, self._count(length))
+
+    def _count(self, length: Between) -> Callable[[bytes], int]:
+        # Less than none where what the object holds are no two ends of one array.
+        start, end, each = self._bare(length.start), self._bare(length.end), length.each
+
+        def count(data: bytes) -> int:
+            number, rest = divmod(end(data) - start(data), each)
+            return -1 if rest else number
+
+        return count
+
+
+# ------------------------------------------------------------------------------
+# Parts of lists and texts, by bounds that are in the record: never more than they say.
+
+_WORD = struct.Struct("=Q").unpack_from
+_MASK = (1 << 64) - 1
+_PAGE = 4096  # bytes: what is read of one at once, is there or is not
+
+
+def ranged(
+    bounds: Sequence[Make | int | None],
+    start: int,
+    there: Make,
+    cut: Cut,
+    empty: Callable[[], Value],
+    path: str,
+) -> Make:
+    """What ``cut`` makes of the elements between two bounds; the third is the number of all.
+
+    The first element that was fetched has the index ``start``. ``there`` says whether the pointers
+    on the way lead anywhere. Bounds that no range has (the end in front of the start, or behind all
+    elements; in front of what was fetched) are a fault, as a bound that could not be read is.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        values = [one(data, faults) if callable(one) else one for one in bounds]
+        low, high, most = values
+        if len(faults) > before or not (isinstance(low, int) and isinstance(high, int)):
+            faults[before:] = [path]
+            return None
+        past = isinstance(most, int) and high > most
+        if past or not (start <= low <= high and high - low < HIGHEST):
+            faults.append(path)
+            return None
+        if low == high:
+            return empty()
+        return None if there(data, faults) is None else cut(data, faults, low - start, high - low)
+
+    return make
+
+
+class Read(Record):
+    """What was read from ``moved`` bytes behind where the word at ``pointer`` leads.
+
+    It stands in the record from ``begin`` on. A page that was not there is zeros in the record.
+    Zeros of the source are no other ones, and ``there(data, address)`` is asked; None where
+    nobody can be. What the kernel read of a program's memory is ``told``.
+    """
+
+    begin: int
+    pointer: int
+    moved: int
+    there: There | None
+    told: Told | None = None
+
+    def sure(self, data: bytes, low: int, high: int) -> int | None:
+        """Up to where the record is known to be what the program had; None for a fault.
+
+        Of the bytes from ``low`` to ``high``. Zeros behind the end of a page whose program cannot
+        be asked any more are left out.
+        """
+        shift = _WORD(data, self.pointer)[0] + self.moved - self.begin & _MASK
+        first = low
+        while low < high:
+            address = low + shift & _MASK
+            end = min(high, low + _PAGE - address % _PAGE)
+            if self.told is not None:
+                if not self.told.there(data, address):
+                    return low if low > first else None
+            elif not any(data[low:end]):
+                there = None if self.there is None else self.there(data, address)
+                if there is False:
+                    return None
+                if there is None and low > first:
+                    return low
+            low = end
+        return high
+
+
+def cut_text(
+    begin: int, size: int, kind: str, read: Read | None, path: str, to_nul: bool = False
+) -> Cut:
+    """A part of the text in ``size`` bytes from ``begin`` on; ``kind`` is that of a Bytes.
+
+    ``to_nul``: an array of bytes, whose text ends at its first NUL.
+    """
+    width = WIDTHS.get(kind, 1)
+
+    def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
+        low = begin + width * min(passed, size // width)
+        wanted = low + width * count
+        end: int | None = min(wanted, begin + size)
+        if read is not None and end is not None:
+            end = read.sure(data, low, end)
+        if end is None:
+            faults.append(path)
+            return None
+        text = data[low:end]
+        if to_nul and b"\0" in text:
+            return decoded(text.partition(b"\0")[0], kind)
+        return decoded(text, kind) if end == wanted else CutText(decoded(text, kind, True), count)
+
+    return cut
+
+
+def up_to_nul(begin: int, size: int, kind: str, read: Read | None, path: str) -> Make:
+    """The text of units of several bytes that ends in front of the first one that is 0."""
+    width = WIDTHS[kind]
+    nul = bytes(width)
+
+    def make(data: bytes, faults: Faults) -> Value:
+        starts = range(begin, begin + size, width)
+        end = next((at for at in starts if data[at : at + width] == nul), begin + size)
+        last = min(end + width, begin + size)
+        known = last if read is None else read.sure(data, begin, last)
+        if known is None:
+            faults.append(path)
+            return None
+        whole = end < begin + size and known == last
+        text = data[begin : min(end, known)]
+        return decoded(text, kind) if whole else CutText(decoded(text, kind, cut=True), None)
+
+    return make
+
+
+def cut_row(
+    row: Callable[[bytes, Faults], Value], most: int, size: int, read: Read | None, path: str
+) -> Cut:
+    """A part of the list that ``row`` makes, of ``most`` numbers of ``size`` bytes."""
+
+    def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
+        low, end = min(passed, most), min(passed + count, most)
+        if read is not None:
+            sure = read.sure(data, read.begin + size * low, read.begin + size * end)
+            if sure is None:
+                faults.append(path)
+                return None
+            end = (sure - read.begin) // size
+        values = row(data, faults)
+        assert isinstance(values, list)
+        shown = values[low:end]
+        return CutList(shown, count) if len(shown) < count else shown
+
+    return cut
+
+
+def cut_items(makers: Sequence[Make], path: str) -> Cut:
+    """A part of the list of what ``makers`` make; a fault goes by the index in the part."""
+
+    def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
+        values: list[Value] = []
+        for shown, one in enumerate(makers[passed : passed + count]):
+            before = len(faults)
+            values.append(one(data, faults))
+            within = len(f"{path}[{passed + shown}]")
+            faults[before:] = [f"{path}[{shown}]{fault[within:]}" for fault in faults[before:]]
+        return CutList(values, count) if len(values) < count else values
+
+    return cut
+
+
+# ------------------------------------------------------------------------------
+# Arrays of several dimensions: the elements that lie side by side as rows of rows.
+
+
+MOST_EMPTY = 64  # rows without elements that are shown
+
+
+def gridded(flat: Make, lengths: Sequence[Make], indices: tuple[int, ...], path: str) -> Make:
+    """The elements of ``flat`` row by row, or with ``indices`` the one element that they name.
+
+    What is no such element, or was not fetched, is a fault. So is an array whose lengths are
+    those of another number of elements.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        values = flat(data, faults)
+        if not isinstance(values, list):
+            return values
+        sizes = [one(data, faults) for one in lengths]
+        known = [size for size in sizes if isinstance(size, int) and size >= 0]
+        whole = values.length if isinstance(values, CutList) else len(values)
+        if len(known) < len(sizes) or prod(known) != whole:
+            faults[before:] = [path]
+            return None
+        if not indices:
+            return _rows(values, known, 0)
+        at = 0
+        for index, size in zip(indices, known, strict=True):
+            at = at * size + index
+        if isinstance(values, CutList) and values.last:
+            at -= whole - len(values)
+        if not 0 <= at < len(values) or any(
+            i >= size for i, size in zip(indices, known, strict=True)
+        ):
+            faults[before:] = [path]
+            return None
+        # Of the elements that could not be read only this one counts.
+        mine = f"{path}[{at}]"
+        faults[before:] = [path] if any(one.startswith(mine) for one in faults[before:]) else []
+        return values[at]
+
+    return make
+
+
+def _rows(values: list[Value], sizes: list[int], level: int) -> list[Value]:
+    # ``values`` are the first elements of this level's rows; what is missing of them is marked.
+    if level == len(sizes) - 1:
+        return CutList(values, sizes[level]) if len(values) < sizes[level] else values
+    each = prod(sizes[level + 1 :])
+    if not each:
+        empty: list[Value] = []
+        empty += [_rows([], sizes, level + 1) for _ in range(min(sizes[level], MOST_EMPTY))]
+        return CutList(empty, sizes[level]) if len(empty) < sizes[level] else empty
+    rows: list[Value] = [
+        _rows(values[start : start + each], sizes, level + 1)
+        for start in range(0, len(values), each)
+    ]
+    return CutList(rows, sizes[level]) if len(rows) < sizes[level] else rows
+
+
+# ------------------------------------------------------------------------------
+# Parts of arrays: the elements from an index on, in a queue around the array's end.
+
+
+def windowed(
+    pick: Pick,
+    most: int,
+    length_of: Callable[[bytes], int],
+    start: Make,
+    around: Make | None,
+    path: str,
+    backwards: bool = False,
+) -> Make:
+    """The elements of an array that ``pick`` gives by their indices, which are below ``most``.
+
+    Of a list that goes on behind those only the beginning was fetched. ``backwards``, as of a
+    stack, only the end: the first element is in front of the index ``start``. An index outside of
+    the array is a fault.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        first, count = start(data, faults), length_of(data)
+        whole = None if around is None else around(data, faults)
+        if not isinstance(first, int) or (around is not None and not isinstance(whole, int)):
+            return None
+        if count == 0:
+            return []
+        if backwards:
+            listed = pick(data, faults, list(range(min(count, most) - 1, -1, -1)))
+            if isinstance(listed, list) and count > most:
+                return CutList(listed, count, True)
+            return listed
+        room = first + count if not isinstance(whole, int) else whole
+        if first < 0 or count > room or first >= room:
+            faults.append(path)
+            return None
+        wanted: list[int] = []
+        for index in range(first, first + min(count, most)):
+            if index % room >= most:
+                break
+            wanted.append(index % room)
+        values = pick(data, faults, wanted)
+        if not isinstance(values, list):
+            return values
+        return CutList(values, count) if len(values) < count else values
+
+    return make
+
+
+def of_row(row: Make) -> Pick:
+    """Elements of a list of numbers."""
+
+    def pick(data: bytes, faults: Faults, wanted: list[int]) -> Value:
+        values = row(data, faults)
+        return [values[index] for index in wanted] if isinstance(values, list) else values
+
+    return pick
+
+
+def of_items(makers: list[Make], path: str) -> Pick:
+    """Elements that are made one by one; a fault goes by the index in the part."""
+
+    def pick(data: bytes, faults: Faults, wanted: list[int]) -> Value:
+        values: list[Value] = []
+        for shown, index in enumerate(wanted):
+            before = len(faults)
+            values.append(makers[index](data, faults))
+            within = len(f"{path}[{index}]")
+            faults[before:] = [f"{path}[{shown}]{one[within:]}" for one in faults[before:]]
+        return values
+
+    return pick

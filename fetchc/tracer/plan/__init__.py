@@ -1,1 +1,0 @@
-"""What an event fetches, and how its values are read: made before the kernel is asked."""

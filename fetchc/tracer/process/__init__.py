@@ -1,1 +1,0 @@
-"""The processes that are traced: started, watched, their memory, files and stacks."""

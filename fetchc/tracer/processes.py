@@ -1,0 +1,259 @@
+"""The program that a trace starts: it waits until the probes are on, then runs as if alone."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import signal
+import time
+from contextlib import suppress
+
+from fetchc.diag.diagnostic import Diagnostic, TracerError
+from fetchc.tracer.perf_maps import DELETED
+from fetchc.tracer.stacks import read_maps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["WAITING", "Command", "Watched", "mapped", "unloaded"]
+
+# What the process is called until it is the program (comm, up to 15 bytes): its hits before
+# that are those of the tracer's own code in a shared library.
+WAITING = ":fetchc waits:"
+_NOT_RUN = 127  # the status of a child whose program could not be executed; nobody sees it
+_GRACE = 5.0  # seconds that a program has to end when it is asked to
+
+
+class Command:
+    """COMMAND and its arguments. Its input, output and environment are the tracer's own.
+
+    The constructor looks the program up (TracerError FC0753), :meth:`prepare` makes the
+    process, :meth:`go` lets it run, :meth:`close` ends what still runs.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
+        self.pid = 0
+        self._status: int | None = None
+        self._gate = -1
+        self._failure = -1
+        self._program = _found(self.words[0])
+
+    def prepare(self) -> int:
+        """Make the process, which waits; returns its number."""
+        waits, self._gate = os.pipe()
+        self._failure, failed = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            self._become(waits, failed)
+        os.close(waits)
+        os.close(failed)
+        self.pid = pid
+        return pid
+
+    def _become(self, waits: int, failed: int) -> None:
+        # In the child, which must never come back from here.
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves them
+                    signal.signal(number, signal.SIG_DFL)
+            # Python ignores these two, and what is ignored stays so for the new program.
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            os.close(self._gate)
+            with open("/proc/self/comm", "w") as comm:
+                comm.write(WAITING)
+            if os.read(waits, 1):
+                os.execv(self._program, self.words)
+        except OSError as error:
+            os.write(failed, str(error.errno or 0).encode())
+        finally:
+            os._exit(_NOT_RUN)
+
+    def go(self) -> None:
+        """Let the program run; raises TracerError FC0753 where it cannot be executed."""
+        os.write(self._gate, b"!")
+        os.close(self._gate)
+        self._gate = -1
+        said = os.read(self._failure, 16)  # empty: the pipe was closed by becoming the program
+        os.close(self._failure)
+        self._failure = -1
+        if said:
+            raise _refused(self.words[0], os.strerror(int(said)))
+
+    def ended(self) -> bool:
+        """Whether the program has ended; does not wait."""
+        if self._status is None and self.pid:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._status = os.waitstatus_to_exitcode(status)
+        return self._status is not None
+
+    @property
+    def exit_status(self) -> int:
+        """The program's exit status, as a shell shows it: 128 and the signal that killed it."""
+        assert self._status is not None
+        return self._status if self._status >= 0 else 128 - self._status
+
+    def close(self) -> bool:
+        """End the program by SIGTERM where it still runs; False where it does not obey.
+
+        A process that has not become the program yet ends by itself.
+        """
+        for pipe in (self._gate, self._failure):
+            if pipe >= 0:
+                os.close(pipe)
+        waiting = self._gate >= 0
+        self._gate = self._failure = -1
+        if not self.pid or self.ended():
+            return True
+        if not waiting:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+        until = time.monotonic() + _GRACE
+        while not self.ended():
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.005)
+        return True
+
+
+def _found(name: str) -> str:
+    program = shutil.which(name)
+    if program is not None:
+        return program
+    if os.sep not in name:
+        raise _refused(name, "it is not in PATH")
+    if os.path.isdir(name):
+        raise _refused(name, "it is a directory")
+    why = "it is not executable" if os.path.exists(name) else "there is no such file"
+    raise _refused(name, why)
+
+
+def _refused(name: str, why: str) -> TracerError:
+    return TracerError(
+        (
+            Diagnostic(
+                "FC0753",
+                f"`{name}` cannot be run: {why}",
+                help="give the program as a shell would find it: `-- ./server --port 8080`",
+            ),
+        )
+    )
+
+
+# ------------------------------------------------------------------------------
+# Whether a process runs the code of a file: a probe of another file of that name never fires.
+
+
+def unloaded(pid: int, path: str) -> str | None:
+    """What to say of a process that has not mapped the file's code; None where it has.
+
+    None too where nothing is known: it has ended, or another user has it.
+    """
+    try:
+        status = os.stat(path)
+        mappings = read_maps(pid)
+    except OSError:
+        return None
+    # Not by the device: file systems of several layers or volumes show others there (proc(5)).
+    if not mappings or any(one.inode == status.st_ino for one in mappings):
+        return None
+    real = os.path.realpath(path)
+    real = real.removeprefix(f"/proc/{pid}/root")
+    if any(one.path == real for one in mappings):
+        return None
+    if any(one.path == real + DELETED for one in mappings):
+        before = f"process {pid} runs the `{path}` of before: the file was replaced since"
+        own = os.path.realpath(f"/proc/{pid}/exe") == real + DELETED
+        return f"{before}; that one is `-x /proc/{pid}/exe`" if own else before
+    return f"process {pid} has not loaded `{path}`; it, or a child of it, may do so later"
+
+
+# ------------------------------------------------------------------------------
+# Whether the files that are traced are still those at their paths.
+
+
+class Watched:
+    """Remembers the files at some paths, to notice that another one, or none, is there now.
+
+    The kernel probes the file, not the path: who was running it goes on to be traced.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[int, int] | None] = {}
+
+    def watch(self, path: str) -> None:
+        """Remember the file at ``path``."""
+        self._files.setdefault(path, _identity(path))
+
+    def changes(self) -> tuple[Diagnostic, ...]:
+        """A warning for each path where the file is another since; each is told once."""
+        changed = [
+            path
+            for path, file in self._files.items()
+            if _identity(path) != file and not _of_ended_process(path)
+        ]
+        found = []
+        for path in changed:
+            now = self._files[path] = _identity(path)
+            what = "deleted" if now is None else "replaced"
+            note = "processes that run the old one are traced on, and no others"
+            help = "start the trace again to see the new one" if now else None
+            message = f"the traced file {path} was {what}"
+            found.append(Diagnostic("FC0613", message, notes=(note,), help=help))
+        return tuple(found)
+
+
+def _of_ended_process(path: str) -> bool:
+    # /proc/PID/exe or a file below /proc/PID/root: it went with the process, and is not deleted.
+    process = "/".join(path.split("/")[:3])
+    return path.startswith("/proc/") and not os.path.exists(process)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+# ------------------------------------------------------------------------------
+# Whether a running program has memory at an address.
+#
+# The kernel is asked with process_vm_readv(2): it heeds protections as a probe's fetch does,
+# while ``/proc/PID/mem`` reads what the program itself may not.
+
+
+class _Range(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_read = _libc.process_vm_readv
+_read.argtypes = [
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_ulong,
+]
+_read.restype = ctypes.c_ssize_t
+
+
+def mapped(thread: int, address: int) -> bool | None:
+    """Whether the program of ``thread`` can read the byte at ``address``.
+
+    None where that cannot be known: the thread is gone, or this process may not look.
+    """
+    byte = ctypes.create_string_buffer(1)
+    here = _Range(ctypes.cast(byte, ctypes.c_void_p), 1)
+    there = _Range(address, 1)
+    if _read(thread, ctypes.byref(here), 1, ctypes.byref(there), 1, 0) == 1:
+        return True
+    return False if ctypes.get_errno() == errno.EFAULT else None

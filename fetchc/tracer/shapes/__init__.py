@@ -1,1 +1,0 @@
-"""How the fields of a record make one value, kind by kind."""

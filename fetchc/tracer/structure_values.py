@@ -1,0 +1,735 @@
+"""Values that are made of other values of the record."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from errno import errorcode
+
+from fetchc.tracer.display_values import (
+    CodeAddress,
+    CutList,
+    CutStructure,
+    Enumerator,
+    ReturnAddress,
+    SymbolName,
+    Tuple,
+    Variant,
+)
+from fetchc.tracer.guards import (
+    OF_KERNEL,
+    OF_PROGRAM,
+    PID,
+    THREAD,
+    Doubt,
+    Presence,
+    Remembered,
+    address_of_kernel,
+    address_of_program,
+    guarded,
+    names,
+)
+from fetchc.tracer.number_values import CODES, meaning, numbers
+from fetchc.tracer.text_values import Texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from fetchc.program.protocol import ObjectTypes, RuntimeTypes
+    from fetchc.quantities import TypeId
+    from fetchc.tracer.events import Format, Plan, Value, Witness
+    from fetchc.tracer.guards import Told
+    from fetchc.tracer.number_values import Numbers
+    from fetchc.tracer.value_shapes import Bytes, Guard, Leaf, Row, Shape, Sum, Worded
+
+    Faults = list[str]
+    Make = Callable[[bytes, Faults], Value]
+    Case = tuple[str, Make | None, bool]
+    Symbol = Callable[[int, int], str | None]
+    Mapped = Callable[[int, int], bool | None]
+    There = Callable[[bytes, int], bool | None]
+    Trusted = frozenset[tuple[str, int]]  # pointers that were looked at before
+
+__all__ = [
+    "NIL",
+    "Leaves",
+    "asserted",
+    "called",
+    "chosen",
+    "counted_between",
+    "difference",
+    "dispatched",
+    "either",
+    "first_of",
+    "if_there",
+    "kept",
+    "left_out",
+    "listed",
+    "members",
+    "none_read",
+    "not_below_none",
+    "noted",
+    "of_interface",
+    "of_type",
+    "of_variant",
+    "parts",
+    "pointers",
+    "reckoned",
+    "referred",
+    "row_of",
+    "summed",
+    "told",
+    "type_name",
+    "up_to_length",
+    "variant",
+    "worded",
+]
+
+
+def counted_between(ends: Sequence[Make], count: Callable[[bytes], int]) -> Make:
+    """``count`` of the record, where both ends could be read."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        if any(one(data, faults) is None for one in ends):
+            return None
+        return count(data)
+
+    return make
+
+
+def not_below_none(number: Make, path: str) -> Make:
+    """A number of elements; less than 0 is a fault."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        found = number(data, faults)
+        if isinstance(found, int) and found < 0:
+            faults.append(path)
+            return None
+        return found
+
+    return make
+
+
+def chosen(tag: Make, cases: Mapping[int, Make]) -> Make:
+    """The one of several values that a number says is there; None where it names none."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        number = tag(data, faults)
+        one = cases.get(number) if isinstance(number, int) else None
+        return None if one is None else one(data, faults)
+
+    return make
+
+
+def members(makers: Sequence[tuple[str, Make]], path: str, left: tuple[str, ...] = ()) -> Make:
+    """An object by the names of its members; one fault where none could be read.
+
+    ``left`` are the members that are not fetched.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        values = {name: one(data, faults) for name, one in makers}
+        if none_read(values.values(), len(faults) - before):
+            faults[before:] = [path]
+            return None
+        return CutStructure(values, left) if left else values
+
+    return make
+
+
+def none_read(values: Collection[Value], faults: int) -> bool:
+    """Whether all of the values are missing, each for a fault: ``faults`` were met.
+
+    What is missing for none is null, which was read.
+    """
+    return 0 < len(values) <= faults and all(one is None for one in values)
+
+
+def difference(
+    first: Make, less: Make | int, bits: int | None, pointer: Callable[[int], Value], path: str
+) -> Make:
+    """A number less another one, as the kind of number that the first is.
+
+    Of an address, which has ``bits``, those are left that it has room for; ``pointer`` makes it.
+    """
+    mask = -1 if bits is None else (1 << bits) - 1
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        both = first(data, faults), less if isinstance(less, int) else less(data, faults)
+        if isinstance(both[0], int) and isinstance(both[1], int):
+            number = both[0] - both[1] & mask
+            return type(both[0])(number) if bits is None else pointer(number)
+        faults[before:] = [path]
+        return None
+
+    return make
+
+
+def reckoned(
+    terms: Sequence[tuple[Make, Make | None, int, int]], constant: int, is_none: bool, path: str
+) -> Make:
+    """A number of elements as the sum of its terms (see :class:`fetchc.tracer.value_shapes.Term`).
+
+    What cannot be is a fault: less than 0, addresses that are no whole elements apart, a term
+    that adds nothing and is not ``each``.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before, total = len(faults), constant
+        for number, less, each, times in terms:
+            one = number(data, faults)
+            other = 0 if less is None else less(data, faults)
+            if not (isinstance(one, int) and isinstance(other, int)):
+                difference = None
+            else:
+                difference = one - other
+            if difference is None or not _fits(difference, each, times):
+                faults[before:] = [path]
+                return None
+            total += difference // each * times
+        if total < 0:
+            faults[before:] = [path]
+            return None
+        return total == 0 if is_none else total
+
+    return make
+
+
+def _fits(difference: int, each: int, times: int) -> bool:
+    return difference % each == 0 if times else difference in (0, each)
+
+
+def either(number: Make, at_none: Make, other: Make) -> Make:
+    """The first of two values where a number is 0, else the second."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        found = number(data, faults)
+        if found is None:
+            return None
+        return other(data, faults) if found else at_none(data, faults)
+
+    return make
+
+
+def noted(parts: Make, written: Callable[[dict[str, int]], str | None]) -> Make:
+    """An object as people write it; the object itself where it is none that can be written."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        found = parts(data, faults)
+        if not isinstance(found, dict):
+            return None
+        numbers = {name: one for name, one in found.items() if isinstance(one, int)}
+        text = written(numbers) if len(numbers) == len(found) else None
+        return found if text is None else SymbolName(text)
+
+    return make
+
+
+def referred(reference: Make, inner: Make) -> Make:
+    """What a reference leads to; None where it leads nowhere."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        return inner(data, faults) if reference(data, faults) else None
+
+    return make
+
+
+# ------------------------------------------------------------------------------
+# Values of enums with fields and of tuples (Rust).
+#
+# A variant is what serde makes of it: the name alone, or an object of one member, which is called
+# after it and has its field, a list of its fields or an object of them.
+
+
+def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
+    """The one of ``cases`` that the number ``tag`` names, else the one of None.
+
+    None, with a fault of the tag, where that could not be read; the number where it names none.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        number: Value = None
+        if tag is not None and not isinstance(number := tag(data, faults), int):
+            return None
+        found = cases.get(number if isinstance(number, int) else None) or cases.get(None)
+        if found is None:
+            return number
+        name, fields, single = found
+        if fields is None:
+            return SymbolName(name)
+        return Variant(name, fields(data, faults), single)
+
+    return make
+
+
+def left_out(count: int) -> Make:
+    """The fields of a variant that were not fetched: none of so many."""
+    return lambda data, faults: CutList([], count)
+
+
+def of_variant(tag: Make, names: Mapping[int | None, str], wanted: str, inner: Make) -> Make:
+    """``inner`` where ``tag`` tells the variant ``wanted``, else the name of the one it tells.
+
+    The other one is not read: its bytes mean something else. One without a name is null.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        number = tag(data, faults)
+        if not isinstance(number, int):
+            return None
+        name = names.get(number, names.get(None))
+        if name == wanted:
+            return inner(data, faults)
+        if name == "":
+            return None
+        return {"variant": number if name is None else SymbolName(name)}
+
+    return make
+
+
+def parts(makers: Sequence[Make], path: str) -> Make:
+    """A tuple; one fault where none of its parts could be read."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        before = len(faults)
+        values = [one(data, faults) for one in makers]
+        if none_read(values, len(faults) - before):
+            faults[before:] = [path]
+            return None
+        return Tuple(values)
+
+    return make
+
+
+# ------------------------------------------------------------------------------
+# Values whose type is only known when they are read: what Go's interfaces hold, .NET's objects.
+
+
+NIL = SymbolName("nil")
+"""The dynamic type of an interface that holds nothing."""
+
+ERRORS = {number: SymbolName(name) for number, name in errorcode.items()}
+"""The system's error numbers by name."""
+
+_MASK = (1 << 64) - 1
+
+
+def type_name(
+    word: Make, start: Make, types: RuntimeTypes, pointer: Callable[[int], Value]
+) -> Make:
+    """The name of a dynamic type; its address where the program's own types have none there.
+
+    ``word`` makes the address of its descriptor, ``start`` that of the beginning of them all;
+    ``pointer`` shows an address.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        address, first = word(data, faults), start(data, faults)
+        if not isinstance(address, int) or not isinstance(first, int):
+            return None
+        if address == 0:
+            return NIL
+        name = types.label(address - first & _MASK)
+        return pointer(address) if name is None else SymbolName(name)
+
+    return make
+
+
+def asserted(word: Make, start: Make, name: Make, wanted: int, inner: Make) -> Make:
+    """``inner`` where the dynamic type is ``wanted`` bytes from ``start``, else its name."""
+    return dispatched(word, start, name, {wanted: inner})
+
+
+def dispatched(word: Make, start: Make, name: Make, cases: Mapping[int, Make]) -> Make:
+    """The case of the dynamic type, by how far it is from ``start``; else that type's name.
+
+    The other values are not read: their bytes mean something else.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        address, first = word(data, faults), start(data, faults)
+        if not isinstance(address, int) or not isinstance(first, int):
+            return None
+        inner = cases.get(address - first & _MASK) if address else None
+        if inner is not None:
+            return inner(data, faults)
+        return {"type": name(data, faults)}
+
+    return make
+
+
+def of_interface(shape: Worded, maker: Callable[[Shape], Make]) -> Make:
+    """The reader of ``shape``; ``maker`` makes those of the shapes in it."""
+    known = {
+        one.wanted: told(
+            [part if isinstance(part, str) else maker(part) for part in one.parts], one.numbered
+        )
+        for one in shape.known
+    }
+    word, start = maker(shape.dynamic.word), maker(shape.dynamic.start)
+    return worded(word, start, known, maker(shape.plain), shape.inner)
+
+
+def told(parts: Sequence[str | Make], numbered: bool) -> Make:
+    """The words and values of ``parts`` in a row, one value alone as it is; None where one is none.
+
+    ``numbered``: numbers among them are error numbers of the system, which are told by name.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        found = [part if isinstance(part, str) else part(data, faults) for part in parts]
+        if numbered:
+            found = [_error_name(one) for one in found]
+        if any(one is None for one in found):
+            return None
+        return found[0] if len(found) == 1 else "".join([str(one) for one in found])
+
+    return make
+
+
+def _error_name(one: Value) -> Value:
+    # The program's own constants of syscall.Errno have the same names.
+    number = one["value"] if isinstance(one, Enumerator) else one
+    return ERRORS.get(number, number) if isinstance(number, int) else one
+
+
+def worded(word: Make, start: Make, known: Mapping[int, Make], plain: Make, inner: bool) -> Make:
+    """``plain`` of an interface and, where its dynamic type is one of ``known``, what that makes.
+
+    With ``inner`` the one or the other, to be part of a text. The other types' values are not read.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        address, first = word(data, faults), start(data, faults)
+        shown = None
+        if isinstance(address, int) and isinstance(first, int) and address:
+            one = known.get(address - first & _MASK)
+            shown = None if one is None else one(data, faults)
+        if inner:
+            return plain(data, faults) if shown is None else shown
+        whole = plain(data, faults)
+        return {**whole, "value": shown} if shown is not None and isinstance(whole, dict) else whole
+
+    return make
+
+
+def of_type(
+    types: ObjectTypes,
+    wanted: TypeId,
+    reference: Make,
+    own: Sequence[Make],
+    element: Sequence[Make],
+    inner: Make,
+    otherwise: Make | None = None,
+) -> Make:
+    """``inner`` where the object of ``reference`` is of type ``wanted``, else ``otherwise``, or
+    its type's name.
+
+    ``own`` make the number with the row of its type, the assembly's name and the rank;
+    ``element`` the first two of an array's elements, where an array is wanted.
+    """
+    header = types.header
+    rank = types.rank(wanted)
+    expected = header.vector
+    if rank:
+        expected = header.ranks + rank * header.each_rank
+    known: dict[tuple[Value, ...], bool] = {}
+
+    def fits(seen: tuple[Value, ...]) -> bool:
+        row, assembly = seen
+        return (
+            isinstance(row, int)
+            and isinstance(assembly, str)
+            and types.fits(assembly, row >> header.row[2] & _ROWS, wanted)
+        )
+
+    def make(data: bytes, faults: Faults) -> Value:
+        if not reference(data, faults):
+            return inner(data, faults)
+        before = len(faults)
+        number, assembly, size = [one(data, faults) for one in own]
+        if not isinstance(number, int) or not isinstance(assembly, str):
+            return None
+        row = number >> header.row[2] & _ROWS
+        seen: tuple[Value, ...] = ()
+        if row and rank is None:
+            seen = (number, assembly)
+        elif row == 0 and rank is not None and size == expected:
+            seen = tuple([one(data, faults) for one in element])
+        if seen and seen not in known:
+            known[seen] = fits(seen)
+        if seen and known[seen]:
+            return inner(data, faults)
+        del faults[before:]
+        if otherwise is not None:
+            return otherwise(data, faults)
+        return {"type": SymbolName(types.name(assembly, row) if row else "an array")}
+
+    return make
+
+
+_ROWS = (1 << 24) - 1
+
+
+# ------------------------------------------------------------------------------
+# Values that the caller knows: which one is there, by the address that the function returns to.
+
+_PROBED = 8
+"""Offset of the probed address in a record: kernel/trace/trace_probe.h, uprobe_trace_entry_head."""
+_WORD = struct.Struct("=Q")
+
+
+def called(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) -> Make:
+    """What the case of the distance from the probe to the address ``returned`` makes.
+
+    Of a call that none knows ``{"caller": ...}``: the function that made it, or the address.
+    """
+    known = {distance & _MASK: one for distance, one in cases.items()}
+
+    def make(data: bytes, faults: Faults) -> Value:
+        address = returned(data, faults)
+        if not isinstance(address, int):
+            return None
+        one = known.get(address - _WORD.unpack_from(data, _PROBED)[0] & _MASK)
+        if one is not None:
+            return one(data, faults)
+        (thread,) = THREAD(data, PID)
+        # The byte in front is of the call; behind one that never returns is another function.
+        name = None if symbol is None else symbol(thread, address - 1)
+        return {"caller": ReturnAddress(address) if name is None else SymbolName(name)}
+
+    return make
+
+
+def kept(word: Make, distance: int, inner: Make, path: str) -> Make:
+    """What ``inner`` makes; a fault where the word is the address so far from the probe."""
+    lost = distance & _MASK
+
+    def make(data: bytes, faults: Faults) -> Value:
+        address = word(data, faults)
+        if isinstance(address, int):
+            if address - _WORD.unpack_from(data, _PROBED)[0] & _MASK != lost:
+                return inner(data, faults)
+            faults.append(path)
+        return None
+
+    return make
+
+
+def summed(shape: Sum, word: Make | None, symbol: Symbol | None) -> Make:
+    """The low bytes of a word and a constant, as the number that they are."""
+    code, then = meaning(shape.decode, shape.size)
+    unpack = struct.Struct("=" + code).unpack
+    named = shape.decode.kind == "symbol"
+    low = (1 << 8 * shape.size) - 1
+
+    def make(data: bytes, faults: Faults) -> Value:
+        first = 0 if word is None else word(data, faults)
+        if not isinstance(first, int):
+            return None
+        total = first + shape.addend & low
+        if named and total:
+            name = None if symbol is None else symbol(THREAD(data, PID)[0], total)
+            return CodeAddress(total) if name is None else SymbolName(name)
+        number: int = unpack(total.to_bytes(shape.size, sys.byteorder))[0]
+        return number if then is None else then(number)
+
+    return make
+
+
+# ------------------------------------------------------------------------------
+# Lists whose elements are in the record one after the other.
+
+
+def row_of(values: Callable[[bytes], list[Value]], count: int, total: int) -> Make:
+    """All ``count`` values; a cut list where the array has more, ``total``."""
+    if total > count:
+        return lambda data, faults: CutList(values(data), total)
+    return lambda data, faults: values(data)
+
+
+def listed(makers: Sequence[Make], total: int) -> Make:
+    """The values of all ``makers``, as :func:`row`."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        values = [one(data, faults) for one in makers]
+        return CutList(values, total) if total > len(makers) else values
+
+    return make
+
+
+def if_there(number: Make, least: int, inner: Make, path: str) -> Make:
+    """``inner`` where there are ``least`` elements, else a fault: behind the last one is none."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        count = number(data, faults)
+        if not isinstance(count, int):
+            return None
+        if count < least:
+            faults.append(path)
+            return None
+        return inner(data, faults)
+
+    return make
+
+
+def first_of(makers: Sequence[Make], length_of: Callable[[bytes], int]) -> Make:
+    """As many of the values as the length says, or all."""
+    return lambda data, faults: [one(data, faults) for one in makers[: length_of(data)]]
+
+
+def up_to_length(some: Make, length_of: Callable[[bytes], int], most: int) -> Make:
+    """The list ``some`` up to its length; ``most`` elements are in the record."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        values = some(data, faults)
+        if values is None:
+            return None
+        assert isinstance(values, list)
+        count = length_of(data)
+        return CutList(values, count) if count > most else values[:count]
+
+    return make
+
+
+# ------------------------------------------------------------------------------
+# Makers of single values and of rows of numbers, behind the pointers that led to them.
+
+_POINTER = 8  # bytes
+
+
+class Leaves:
+    """Makers of what is made of nothing else, for the records of one format."""
+
+    def __init__(
+        self,
+        format: Format,
+        witnesses: tuple[Witness, ...],
+        mapped: Mapped | None,
+        symbol: Symbol | None,
+        of_kernel: bool,
+    ) -> None:
+        self._fields = {field.name: field for field in format.fields}
+        self._texts = Texts(format)
+        told = [
+            (*self._texts.words(one.field), self._offset(one.pointer, one.offset), one.moved)
+            for one in witnesses
+        ]
+        asked = None if mapped is None else Remembered(mapped)
+        self._there: There | None = None
+        if told or asked is not None:
+            self._there = Presence(told, self._texts.last, asked)
+        self._symbol = symbol
+        self._pointer = address_of_kernel if of_kernel else address_of_program
+
+    def numbers(self, plan: Plan) -> tuple[frozenset[str], Numbers] | None:
+        """What gives all plain numbers of a plan at once, and which those are."""
+        return numbers(plan.values, self._fields, self._there)
+
+    def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
+        """What makes the value of ``shape``; ``trusted`` are the pointers looked at."""
+        raise NotImplementedError
+
+    def _offset(self, field: str, offset: int) -> int:
+        return self._fields[field].offset + offset
+
+    def _at(self, shape: Row | Bytes, size: int) -> tuple[int, int]:
+        start = self._offset(shape.field, shape.offset)
+        return start, start + size
+
+    def _number(self, leaf: Leaf, path: str, trusted: Trusted) -> Make:
+        field = self._fields[leaf.field]
+        size = leaf.size or field.size
+        start = field.offset + leaf.offset
+        code, then = meaning(leaf.decode, size, leaf.shift, self._pointer)
+        unpack = struct.Struct("=" + code).unpack_from
+        make: Make
+        if leaf.decode.kind == "symbol" and self._symbol is not None:
+            named = names(unpack, start, self._symbol, self._pointer)
+            make = lambda data, faults: named(data)[0]  # noqa: E731
+        elif then is None:
+            make = lambda data, faults: unpack(data, start)[0]  # noqa: E731
+        else:
+            make = lambda data, faults: then(unpack(data, start)[0])  # noqa: E731
+        return self._guarded(make, leaf.guards, path, trusted, (start, start + size))
+
+    def _text(self, leaf: Leaf, path: str) -> Make:
+        field = self._fields[leaf.field]
+        if leaf.decode.count is None:
+            return self._texts.one(field, leaf.decode.limit, path)
+        pointers = self._offset(leaf.pointers, leaf.offset) if leaf.pointers else None
+        return self._texts.several(field, leaf.decode.count, pointers, leaf.total, path)
+
+    def _row(self, row: Row) -> Make:
+        start = self._offset(row.field, row.offset)
+        code, then = meaning(row.decode, row.size, 0, self._pointer)
+        unpack = struct.Struct(f"={row.count}{code}").unpack_from
+        values: Callable[[bytes], list[Value]]
+        if row.decode.kind == "symbol" and self._symbol is not None:
+            values = names(unpack, start, self._symbol, self._pointer)
+        elif then is None:
+            values = lambda data: list(unpack(data, start))  # noqa: E731
+        else:
+            values = lambda data: [then(one) for one in unpack(data, start)]  # noqa: E731
+        return row_of(values, row.count, row.total)
+
+    def _bare(self, leaf: Leaf) -> Callable[[bytes], int]:
+        field = self._fields[leaf.field]
+        size, start = leaf.size or field.size, field.offset + leaf.offset
+        unpack = struct.Struct("=" + CODES[size]).unpack_from
+        return lambda data: unpack(data, start)[0]
+
+    def _guarded(
+        self,
+        make: Make,
+        guards: tuple[Guard, ...],
+        path: str,
+        trusted: Trusted,
+        zero: tuple[int, int] | None,
+        none: Value = 0,
+    ) -> Make:
+        """``make`` behind its guards; ``zero`` are the bytes that are 0 after a fault."""
+        if len(guards) > 1 and guards[-1].empty:
+            # NULL there may be a pointer that could not be loaded.
+            *before, last = guards
+            start = self._offset(last.field, last.offset)
+            make = self._guarded(make, (last,), path, trusted, zero, none)
+            return self._guarded(make, tuple(before), path, trusted, (start, start + _POINTER))
+        checks = [
+            (
+                self._offset(guard.field, guard.offset),
+                guard.moved,
+                guard.empty,
+                OF_KERNEL if guard.kernel else OF_PROGRAM,
+            )
+            for guard in guards
+            if (guard.field, guard.offset) not in trusted
+        ]
+        doubt = None
+        told = self._told(guards[-1]) if guards and zero is not None else None
+        if told is not None and zero is not None:
+            from fetchc.tracer.guards import if_there
+
+            make = if_there(make, told, guards[-1].moved, zero[1] - zero[0], path)
+        elif zero is not None and guards and self._there is not None and not guards[-1].kernel:
+            last = guards[-1]
+            place = self._offset(last.field, last.offset), last.moved
+            doubt = Doubt(*zero, *place, self._there)
+        return guarded(make, checks, doubt, path, none)
+
+    def _told(self, guard: Guard) -> Told | None:
+        if not guard.told:
+            return None
+        from fetchc.tracer.guards import Told
+
+        fields = [(self._fields[name], behind) for name, behind in guard.told]
+        texts = [(self._texts.one(field, None, field.name), behind) for field, behind in fields]
+        return Told(self._offset(guard.field, guard.offset), texts)
+
+
+def pointers(guards: tuple[Guard, ...]) -> Trusted:
+    """The pointers of guards, for what is behind them to trust."""
+    return frozenset([(guard.field, guard.offset) for guard in guards])

@@ -1,0 +1,322 @@
+"""A tracefs instance: buffers, switches and filters of one session's own.
+
+Sources: Documentation/trace/ftrace.rst (instances, options) and trials on Linux 6.18.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import time
+
+from fetchc.diag.diagnostic import Diagnostic, Label, TracerError
+from fetchc.source import Span
+from fetchc.tracer.kallsyms import unprobeable
+from fetchc.tracer.tracefs import refused, refused_setting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fetchc.tracer.tracefs import Tracefs
+
+__all__ = [
+    "Instance",
+    "Processes",
+    "check_namespace",
+    "refused_definition",
+    "refused_filter",
+    "remove_instance",
+    "threads_of",
+]
+
+# ------------------------------------------------------------------------------
+# Threads and their processes: a record says which thread hit, a reader wants the process.
+#
+# The process is read from ``/proc/THREAD/status`` while the thread lives. For one that is gone,
+# the kernel keeps a table of them while an instance has the option ``record-tgid``:
+# ``saved_tgids`` (Documentation/trace/ftrace.rst; the option works in an instance, the file is at
+# the top only, tried on Linux 6.18).
+
+_FIRST_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO, include/linux/proc_ns.h
+_FRESH = 1_000_000_000  # nanoseconds: a number is not reused within a second
+
+
+class Processes:
+    """The process of each thread seen, kept for a second of the trace's time.
+
+    ``known`` says whether the kernel's numbers are those that this process sees: they are not
+    in a PID namespace.
+    """
+
+    def __init__(self, tracefs: Tracefs) -> None:
+        self._tracefs = tracefs
+        self._known: dict[int, tuple[int, int]] = {}  # thread -> process, until when
+        self.known = _first_namespace()
+
+    def of(self, thread: int, nanoseconds: int) -> int:
+        """The process of ``thread`` at a time of the trace; the thread's own number if unknown.
+
+        Unknown is what ended before it was asked for and was never switched to while the session
+        ran: a program of one thread, whose number is the process's.
+        """
+        known = self._known.get(thread)
+        if known is not None and nanoseconds < known[1]:
+            return known[0]
+        process = _from_proc(thread) if self.known else None
+        if process is None:
+            self._read_saved(nanoseconds)
+            known = self._known.get(thread)
+            process = thread if known is None else known[0]
+        self._known[thread] = (process, nanoseconds + _FRESH)
+        return process
+
+    def _read_saved(self, nanoseconds: int) -> None:
+        # All that are gone by now: one reading serves the rest of a batch.
+        if not self._tracefs.exists("saved_tgids"):  # before 4.14
+            return
+        for line in self._tracefs.read("saved_tgids").splitlines():
+            thread, process = map(int, line.split())
+            if not self.known or not os.path.exists(f"/proc/{thread}"):
+                self._known[thread] = (process, nanoseconds + _FRESH)
+
+
+def _from_proc(thread: int) -> int | None:
+    try:
+        with open(f"/proc/{thread}/status", "rb") as file:
+            text = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(text.partition(b"\nTgid:")[2].split(maxsplit=1)[0])
+
+
+def threads_of(process: int) -> set[int]:
+    """The threads of a process, among them its first; empty where it is gone."""
+    try:
+        return {int(name) for name in os.listdir(f"/proc/{process}/task")}
+    except (FileNotFoundError, ProcessLookupError):
+        return set()
+
+
+def check_namespace(processes: Iterable[int]) -> None:
+    """Refuse to tell the kernel numbers of processes that are not its own (FC0713)."""
+    if not _first_namespace():
+        listed = ", ".join(map(str, processes))
+        raise refused(
+            "FC0713",
+            f"the kernel knows process {listed} by another number",
+            notes=("this runs in a PID namespace, as in a container",),
+            help="run fetchc outside of the container, with the number that the process has there",
+        )
+
+
+def _first_namespace() -> bool:
+    return os.readlink("/proc/self/ns/pid") == _FIRST_NAMESPACE
+
+
+# ------------------------------------------------------------------------------
+# What the kernel says of a definition or filter that it refuses, as a diagnostic.
+#
+# ``error_log`` keeps the last eight refusals of everybody, each with its command: only the entry
+# about the very line is looked at. Source: Documentation/trace/ftrace.rst; before Linux 5.2 there
+# is no such file, and some refusals are logged nowhere.
+
+_ENTRY = re.compile(
+    r"^\[[ \d.]+\] \w+: error: (?P<said>.*)\n  Command: (?P<command>.*)\n(?P<caret> *\^)\n?",
+    re.MULTILINE,
+)
+_INDENT = len("  Command: ")
+# What the kernel's words mean, where they are bare or mislead. Texts: kernel/trace/trace_probe.h.
+_MEANING = {
+    "There is already the exact same probe event": "another process put it there",
+    "Argument type or name is different from existing probe": (
+        "several definitions of one event need the same names and types in the same order"
+    ),
+    "Probe type is different from existing probe": (
+        "an event is of entries or of returns, not of both"
+    ),
+    "Failed to find the given file": "the path is the one that the kernel sees",
+    "String accepts only memory argument": "texts and arrays are read from memory only",
+    "Argument expression is too long": "`fetchc check` tells how long it may be",
+    "Failed to register probe event": (
+        "some functions must not be probed: see /sys/kernel/debug/kprobes/blacklist"
+    ),
+    "Event too big (too many fields?)": "the arguments take more bytes than an event may have",
+}
+
+
+def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> TracerError:
+    """The kernel's refusal of ``line``, with its place in it.
+
+    The place is of the line with one blank between its words, as the kernel quotes it.
+    """
+    quoted = " ".join(line.split())
+    code = "FC0706" if error.errno == errno.EEXIST else "FC0705"
+    said, primary = _logged(tracefs, quoted)
+    name = quoted.split(" ")[0].partition(":")[2]
+    message = f"the kernel refused the definition of `{name}`"
+    if code == "FC0706":
+        message = f"an event `{name}` exists already"
+    notes: tuple[str, ...] = (
+        (f"the kernel said: {said}",) if said else (f"its error is: {_strerror(error)}",)
+    )
+    notes += unprobeable(tracefs, quoted)
+    if said in _MEANING:
+        notes += (_MEANING[said],)
+    help = None
+    if code == "FC0706":
+        help = "see `fetchc list`, or give another name with --event"
+    diagnostic = Diagnostic(code, message, primary, notes=notes, help=help)
+    return TracerError((diagnostic,), quoted)
+
+
+def refused_filter(text: str, shown: str, error: OSError) -> TracerError:
+    """The kernel's refusal of the event filter ``text``; ``shown`` is its filter file now."""
+    last = shown.strip().rsplit("\n", 1)[-1]
+    note = f"its error is: {_strerror(error)}"
+    if last.startswith("parse_error: "):
+        note = f"the kernel said: {last.removeprefix('parse_error: ')}"
+    message = f"the kernel refused the filter `{text}`"
+    return TracerError((Diagnostic("FC0708", message, notes=(note,)),))
+
+
+def _logged(tracefs: Tracefs, command: str) -> tuple[str, Label | None]:
+    # What was said about the command, and where: ("", None) where it was not logged.
+    try:
+        log = tracefs.read("error_log")
+    except OSError:
+        return "", None
+    entries = [each for each in _ENTRY.finditer(log) if each["command"].rstrip() == command]
+    if not entries:
+        return "", None
+    said, caret = entries[-1]["said"], len(entries[-1]["caret"]) - 1 - _INDENT
+    start = min(max(caret, 0), len(command) - 1)
+    end = command.find(" ", start)
+    span = Span(start, len(command) if end < 0 else max(end, start + 1))
+    return said, Label(span, "refused here")
+
+
+def _strerror(error: OSError) -> str:
+    name = errno.errorcode.get(error.errno or 0, "")
+    return f"{os.strerror(error.errno or 0)} ({name})"
+
+
+_TOTAL_KIB = 64 * 1024  # of buffers, where nothing else is asked for
+_CPU_KIB = (256, 8192)
+_TRIES = 20
+_PAUSE = 0.05
+
+
+class Instance:
+    """The instance ``name``: made by :meth:`create`, taken away by :func:`remove_instance`.
+
+    The clock is ``mono``: one for all processors, and the one that programs read with
+    ``clock_gettime(CLOCK_MONOTONIC)``, so that times can be held against those of other logs.
+    (``local``, the kernel's default, is of each processor's own.) A full buffer drops the newest
+    records: the traced program never waits.
+    """
+
+    def __init__(self, tracefs: Tracefs, name: str) -> None:
+        self._tracefs = tracefs
+        self.name = name
+        self.path = tracefs.path("instances", name)
+
+    def create(self, buffer_kib: int | None) -> None:
+        """Make it, all events off; ``buffer_kib`` is for each processor."""
+        try:
+            os.mkdir(self.path)
+        except OSError as error:
+            raise refused_setting("instances", error) from error
+        self.write("mono", "trace_clock")
+        self.write("0", "options/overwrite")
+        if os.path.exists(f"{self.path}/options/record-tgid"):  # from 4.14 on
+            self.write("1", "options/record-tgid")
+        if os.path.exists(f"{self.path}/buffer_percent"):  # from 5.0 on
+            self.write("0", "buffer_percent")  # who waits is woken by the first record
+        least, most = _CPU_KIB
+        room = buffer_kib or max(least, min(most, _TOTAL_KIB // len(self.processors())))
+        self.write(str(room), "buffer_size_kb")
+
+    def processors(self) -> list[int]:
+        """The processors that have a buffer here."""
+        return sorted(int(name[3:]) for name in os.listdir(f"{self.path}/per_cpu"))
+
+    def read(self, file: str) -> str:
+        """The text of one of its files; raises TracerError (FC0709)."""
+        try:
+            return self._tracefs.read("instances", self.name, file)
+        except OSError as error:
+            raise refused_setting(file, error) from error
+
+    def write(self, text: str, file: str) -> None:
+        """Append to one of its files; raises TracerError (FC0709)."""
+        try:
+            self._tracefs.write(text, "instances", self.name, file)
+        except OSError as error:
+            raise refused_setting(f"`{text}` for {file}", error) from error
+
+    def switch(self, group: str, event: str | None, on: bool) -> None:
+        """Enable or disable an event, or all of a group at once."""
+        below = group if event is None else f"{group}/{event}"
+        self.write("1" if on else "0", f"events/{below}/enable")
+
+    def filter(self, group: str, event: str, text: str) -> None:
+        """Record only what the kernel's event filter ``text`` lets pass; ``0`` takes it off.
+
+        Raises TracerError (FC0708) with what the kernel said.
+        """
+        file = f"events/{group}/{event}/filter"
+        try:
+            self._tracefs.write(text, "instances", self.name, file)
+        except OSError as error:
+            raise refused_filter(text, self.read(file), error) from error
+
+    def only(self, processes: Iterable[int]) -> None:
+        """Record these processes only, with all threads, and all they start from now on.
+
+        Raises TracerError where there is none of that number (FC0707), or where numbers of this
+        process's PID namespace are not the kernel's (FC0713).
+        """
+        wanted = sorted(set(processes))
+        check_namespace(wanted)
+        self.write("1", "options/event-fork")
+        for process in wanted:
+            self._enter(process)
+
+    def _enter(self, process: int) -> None:
+        entered: set[int] = set()
+        # A thread that one not yet entered starts meanwhile shows in the next look.
+        while new := threads_of(process) - entered:
+            self.write(" ".join(str(thread) for thread in sorted(new)), "set_event_pid")
+            entered |= new
+        if not entered:
+            raise refused("FC0707", f"there is no process {process}")
+
+    def lost(self) -> int:
+        """Records that found the buffers full, so far."""
+        counted = 0
+        for processor in self.processors():
+            for line in self.read(f"per_cpu/cpu{processor}/stats").splitlines():
+                what, _, number = line.partition(": ")
+                if what in ("overrun", "dropped events"):
+                    counted += int(number)
+        return counted
+
+
+def remove_instance(tracefs: Tracefs, name: str) -> bool:
+    """Take an instance away, its events off first; False where somebody has it open."""
+    path = tracefs.path("instances", name)
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE)
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+        else:
+            return True
+    return False

@@ -1,1 +1,0 @@
-"""Fields of a record become values."""
