@@ -8,11 +8,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.answers.bulk import bulk
-    from fetchc.api.argument import Argument
-    from fetchc.api.probe import Probe
-    from fetchc.api.program import Program, open
-    from fetchc.api.tracing import Tracing, tracing
+    from fetchc.answers.batch_questions import bulk
+    from fetchc.api.library import Argument, Probe, Program, open
+    from fetchc.api.live_tracing import Tracing, tracing
     from fetchc.diag.diagnostic import CompileError, DebugInfoError, Error, TracerError
 
 __version__ = "0.1.0"
@@ -33,17 +31,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Argument": "fetchc.api.argument",
+    "Argument": "fetchc.api.library",
     "CompileError": "fetchc.diag.diagnostic",
     "DebugInfoError": "fetchc.diag.diagnostic",
     "Error": "fetchc.diag.diagnostic",
-    "Probe": "fetchc.api.probe",
-    "Program": "fetchc.api.program",
+    "Probe": "fetchc.api.library",
+    "Program": "fetchc.api.library",
     "TracerError": "fetchc.diag.diagnostic",
-    "Tracing": "fetchc.api.tracing",
-    "bulk": "fetchc.answers.bulk",
-    "open": "fetchc.api.program",
-    "tracing": "fetchc.api.tracing",
+    "Tracing": "fetchc.api.live_tracing",
+    "bulk": "fetchc.answers.batch_questions",
+    "open": "fetchc.api.library",
+    "tracing": "fetchc.api.live_tracing",
 }
 
 

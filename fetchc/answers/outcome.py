@@ -6,9 +6,7 @@ from fetchc.diag.diagnostic import CompileError, DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api.argument import Argument
-    from fetchc.api.probe import Probe
-    from fetchc.api.program import Program
+    from fetchc.api.library import Argument, Probe, Program
     from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["Outcome", "by_probe", "outcome"]

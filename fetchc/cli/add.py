@@ -15,9 +15,7 @@ from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api.argument import Argument
-    from fetchc.api.probe import Probe
-    from fetchc.api.program import Program
+    from fetchc.api.library import Argument, Probe, Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.diag.diagnostic import Diagnostic

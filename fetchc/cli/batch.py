@@ -7,10 +7,8 @@ import json
 import os
 from contextlib import nullcontext
 
-from fetchc.answers.bulk import answer
-from fetchc.answers.documents import refused
-from fetchc.answers.opened import Opened
-from fetchc.answers.question import identity, read_line
+from fetchc.answers.batch_questions import Opened, answer, identity, read_line
+from fetchc.answers.json_documents import refused
 from fetchc.ceilings import watch, watched, within_memory
 from fetchc.cli.standard_input import NAMED, given_bytes, unreadable
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
@@ -79,7 +77,7 @@ class _Apart:
             self._reader.__exit__(*raised)
 
     def answer(self, given: object, kernel: str) -> dict[str, Any]:
-        """What :func:`fetchc.answers.bulk.answer` says."""
+        """What :func:`fetchc.answers.batch_questions.answer` says."""
         binary = given.get("binary") if isinstance(given, dict) else None
         if os.geteuid() != 0 or not isinstance(binary, str) or not binary.startswith("/proc/"):
             return answer(self._opened, given, kernel)

@@ -30,7 +30,7 @@ def run(options: Options, output: Output) -> int:
     if options.format == "json":
         import json
 
-        from fetchc.answers.documents import verdicts
+        from fetchc.answers.json_documents import verdicts
 
         output.document(json.dumps(verdicts(checked, rules.name), indent=2))
     for each in checked:

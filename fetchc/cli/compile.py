@@ -9,9 +9,7 @@ from fetchc.target.kernel_versions import running_version
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.answers.outcome import Outcome
-    from fetchc.api.argument import Argument
-    from fetchc.api.probe import Probe
-    from fetchc.api.program import Program
+    from fetchc.api.library import Argument, Probe, Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
 
@@ -95,7 +93,7 @@ def _json(options: Options, output: Output, texts: list[str]) -> int:
     # A document whatever comes, as in a batch: who reads it reads no text.
     import json
 
-    from fetchc.answers.documents import document, refused
+    from fetchc.answers.json_documents import document, refused
     from fetchc.ceilings import Exceeded, unwatch
     from fetchc.diag.diagnostic import CompileError, DebugInfoError, too_costly
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from fetchc.cli.conformance_report import Row, Terminal, document
-from fetchc.conformance.errors import ConformanceError
+from fetchc.conformance.child_processes import ConformanceError
 from fetchc.conformance.suite import PARTS, Job, jobs
 from fetchc.conformance.suite import run as run_job
 from fetchc.conformance.toolchains import c_toolchain, go_toolchain, here

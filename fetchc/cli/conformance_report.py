@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc import __version__
-from fetchc.conformance.errors import refused
+from fetchc.conformance.child_processes import refused
 from fetchc.conformance.results import Tally
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc import __version__
-from fetchc.answers.documents import told
+from fetchc.answers.json_documents import told
 from fetchc.diag.render import printable
 
 TYPE_CHECKING = False

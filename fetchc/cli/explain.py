@@ -70,7 +70,7 @@ def _fetch(text: str, options: Options, output: Output) -> int:
     if options.format == "json":
         import json
 
-        from fetchc.answers.documents import explanation
+        from fetchc.answers.json_documents import explanation
 
         output.document(json.dumps(explanation(program, kernel, explained), indent=2))
         return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api.program import Program
+    from fetchc.api.library import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
 

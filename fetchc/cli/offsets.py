@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 
-from fetchc.answers.offsets import agreeing, compare, table_document
+from fetchc.answers.offset_tables import agreeing, compare, table_document
 from fetchc.ceilings import watched
 from fetchc.cli.output import exit_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.answers.offsets import Table
+    from fetchc.answers.offset_tables import Table
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.driver.type_layouts import Offset

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.api.program import Program
+    from fetchc.api.library import Program
     from fetchc.cli.commands import Command, Option
 
 __all__ = ["Options", "parse"]
@@ -79,7 +79,7 @@ class Options:
 
     def opened(self) -> Program:
         """The program that the command is about, with its debug files."""
-        from fetchc.api.program import Program
+        from fetchc.api.library import Program
 
         return Program(
             self.binary, self.references, self.debug_file, self.debug_dirs, self.unsafe_return,

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fetchc.api.program import Program
+    from fetchc.api.library import Program
     from fetchc.cli.options import Options
     from fetchc.cli.output import Output
     from fetchc.driver.type_layouts import Layout, Row

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from fetchc.conformance.c import ask, reduce
-from fetchc.conformance.c.check import check as check_c
-from fetchc.conformance.c.run import Build
-from fetchc.conformance.go import draw
-from fetchc.conformance.go import reduce as go_reduce
-from fetchc.conformance.go.check import check as check_go
-from fetchc.conformance.go.run import GoBuild
+from fetchc.conformance import c_comparison, go_drawing
+from fetchc.conformance import go_comparison as go_reduce
+from fetchc.conformance.c_comparison import check as check_c
+from fetchc.conformance.c_programs import Build
+from fetchc.conformance.go_comparison import check as check_go
+from fetchc.conformance.go_programs import GoBuild
 from fetchc.conformance.results import Reproducer, Tally
 from fetchc.conformance.toolchains import Toolchain
 from fetchc.record import Record
@@ -67,21 +66,21 @@ def run(job: Job, folder: Path, small: bool) -> Result:
 def _c(build: Build, part: str, random: Random, folder: Path, small: bool) -> Result:
     if part == "layouts":
         numbers = range(_FAMILIES)
-        drawn = [ask.layouts(random, it, _EXPRESSIONS, plus=build.plus) for it in numbers]
+        drawn = [c_comparison.layouts(random, it, _EXPRESSIONS, plus=build.plus) for it in numbers]
     else:
-        drawn = [ask.signatures(random, 0, _FUNCTIONS, build.plus)]
+        drawn = [c_comparison.signatures(random, 0, _FUNCTIONS, build.plus)]
     tally, failures = check_c(drawn, build, folder)
     found = None
     if failures and small:
-        found = reduce.reproducer(*reduce.reduced(failures[0], build, folder))
+        found = c_comparison.reproducer(*c_comparison.reduced(failures[0], build, folder))
     return Result(tally, len(failures), found)
 
 
 def _go(build: GoBuild, part: str, random: Random, folder: Path, small: bool) -> Result:
     if part == "layouts":
-        types, probes = draw.draw(random, _STRUCTURES, _EXPRESSIONS, build.generics)
+        types, probes = go_drawing.draw(random, _STRUCTURES, _EXPRESSIONS, build.generics)
     else:
-        types, probes = draw.draw_signatures(random, _FUNCTIONS, build.generics)
+        types, probes = go_drawing.draw_signatures(random, _FUNCTIONS, build.generics)
     tally, failures = check_go(types, probes, build, folder)
     found = None
     if failures and small:

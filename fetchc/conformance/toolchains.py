@@ -8,10 +8,9 @@ import re
 from pathlib import Path
 
 import fetchc
-from fetchc.conformance.c.run import Build, build_c
-from fetchc.conformance.errors import ConformanceError, refused
-from fetchc.conformance.go.run import KERNEL, GoBuild, build_go
-from fetchc.conformance.process import call
+from fetchc.conformance.c_programs import Build, build_c
+from fetchc.conformance.child_processes import ConformanceError, call, refused
+from fetchc.conformance.go_programs import KERNEL, GoBuild, build_go
 from fetchc.record import Record
 
 __all__ = ["Toolchain", "c_toolchain", "go_toolchain", "here"]

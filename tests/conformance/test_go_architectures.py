@@ -19,10 +19,9 @@ import pytest
 import fetchc
 import fetchc.abi.placement
 from fetchc.code.go_stack_check import after_stack_check
-from fetchc.conformance.go.check import check
-from fetchc.conformance.go.draw import draw, draw_signatures
-from fetchc.conformance.reading import Change, as_it_is
-from fetchc.conformance.results import Tally
+from fetchc.conformance.go_comparison import check
+from fetchc.conformance.go_drawing import draw, draw_signatures
+from fetchc.conformance.results import Change, Tally, as_it_is
 from fetchc.ir.fetch import Decode
 from fetchc.quantities import Address
 from fetchc.record import Record

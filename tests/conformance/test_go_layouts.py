@@ -12,14 +12,11 @@ from random import Random
 
 import pytest
 
-from fetchc.conformance.go.check import GoFailure, check
-from fetchc.conformance.go.draw import draw, draw_signatures
-from fetchc.conformance.go.reduce import reduced, reproducer
-from fetchc.conformance.go.run import GoBuild
-from fetchc.conformance.go.types import GoExpression
-from fetchc.conformance.reading import Change
-from fetchc.conformance.results import Tally
-from fetchc.conformance.stops import unavailable
+from fetchc.conformance.child_processes import unavailable
+from fetchc.conformance.go_comparison import GoFailure, check, reduced, reproducer
+from fetchc.conformance.go_drawing import GoExpression, draw, draw_signatures
+from fetchc.conformance.go_programs import GoBuild
+from fetchc.conformance.results import Change, Tally
 from fetchc.ir.fetch import Decode
 from tests.support.seeds import seeds
 from tests.support.toolchains import GO_VERSIONS, go_build, require

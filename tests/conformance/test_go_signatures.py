@@ -17,8 +17,8 @@ from fetchc.check.go_parameters import go_place
 from fetchc.check.probe_site import Site
 from fetchc.code.disassembly import instruction_starts
 from fetchc.code.go_stack_check import after_stack_check
-from fetchc.conformance.go.run import build_go
-from fetchc.conformance.stops import Stop, run_with_stops, unavailable
+from fetchc.conformance.child_processes import Stop, run_with_stops, unavailable
+from fetchc.conformance.go_programs import build_go
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.diag.diagnostic import CompileError
 from fetchc.lang.go_language import GO

@@ -12,13 +12,13 @@ from random import Random
 
 import pytest
 
-import fetchc.conformance.c.draw_types
-import fetchc.conformance.c.expressions
+import fetchc.conformance.c_drawing
+import fetchc.conformance.c_expressions
 import fetchc.lower.bit_fields
-from fetchc.conformance.c.ask import layouts
-from fetchc.conformance.c.family import Family
-from fetchc.conformance.c.program import Probe
-from fetchc.conformance.reading import Change
+from fetchc.conformance.c_comparison import layouts
+from fetchc.conformance.c_drawing import Family
+from fetchc.conformance.c_programs import Probe
+from fetchc.conformance.results import Change
 from fetchc.ir.fetch import Decode
 from fetchc.source import Span
 from tests.support import cross
@@ -48,12 +48,12 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """The types of a 32-bit machine, where the test is of one."""
     if request.node.callspec.params["name"] not in ("i386", "arm"):
         return
-    types = fetchc.conformance.c.draw_types
+    types = fetchc.conformance.c_drawing
     monkeypatch.setitem(types.INTEGERS, "long", 4)
     monkeypatch.setitem(types.INTEGERS, "unsigned long", 4)
     for name in ("long double", "__int128"):  # of other sizes, or none
         monkeypatch.delitem(types.WIDE, name)
-    monkeypatch.setitem(fetchc.conformance.c.expressions._UNSIGNED, 8, "unsigned long long")
+    monkeypatch.setitem(fetchc.conformance.c_expressions._UNSIGNED, 8, "unsigned long long")
 
 
 def drawn(seed: str) -> list[tuple[Family, list[Probe]]]:

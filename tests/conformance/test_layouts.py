@@ -16,14 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fetchc.check.indexing
-from fetchc.conformance.c.ask import layouts
-from fetchc.conformance.c.check import Failure, check
-from fetchc.conformance.c.family import Family
-from fetchc.conformance.c.program import Probe
-from fetchc.conformance.c.reduce import reduced, reproducer
-from fetchc.conformance.c.run import Build
-from fetchc.conformance.reading import Change
-from fetchc.conformance.results import Tally
+from fetchc.conformance.c_comparison import Failure, check, layouts, reduced, reproducer
+from fetchc.conformance.c_drawing import Family
+from fetchc.conformance.c_programs import Build, Probe
+from fetchc.conformance.results import Change, Tally
 from fetchc.ir.fetch import Decode
 from tests.support.seeds import seeds
 from tests.support.toolchains import require

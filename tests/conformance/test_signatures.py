@@ -15,10 +15,9 @@ from random import Random
 import pytest
 
 from fetchc.abi import convention_for, parameter_places, result_place
-from fetchc.conformance.c.ask import signatures as drawn
-from fetchc.conformance.c.check import check
-from fetchc.conformance.c.reduce import reduced, reproducer
-from fetchc.conformance.c.run import Build
+from fetchc.conformance.c_comparison import check, reduced, reproducer
+from fetchc.conformance.c_comparison import signatures as drawn
+from fetchc.conformance.c_programs import Build
 from fetchc.conformance.results import Tally
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.ir.fetch import Decode

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.answers.offsets import compare
+from fetchc.answers.offset_tables import compare
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here (.ci/setup)")
 

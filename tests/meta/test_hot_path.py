@@ -69,7 +69,7 @@ def _loaded(*arguments: str, planted: str = "", command: str = "compile") -> set
 )
 def test_compile_loads_what_it_needs(arguments: tuple[str, ...]) -> None:
     loaded = _loaded(*arguments)
-    assert "fetchc.api.program" in loaded
+    assert "fetchc.api.library" in loaded
     assert {name for name in loaded if name.split(".")[0] != "fetchc"} == set()
     assert not [name for name in loaded if name.endswith((".examples", ".explain"))]
 

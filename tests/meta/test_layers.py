@@ -57,11 +57,11 @@ def test_contracts_hold(tree: Path) -> None:
             "elftools",
             "api/program",
             "import elftools.elf.elffile",
-            "fetchc.api.program -> elftools",
+            "fetchc.api.library -> elftools",
         ),
         ("capstone", "lower/__init__", "import capstone", "fetchc.lower -> capstone"),
         ("rich", "cli/output", "import rich", "fetchc.cli.output -> rich"),
-        ("main", "api/probe", "import argparse", "fetchc.api.probe -> argparse"),
+        ("main", "api/probe", "import argparse", "fetchc.api.library -> argparse"),
     ],
 )
 def test_a_planted_import_turns_its_contract_red(

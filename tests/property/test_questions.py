@@ -9,9 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.answers.bulk import answer
-from fetchc.answers.opened import Opened
-from fetchc.answers.question import read_line
+from fetchc.answers.batch_questions import Opened, answer, read_line
 from fetchc.diag.diagnostic import CompileError
 from tests.support.cases import CORPUS
 

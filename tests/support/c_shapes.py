@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from fetchc.conformance.c.draw_types import INTEGERS
+from fetchc.conformance.c_drawing import INTEGERS
 
 __all__ = ["Function", "drawn"]
 

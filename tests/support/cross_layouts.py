@@ -9,12 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import fetchc
-from fetchc.conformance.c.expressions import Expression
-from fetchc.conformance.c.family import Family
-from fetchc.conformance.c.program import Probe, _Homes
-from fetchc.conformance.c.types import Pointer, declare, resolved
-from fetchc.conformance.reading import Change, as_it_is, fetched
-from fetchc.conformance.results import LIMITS
+from fetchc.conformance.c_drawing import Family, Pointer, declare, resolved
+from fetchc.conformance.c_expressions import Expression
+from fetchc.conformance.c_programs import Probe, _Homes
+from fetchc.conformance.results import LIMITS, Change, as_it_is, fetched
 from tests.support.cross import Target
 from tests.support.cross_check import KERNEL, Asked, Tally, symbols
 from tests.support.cross_signatures import PROLOGUE as BARE

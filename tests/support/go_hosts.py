@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from fetchc.conformance.go.run import KERNEL, GoBuild, Host, Seen
+from fetchc.conformance.go_programs import KERNEL, GoBuild, Host, Seen
 from tests.support.cross import TARGETS
 from tests.support.cross_go import CALM, LEAVING
 from tests.support.qemu_user import MACHINES, Emulator

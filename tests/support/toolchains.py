@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fetchc.conformance.go.run import GoBuild
+    from fetchc.conformance.go_programs import GoBuild
 
 __all__ = [
     "ALL_GO_VERSIONS",
@@ -73,7 +73,7 @@ def go_number(version: str) -> tuple[int, int]:
 
 def go_build(version: str, folder: Path, *options: str) -> GoBuild:
     """How the toolchain of ``.toolchains`` builds a program in ``folder``."""
-    from fetchc.conformance.go.run import GoBuild
+    from fetchc.conformance.go_programs import GoBuild
 
     command = str(go_root(version) / "bin/go")
     environment = go_environment(version, folder)

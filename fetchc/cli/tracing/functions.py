@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fetchc.api.program import Program
+    from fetchc.api.library import Program
 
 __all__ = ["MOST", "Name", "named", "wider"]
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from fetchc.api.probe import Probe
-    from fetchc.api.program import Program
+    from fetchc.api.library import Probe, Program
     from fetchc.cli.options import Options
     from fetchc.cli.tracing.functions import Name
     from fetchc.cli.tracing.request import Request

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fetchc
-from fetchc.answers import bulk as module
+from fetchc.answers import batch_questions as module
 from fetchc.cli import main
 from tests.support.cases import CORPUS
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.answers.offsets import compare
-from fetchc.answers.opened import PROGRAMS
+from fetchc.answers.batch_questions import PROGRAMS
+from fetchc.answers.offset_tables import compare
 from tests.support.programs import fixture
 
 MANY = 4 * PROGRAMS

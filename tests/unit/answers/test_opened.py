@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.answers.opened import PROGRAMS, Opened
-from fetchc.answers.question import Question
+from fetchc.answers.batch_questions import PROGRAMS, Opened, Question
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from tests.support.cases import CORPUS
 

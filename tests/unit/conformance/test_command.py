@@ -104,7 +104,7 @@ def test_without_permission_to_trace(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("go1.22")
-    monkeypatch.setattr("fetchc.conformance.stops._LAUNCHER", "import os; os._exit(99)")
+    monkeypatch.setattr("fetchc.conformance.child_processes._LAUNCHER", "import os; os._exit(99)")
     root = str(CHECKOUT / ".toolchains/go-1.22.10/go")
     assert main(["conformance", "--go", root, "--only", "signatures"]) == 4
     assert "error[FC0806]" in capsys.readouterr().err

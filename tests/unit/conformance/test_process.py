@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.conformance import process, stops
+from fetchc.conformance import child_processes
 from fetchc.tracer.session import terminable
 
 
@@ -29,7 +29,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_signal_in_the_midst_of_starting_a_command(started: list[int], tmp_path: Path) -> None:
     with pytest.raises(SystemExit), terminable():
-        process.call(["sleep", "100"], tmp_path, 60)
+        child_processes.call(["sleep", "100"], tmp_path, 60)
     (pid,) = started
     assert not Path(f"/proc/{pid}").exists()
 
@@ -38,6 +38,6 @@ def test_a_signal_in_the_midst_of_starting_a_stopped_program(
     started: list[int], tmp_path: Path
 ) -> None:
     with pytest.raises(SystemExit), terminable():
-        stops.run_with_stops(tmp_path / "program", ())
+        child_processes.run_with_stops(tmp_path / "program", ())
     (pid,) = started
     assert not Path(f"/proc/{pid}").exists()

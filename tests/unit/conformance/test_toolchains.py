@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.conformance import process, stops, toolchains
-from fetchc.conformance.c import run
-from fetchc.conformance.errors import ConformanceError
+from fetchc.conformance import c_programs, child_processes, toolchains
+from fetchc.conformance.child_processes import ConformanceError
 from fetchc.conformance.toolchains import c_toolchain, go_toolchain
 from tests.support.toolchains import go_root, require
 
@@ -66,7 +65,7 @@ def test_a_compiler_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     told = tmp_path / "pid"
     command = wrapper(tmp_path, f"sleep 1000 & echo $! >{told}; wait")
     for seconds in (0.5, 4, 32):  # until it is there to hang
-        monkeypatch.setattr(run, "_BUILD_SECONDS", seconds)
+        monkeypatch.setattr(c_programs, "_BUILD_SECONDS", seconds)
         message = diagnosed(command, tmp_path, "FC0803")
         assert message == f"`cc` did not end within {seconds:g} s"
         if told.exists() and told.read_text():
@@ -159,29 +158,29 @@ def test_go_by_its_root(tmp_path: Path) -> None:
 
 
 def test_a_program_that_may_not_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stops, "_LAUNCHER", "import os; os._exit(99)")
+    monkeypatch.setattr(child_processes, "_LAUNCHER", "import os; os._exit(99)")
     with pytest.raises(ConformanceError, match="FC0806"):
-        stops.run_with_stops(Path(script(tmp_path, "any", "exit 0")), [])
+        child_processes.run_with_stops(Path(script(tmp_path, "any", "exit 0")), [])
 
 
 def test_a_traced_program_that_hangs(tmp_path: Path) -> None:
-    if reason := stops.unavailable():
+    if reason := child_processes.unavailable():
         pytest.skip(reason)
     endless = Path(script(tmp_path, "endless", "sleep 100"))
     with pytest.raises(ConformanceError, match="FC0803"):
-        stops.run_with_stops(endless, [], seconds=0.5)
+        child_processes.run_with_stops(endless, [], seconds=0.5)
 
 
 def test_a_traced_program_that_fails(tmp_path: Path) -> None:
-    if reason := stops.unavailable():
+    if reason := child_processes.unavailable():
         pytest.skip(reason)
     with pytest.raises(ConformanceError, match=r"FC0805.*ended with status 5"):
-        stops.run_with_stops(Path(script(tmp_path, "five", "exit 5")), [])
+        child_processes.run_with_stops(Path(script(tmp_path, "five", "exit 5")), [])
 
 
 def test_what_a_child_starts_ends_with_it(tmp_path: Path) -> None:
     command = script(tmp_path, "forks", "sleep 1000 >/dev/null 2>&1 & echo $!")
-    done = process.call([command], tmp_path, 60)
+    done = child_processes.call([command], tmp_path, 60)
     assert done.status == 0
     assert _ends(int(done.output))
     assert os.listdir(tmp_path) == ["forks"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.api.program import Program
+from fetchc.api.library import Program
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import die_search
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo

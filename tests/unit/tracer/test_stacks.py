@@ -20,7 +20,7 @@ SHIFT = 0x5555_5555_4000
 @pytest.fixture(name="code")
 def code_() -> dict[str, int]:
     """Addresses as the file states them."""
-    from fetchc.api.program import Program
+    from fetchc.api.library import Program
 
     program = Program(str(BINARY))
     return {name: program.probe(name).address for name in ("visit", "chain", "main")}

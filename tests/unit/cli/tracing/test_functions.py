@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from fetchc.api.program import Program
+from fetchc.api.library import Program
 from fetchc.cli.tracing.functions import Name, named
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.listings import matching

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.api.program import Program
+from fetchc.api.library import Program
 from fetchc.cli.options import Options, parse
 from fetchc.cli.tracing import functions
 from fetchc.cli.tracing.functions import named

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.api.program import Program
+from fetchc.api.library import Program
 from fetchc.cli.options import Options, parse
 from fetchc.cli.tracing.request import request
 from fetchc.cli.tracing.targets import Targets, collect

@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.answers.outcome import Outcome
-    from fetchc.api.argument import Argument
-    from fetchc.api.probe import Probe
-    from fetchc.api.program import Program
+    from fetchc.api.library import Argument, Probe, Program
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.check_definitions import Checked
     from fetchc.driver.explain_fetch import Explained

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 
 from fetchc import __version__
-from fetchc.answers.documents import told
-from fetchc.api.program import Program
+from fetchc.answers.json_documents import told
+from fetchc.api.library import Program
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.program.cpp_names import spelling_key
 from fetchc.record import Record

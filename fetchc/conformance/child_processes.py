@@ -1,11 +1,8 @@
-"""Registers and stack of a program at chosen addresses, by ptrace; x86-64 only.
-
-Each address is stopped at once. The program must come by on its first thread, and must
-not be position-independent. No privilege is needed: the program is a child that asks for it.
-"""
+"""Compilers and programs as children that end: by themselves, or with us."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -13,15 +10,148 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from fetchc.conformance.errors import refused
+from fetchc.diag.diagnostic import Diagnostic, Error
 from fetchc.record import Record
 from fetchc.tracer.session import postponed
 
-__all__ = ["Stop", "run_with_stops", "unavailable"]
+__all__ = [
+    "ConformanceError",
+    "Done",
+    "Stop",
+    "call",
+    "refused",
+    "run_with_stops",
+    "unavailable",
+    "written",
+]
+
+# ------------------------------------------------------------------------------
+# What ends a run of the suite: a toolchain that cannot be used, a machine that does not let us.
+
+
+class ConformanceError(Error):
+    """The suite cannot go on; ``diagnostic`` is of the FC08 family."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(f"{diagnostic.code}: {diagnostic.message}")
+        self.diagnostic = diagnostic
+
+
+def refused(code: str, message: str, help: str, *notes: str) -> ConformanceError:
+    """An exception with one diagnostic, for ``raise refused(...)``."""
+    return ConformanceError(Diagnostic(code, message, notes=notes, help=help))
+
+
+class Done(Record):
+    """How a command ended: its status (negative: the signal), what it printed to where."""
+
+    command: tuple[str, ...]
+    status: int
+    output: str
+    errors: str
+
+    @property
+    def ending(self) -> str:
+        """The end in words: ``ended with status 1``."""
+        if self.status < 0:
+            return f"was ended by {signal.Signals(-self.status).name}"
+        return f"ended with status {self.status}"
+
+    @property
+    def complaint(self) -> str:
+        """The line of what it printed that says most; empty where it printed nothing."""
+        lines = [line.strip() for line in (self.errors or self.output).splitlines() if line.strip()]
+        errors = [line for line in lines if "error" in line.lower() or "undefined" in line]
+        return (errors or lines[-1:] or [""])[0][:300]
+
+
+def call(
+    command: Sequence[str],
+    folder: Path,
+    seconds: float,
+    environment: Mapping[str, str] | None = None,
+    built: str = "",
+) -> Done:
+    """Run ``command`` in ``folder`` to its end; nothing of it outlives this call.
+
+    ``built`` names what built the command, where that is a program of ours. Raises
+    ConformanceError where there is no such command (FC0801; FC0805 where it was ``built``), or
+    it takes longer than ``seconds`` (FC0803).
+    """
+    child: subprocess.Popen[str] | None = None
+    try:
+        # A signal that unwinds in the midst of it would leave a child that nobody knows.
+        with postponed():
+            child = _started(command, folder, environment, built)
+        output, errors = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise refused(
+            "FC0803",
+            f"`{Path(command[0]).name}` did not end within {seconds:g} s",
+            "run the command by hand to see what it waits for",
+            f"the command is `{written(command)}`",
+        ) from None
+    finally:
+        if child is not None:
+            _end(child)
+    return Done(tuple(command), child.returncode, output, errors)
+
+
+def _started(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None, built: str
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=None if environment is None else dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="backslashreplace",
+            start_new_session=True,  # so that what it starts itself ends with it
+        )
+    except OSError as error:
+        if built:
+            raise refused(
+                "FC0805",
+                f"a program built by `{built}` cannot be run: {error.strerror}",
+                "name a compiler that builds for this machine",
+            ) from error
+        raise refused(
+            "FC0801",
+            f"`{command[0]}` cannot be run: {error.strerror}",
+            "name a command of the search path, or the path of one",
+        ) from error
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    # Also what the child left behind in its session.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    for stream in (child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def written(command: Sequence[str]) -> str:
+    """The command as a shell takes it."""
+    import shlex
+
+    return shlex.join(command)
+
+
+# ------------------------------------------------------------------------------
+# Registers and stack of a program at chosen addresses, by ptrace; x86-64 only.
+#
+# Each address is stopped at once. The program must come by on its first thread, and must not be
+# position-independent. No privilege is needed: the program is a child that asks for it.
 
 # include/uapi/linux/ptrace.h and arch/x86/include/asm/user_64.h
 _CONTINUE, _GET_REGISTERS, _SET_REGISTERS, _GET_FLOATS, _SET_OPTIONS = 7, 12, 13, 14, 0x4200
@@ -71,7 +201,7 @@ def run_with_stops(
         # A signal that unwinds in the midst of it would leave a child that nobody knows.
         with output.open("wb") as stream, postponed():
             child = subprocess.Popen([sys.executable, "-c", _LAUNCHER, str(binary)], stdout=stream)
-            end.callback(_end, child)
+            end.callback(_end_stopped, child)
         late = threading.Timer(seconds, child.kill)
         end.callback(late.cancel)
         late.start()
@@ -88,7 +218,7 @@ def run_with_stops(
     return output.read_text(), stops
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end_stopped(child: subprocess.Popen[bytes]) -> None:
     child.poll()
     if child.returncode is None:
         child.kill()

@@ -1,0 +1,438 @@
+"""A program of random types through fetchc and the machine: what is not as the program told.
+
+The machine runs the text that fetchc prints, on the registers and the memory that the program
+showed; ``decode`` makes a value of it, and that is compared with the compiler's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import fetchc
+from fetchc.conformance.c_drawing import (
+    Alias,
+    Array,
+    CType,
+    Family,
+    Member,
+    Number,
+    Pointer,
+    Reference,
+    Struct,
+    Variable,
+    declare,
+    draw,
+    draw_signatures,
+    resolved,
+    short,
+)
+from fetchc.conformance.c_expressions import Expression, Root, leaves, walk
+from fetchc.conformance.c_programs import STAGES, Build, Probe, Told, c_source, run
+from fetchc.conformance.child_processes import written
+from fetchc.conformance.machine import Machine, Memory
+from fetchc.conformance.results import (
+    LIMITS,
+    REFUSED,
+    Change,
+    Reproducer,
+    Tally,
+    as_it_is,
+    fetched,
+    without,
+)
+from fetchc.diag.diagnostic import Diagnostic, Error
+from fetchc.record import Record
+
+__all__ = [
+    "KERNEL",
+    "Failure",
+    "Refusals",
+    "check",
+    "layouts",
+    "reduced",
+    "reproducer",
+    "signatures",
+]
+
+# ------------------------------------------------------------------------------
+# The probes of a family, and the expressions that each of them is asked.
+
+_LEAVES = 12  # of one parameter or result
+
+
+def layouts(
+    random: Random, number: int, many: int, roots: int | None = None, plus: bool = False
+) -> tuple[Family, list[Probe]]:
+    """A family with a probe for each structure; ``many`` expressions walk from what it sees."""
+    family = draw(random, number, roots, plus)
+    probes = []
+    for root, signature in zip(family.roots, family.signatures, strict=True):
+        others = [Variable(f"v{n}", it) for n, it in enumerate(signature.parameters)]
+        probe = Probe(short(root.tag), [Variable("p", Pointer(root)), *others], signature.result)
+        for index in range(many):
+            stage, asked = _drawn_root(random, family, probe, index)
+            probe.asked[stage].append(walk(random, asked, family.roots))
+        probes.append(probe)
+    return family, probes
+
+
+def _drawn_root(random: Random, family: Family, probe: Probe, index: int) -> tuple[str, Root]:
+    which = random.random()
+    if probe.result is not None and index % 6 == 5:
+        return "leave", _result(probe)
+    if which < 0.12:
+        each = random.choice(family.globals)
+        return random.choice(["entry", "inner"]), Root(each.name, each.name, each.type)
+    first = probe.parameters[0]
+    each = first if which < 0.6 else random.choice(probe.parameters)
+    if index % 4 == 0:
+        name = random.choice(["", "l_"]) + each.name
+        return "inner", Root(name, name, each.type)
+    return "entry", _parameter(each, each is not first)
+
+
+def signatures(
+    random: Random, number: int, functions: int, plus: bool = False
+) -> tuple[Family, list[Probe]]:
+    """A family with probes of random parameters and results, whose every part is asked."""
+    family = draw_signatures(random, number, functions, plus)
+    probes = []
+    for index, signature in enumerate(family.signatures):
+        taken = [Variable(f"v{n}", it) for n, it in enumerate(signature.parameters)]
+        probe = Probe(f"F{number}_{index}", taken, signature.result)
+        for each in taken:
+            probe.asked["entry"] += leaves(random, _parameter(each, True), _LEAVES)
+        if probe.result is not None:
+            probe.asked["leave"] += leaves(random, _result(probe), _LEAVES)
+        probes.append(probe)
+    return family, probes
+
+
+def _parameter(each: Variable, held: bool) -> Root:
+    reference = isinstance(resolved(each.type), Reference)
+    return Root(each.name, each.name, each.type, held and not reference)
+
+
+def _result(probe: Probe) -> Root:
+    assert probe.result is not None
+    return Root("$retval", f"(*from_{probe.tag})", probe.result, True)
+
+
+# ------------------------------------------------------------------------------
+# Which refusals are right for an expression: what no fetch-arg reaches, and what nobody knows.
+
+_AWAY = frozenset(["FC0401", "FC0402", "FC0404", "FC0405", "FC0406"])
+
+
+class Refusals:
+    """What may be refused at one stage of a probe."""
+
+    def __init__(self, family: Family, probe: Probe, stage: str, build: Build, told: Told) -> None:
+        self._tag = probe.tag
+        self._sizes = told.sizes
+        self._vectors = told.stops[probe.tag, stage].vectors
+        # Optimised code holds a variable where it likes, and not always.
+        self._away = stage == "inner" and "-O0" not in build.options
+        passed = [probe.result] if stage == "leave" else [it.type for it in probe.parameters]
+        types = [resolved(it) for it in passed if it is not None]
+        self._unnamed = any(_unnamed(it) for it in types)
+        self._full = {it.name for it in _bit_fields(family) if _is_full(it)}
+
+    def right(
+        self, expression: Expression, first: Diagnostic, told: list[int | bytes]
+    ) -> str | None:
+        """None where the refusal is right, else what is wrong with it."""
+        said = f"{first.code}: {first.message}"
+        if first.code not in self.allowed(expression) and not self._unsaid(first):
+            return said
+        if first.code == "FC0402" and expression.kind == "float" and not expression.counted:
+            (value,) = told
+            assert isinstance(value, bytes)
+            if not self._away and not any(value in each for each in self._vectors):
+                return f"{said}; {value!r} is in no vector register"
+        return None
+
+    def allowed(self, expression: Expression) -> frozenset[str]:
+        """The codes that are right by what the expression asks."""
+        allowed = expression.refusals | LIMITS
+        if self._away:
+            return allowed | _AWAY
+        size = self._sizes.get((self._tag, expression.root.name), 0)
+        # gcc counts unnamed bit fields when it classifies; debug information has none.
+        if expression.root.held and self._unnamed:
+            allowed |= {"FC0401", "FC0407"}
+        # Source: System V ABI, x86-64, 3.2.3: what is longer than two words is in memory.
+        return allowed | expression.held if size <= 16 else allowed
+
+    def _unsaid(self, first: Diagnostic) -> bool:
+        # What a compiler leaves out of its debug information.
+        match first.code:
+            case "FC0401" if "unsaid" in first.message:
+                return True  # clang 14: how some structures lie on the stack
+            case "FC0904":  # clang 14: where packed bit fields begin that are as wide as a type
+                return bool(self._full & set(re.findall(r"`(\w+)`", first.message)))
+            case _:
+                return False
+
+
+def _unnamed(made: CType) -> bool:
+    inner = resolved(made)
+    if not isinstance(inner, Struct):
+        return isinstance(inner, Array) and _unnamed(inner.element)
+    if any(_unnamed(base) for base in inner.bases):
+        return True
+    return any((it.width is not None and not it.name) or _unnamed(it.type) for it in inner.members)
+
+
+def _bit_fields(family: Family) -> Iterator[Member]:
+    waiting = [it for it in family.declared if isinstance(it, Struct)]
+    while waiting:
+        for member in waiting.pop().members:
+            inner = resolved(member.type)
+            if member.width is not None:
+                yield member
+            elif isinstance(inner, Struct) and not inner.tag:
+                waiting.append(inner)
+
+
+def _is_full(member: Member) -> bool:
+    inner = resolved(member.type)
+    return isinstance(inner, Number) and member.width == 8 * inner.size
+
+
+KERNEL = "6.12"
+_TREES = 4  # one in so many is also read by its tree, which takes a second compilation
+
+
+class Failure(Record):
+    """One expression whose value is wrong, or that is refused without need."""
+
+    family: Family
+    probe: Probe
+    expression: Expression
+    stage: str
+    fetcharg: str
+    got: object
+    told: object
+
+
+def check(
+    families: list[tuple[Family, list[Probe]]],
+    build: Build,
+    folder: Path,
+    changed: Change = as_it_is,
+) -> tuple[Tally, list[Failure]]:
+    """Build, run and compare; ``changed`` lets a test falsify each fetch-arg."""
+    binary, told = run(c_source(families), build, folder)
+    program = fetchc.open(str(binary))
+    tally, failures = Tally(), []
+    tally.programs = 1
+    for family, probes in families:
+        tally.types += len(family.declared)
+        for probe in probes:
+            tally.functions += 1
+            number = 0
+            for stage in STAGES:
+                if not probe.asked[stage]:
+                    continue
+                refusals = Refusals(family, probe, stage, build, told)
+                asked = _Asked(program, told, probe, stage, refusals, tally, changed)
+                for expression in probe.asked[stage]:
+                    wrong = asked.wrong(expression, told.values[probe.tag, number])
+                    number += 1
+                    if wrong:
+                        failures.append(Failure(family, probe, expression, stage, *wrong))
+    return tally, failures
+
+
+class _Asked:
+    """One probe point: expressions go in, what is wrong comes out."""
+
+    def __init__(
+        self,
+        program: fetchc.Program,
+        told: Told,
+        probe: Probe,
+        stage: str,
+        refusals: Refusals,
+        tally: Tally,
+        changed: Change,
+    ) -> None:
+        entry, mark = told.addresses[probe.tag]
+        name = f"{'give' if stage == 'leave' else 'probe'}_{probe.tag}"
+        at = f"+{mark - entry:#x}" if stage == "inner" else None
+        self._point = program.probe(name, at=at, returns=stage == "leave", kernel=KERNEL)
+        stop = told.stops[probe.tag, stage]
+        memory = Memory(told.regions | dict([stop.stack]))
+        bias = entry - program.probe(f"probe_{probe.tag}", kernel=KERNEL).offset
+        self._machine = Machine(stop.registers, memory, bias, returning=stage == "leave")
+        self._refusals = refusals
+        self._tally = tally
+        self._changed = changed
+
+    def wrong(
+        self, expression: Expression, told: list[int | bytes]
+    ) -> tuple[str, object, object] | None:
+        """None where the value is right or the refusal is."""
+        self._tally.expressions += 1
+        try:
+            argument = self._point.compile(expression.text)
+            if expression.members:
+                return self._members(expression, argument, told)
+            if expression.kind == "refused":
+                return argument.fetcharg, "accepted", "not a value that a fetch holds"
+            plain, decode = argument.fetcharg, argument.decode
+        except fetchc.CompileError as refusal:
+            first = refusal.diagnostics[0]
+            said = self._refusals.right(expression, first, told)
+            self._tally.refused[first.code] += said is None
+            return None if said is None else (REFUSED, said, told)
+        text, decode = self._changed(plain, decode)
+        tree = None
+        if text == plain and self._tally.expressions % _TREES == 0:
+            tree = {part.body: part.fetch for part in argument.whole.parts}.get(text)
+        values = fetched(text, decode, self._machine, tree)
+        self._tally.compared += 1
+        if decode.kind != expression.kind or (decode.count is not None) != expression.counted:
+            return text, decode, f"kind {expression.kind}, {told}"
+        return None if values == told else (f"{text} {decode}", values, told)
+
+    def _members(
+        self, expression: Expression, argument: fetchc.Argument, told: list[int | bytes]
+    ) -> tuple[str, object, object] | None:
+        parts = {part.suffix: part for part in argument.whole.parts}
+        for name, value in zip(expression.members, told, strict=True):
+            if name not in parts:
+                if self._refusals.allowed(expression) - LIMITS:
+                    continue
+                return argument.text, f"no part {name}", value
+            part = parts[name]
+            text, decode = self._changed(part.body, part.decode)
+            got = fetched(text, decode, self._machine, part.fetch if text == part.body else None)
+            if got != [value]:
+                return f"{name}={text} {decode}", got, value
+        self._tally.compared += 1
+        return None
+
+
+# ------------------------------------------------------------------------------
+# From a program with a wrong value to a small one: what one expression needs, and no more.
+
+_BUILDS = 200
+_FILLS = 3
+
+
+def reduced(
+    failure: Failure, build: Build, folder: Path, changed: Change = as_it_is
+) -> tuple[Failure, Build]:
+    """The failure in the smallest program found, the same one where none smaller shows it.
+
+    The build says with which filling. The family of the failure is changed.
+    """
+    search = _Search(failure, build, folder, changed)
+    probe = failure.probe
+    alone = Probe(probe.tag, probe.parameters, probe.result)
+    alone.asked[failure.stage].append(failure.expression)
+    best = search.fails(failure.family, alone)
+    if best is None:
+        return failure, build
+    for _ in range(2):  # what was needed by a part that is gone now can go, too
+        for undo in _smaller(best):
+            found = search.fails(best.family, best.probe)
+            if found is None:
+                undo()
+            else:
+                best = found
+    return search.fails(best.family, best.probe) or best, search.filled
+
+
+class _Search:
+    def __init__(self, like: Failure, build: Build, folder: Path, changed: Change) -> None:
+        self._like = _kind(like)  # a refusal stays the same refusal, a wrong value one
+        self.filled = build
+        self._build, self._folder, self._changed = build, folder, changed
+        self._builds = 0
+
+    def fails(self, family: Family, probe: Probe) -> Failure | None:
+        """The failure of the only expression; None where it is right or nothing is built."""
+        for salt in range(_FILLS):  # other bytes: what is wrong need not show in all of them
+            self._builds += 1
+            if self._builds > _BUILDS:
+                return None
+            options = (*self._build.options, f"-DSEED={salt}")
+            build = Build(self._build.compiler, options, self._build.plus)
+            try:
+                _, failures = check([(family, [probe])], build, self._folder, self._changed)
+            except Error:
+                return None
+            if failures and _kind(failures[0]) == self._like:
+                self.filled = build
+                return failures[0]
+        return None
+
+
+def _kind(failure: Failure) -> str:
+    return str(failure.got).partition(":")[0] if failure.fetcharg == REFUSED else ""
+
+
+def _smaller(failure: Failure) -> Iterator[Callable[[], None]]:
+    # Each is one part taken out, and how to put it back.
+    yield from without(failure.probe.parameters)
+    if failure.probe.result is not None:
+        yield _set(failure.probe, "result", None)
+    yield from without(failure.family.globals)
+    yield from without(failure.family.declared)
+    for made in _structs(failure.family):
+        yield from without(made.members)
+        yield from without(made.bases)
+        if made.attribute:
+            yield _set(made, "attribute", "")
+    yield from without(failure.family.declared)
+    yield from without(failure.family.roots)
+
+
+def _set(holder: Probe | Struct, name: str, value: object) -> Callable[[], None]:
+    before = getattr(holder, name)
+    setattr(holder, name, value)
+    return partial(setattr, holder, name, before)
+
+
+def _structs(family: Family) -> Iterator[Struct]:
+    waiting: list[CType] = [it for it in family.declared if isinstance(it, Struct | Alias)]
+    while waiting:
+        made = resolved(waiting.pop())
+        if isinstance(made, Struct):
+            yield made
+            waiting += [it.type for it in made.members if _written_there(it.type)]
+
+
+def _written_there(made: CType) -> bool:
+    inner = resolved(made)
+    return isinstance(inner, Struct) and not inner.tag
+
+
+def reproducer(failure: Failure, build: Build) -> Reproducer:
+    """All that it takes to see the failure; the source without what fills and prints."""
+    probe, family = failure.probe, failure.family
+    name = f"{'give' if failure.stage == 'leave' else 'probe'}_{probe.tag}"
+    shown = f"{name}({'void' if failure.stage == 'leave' else probe.signature})"
+    shown = f"void {shown}" if probe.result is None else declare(probe.result, shown)
+    lines = [family.source(), f"{shown};"]
+    return Reproducer(
+        command=written(build.command(*_FILES[build.plus])),
+        source="\n".join(lines),
+        whole=c_source([(family, [probe])]),
+        function=name,
+        stage=failure.stage,
+        expression=failure.expression.text,
+        fetcharg=failure.fetcharg,
+        fetched=str(failure.got),
+        program=str(failure.told),
+    )
+
+
+_FILES = {False: ("reproducer.c", "reproducer"), True: ("reproducer.cc", "reproducer")}
