@@ -446,7 +446,7 @@ class _Call:
         self._stack = 0
 
     def place(self, how: str | tuple[Leaf, ...], size: int, alignment: Alignment) -> Place:
-        """The next value's place; ``how`` as :meth:`fetchc.abi.word_conventions.Passing.how` gives it."""
+        """The next value's place; ``how`` as :meth:`Passing.how` gives it."""
         if size == 0:
             return Pieces(())
         if how == REFERENCE:

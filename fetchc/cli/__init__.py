@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import TypeVar
 
-    from fetchc.cli.options import Options
+    from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
 
     Result = TypeVar("Result")
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if argv is None:
             gc.disable()  # a command ends soon, and collecting what it imports costs 2 ms
-            from fetchc.cli.modules import install
+            from fetchc.cli.module_finder import install
 
             install()
         status = _run(sys.argv[1:] if argv is None else argv, argv is None)
@@ -61,8 +61,7 @@ def _end(status: int) -> None:
 
 
 def _run(words: Sequence[str], alone: bool) -> int:
-    from fetchc.cli.commands import COMMANDS
-    from fetchc.cli.options import parse
+    from fetchc.cli.option_table import COMMANDS, parse
     from fetchc.cli.output import Output
 
     options = _edge(lambda: parse(words), Output("never"))
@@ -116,17 +115,14 @@ def _edge(work: Callable[[], Result], output: Output) -> Result | int:
 
 def _answered(options: Options, output: Output) -> int:
     from fetchc.ceilings import Exceeded, unwatch
-    from fetchc.cli.commands import COMMANDS
+    from fetchc.cli.option_table import COMMANDS
     from fetchc.cli.output import exit_status
     from fetchc.diag.diagnostic import CompileError, DebugInfoError, TracerError
 
-    if options.command == "compile":
-        from fetchc.cli.modules import load
-        from fetchc.cli.needed import NEEDED
-
-        load(NEEDED)
     try:
-        run = __import__(f"fetchc.cli.{COMMANDS[options.command].module}", fromlist=["run"]).run
+        run = __import__(
+            f"fetchc.cli.{COMMANDS[options.command].module}_command", fromlist=["run"]
+        ).run
         status: int = _apart(run, options, output)
         output.flush()
         return status
@@ -158,7 +154,7 @@ def _apart(run: Callable[[Options, Output], int], options: Options, output: Outp
     foreign = os.geteuid() == 0 and any(path.startswith("/proc/") for path in named)
     if not foreign or options.command in ("trace", "add"):
         return run(options, output)
-    from fetchc.cli.reader import Reader, of_another_user
+    from fetchc.cli.parsing_child import Reader, of_another_user
 
     if not any(map(of_another_user, named)):
         return run(options, output)

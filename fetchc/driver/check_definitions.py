@@ -1,8 +1,8 @@
 """``fetchc check``: definitions that somebody wrote against the rules of every kernel.
 
 A definition is a whole line of ``uprobe_events``, ``kprobe_events`` or ``dynamic_events``, or one
-fetch-arg of a uprobe. The rules are those that
-``compile`` holds its own output to (:mod:`fetchc.ir.fetch_rules`, :mod:`fetchc.emit.probe_definition`).
+fetch-arg of a uprobe. The rules are those that ``compile`` holds its own output to
+(:mod:`fetchc.ir.fetch_rules`, :mod:`fetchc.emit.probe_definition`).
 """
 
 from __future__ import annotations

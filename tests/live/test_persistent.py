@@ -220,7 +220,7 @@ def test_without_privilege_the_help_is_told(tmp_path: Path) -> None:
     script = (
         "import os, sys\n"
         "from fetchc.cli import main\n"
-        "import fetchc.cli.list, fetchc.diag.render, fetchc.cli.output\n"
+        "import fetchc.cli.list_command, fetchc.diag.render, fetchc.cli.output\n"
         "os.setuid(65534)\n"
         "sys.exit(main(['list']))\n"
     )

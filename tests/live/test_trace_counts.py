@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fetchc.cli import trace as command
+from fetchc.cli import trace_command as command
 from fetchc.tracer.session import Session
 from tests.live.test_trace_command import SHADES
 from tests.live.traced import Traced, build, trace

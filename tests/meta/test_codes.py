@@ -61,9 +61,9 @@ ELSEWHERE = {
     "FC0806": "tests/unit/conformance/test_toolchains.py::test_a_program_that_may_not_be_traced",
     "FC0807": "tests/unit/conformance/test_toolchains.py::test_another_machine",
     "FC0904": "tests/unit/debuginfo/test_damaged_dwarf.py::test_damaged_units",
-    "FC0908": "tests/unit/debuginfo/finding/test_finder.py::"
+    "FC0908": "tests/unit/debuginfo/separate/test_finder.py::"
     "test_a_debug_file_of_another_build_is_refused",
-    "FC0909": "tests/unit/debuginfo/finding/test_finder.py::"
+    "FC0909": "tests/unit/debuginfo/separate/test_finder.py::"
     "test_an_alternate_file_that_is_nowhere_is_told_with_all_places",
     "FC0905": "tests/unit/debuginfo/test_program.py::test_an_unread_machine_is_refused",
 }

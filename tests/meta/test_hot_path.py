@@ -28,7 +28,7 @@ import {allowed}
 allowed = set(sys.modules)
 {planted}
 from fetchc.cli import main
-from fetchc.cli.modules import install
+from fetchc.cli.module_finder import install
 install()
 status = main(sys.argv[1:])
 sys.stdout.flush()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.cli.commands import COMMANDS, OPTIONS, Option
+from fetchc.cli.option_table import COMMANDS, OPTIONS, Option
 
 CHECKOUT = Path(__file__).parents[2]
 TARGETS = sorted((CHECKOUT / "targets").rglob("*.toml"))

@@ -217,5 +217,5 @@ def test_nothing_is_bounded_behind_the_answer() -> None:
 
 def test_a_traced_program_has_limits_of_its_own() -> None:
     # RLIMIT_DATA is inherited: what is started is started behind `unwatch`.
-    source = Path("fetchc/cli/trace.py").read_text()
+    source = Path("fetchc/cli/trace_command.py").read_text()
     assert source.index("unwatch()") < source.index("with terminable(), session:")

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fetchc.cli.commands import COMMANDS, OPTIONS
-from fetchc.cli.options import parse
+from fetchc.cli.option_table import COMMANDS, OPTIONS, parse
 from tests.support.cases import CORPUS
 from tests.support.fuzzing.asking import ask, fault
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fetchc.cli import main
-from fetchc.cli.batch import LONGEST
+from fetchc.cli.batch_command import LONGEST
 from tests.support.cases import CORPUS
 
 C = str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5")

@@ -65,12 +65,12 @@ def test_what_it_says_of_itself_is_said(words: list[str]) -> None:
 
 
 PLANTED = """
-import fetchc.cli.functions
+import fetchc.cli.functions_command
 from fetchc.diag.diagnostic import DebugInfoError
 def run(options, output):
     output.line("first")
     raise DebugInfoError("FC0904", "FILE", "it ends here")
-fetchc.cli.functions.run = run
+fetchc.cli.functions_command.run = run
 """
 
 

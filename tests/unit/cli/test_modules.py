@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from fetchc.cli import modules
+from fetchc.cli import module_finder
 
 CHECKOUT = Path(__file__).parents[3]
 TIME = 1_700_000_000
@@ -21,12 +21,8 @@ TIME = 1_700_000_000
 TOLD = """
 import sys
 if sys.argv[1] == "own":
-    from fetchc.cli.modules import install, load
+    from fetchc.cli.module_finder import install
     install()
-    if sys.argv[2:]:
-        load(["fetchc.quantities", "fetchc.debuginfo", "fetchc.debuginfo.elf"])
-        assert "fetchc.debuginfo.elf" in sys.modules
-        assert sys.modules["fetchc"].units is sys.modules["fetchc.quantities"]
 import fetchc.debuginfo.elf, fetchc.quantities
 for module in (fetchc.debuginfo.elf, fetchc.quantities):
     spec = module.__spec__
@@ -53,13 +49,12 @@ def test_a_module_says_the_same_of_itself() -> None:
     own, loaders = _told("own")
     ordinary, others = _told("ordinary")
     assert own == ordinary
-    assert set(loaders.split()) == {"fetchc.cli.modules"}
-    assert "fetchc.cli.modules" not in others
-    assert _told("own", "ahead") == (own, loaders)
+    assert set(loaders.split()) == {"fetchc.cli.module_finder"}
+    assert "fetchc.cli.module_finder" not in others
 
 
 def _loaded(folder: Path) -> ModuleType:
-    spec = modules._Finder.find_spec("fetchc.sample", [str(folder)])
+    spec = module_finder._Finder.find_spec("fetchc.sample", [str(folder)])
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -104,9 +99,9 @@ def test_what_is_kept_by_hash_is_left_to_importlib(tmp_path: Path) -> None:
 
 
 def test_a_module_too_long_to_be_read_at_once(tmp_path: Path) -> None:
-    text = f"VALUE = len({'x' * (modules._MOST + 1)!r})\n"
+    text = f"VALUE = len({'x' * (module_finder._MOST + 1)!r})\n"
     py_compile.compile(str(_write(tmp_path, text)))
-    assert modules._MOST + 1 == _loaded(tmp_path).VALUE
+    assert module_finder._MOST + 1 == _loaded(tmp_path).VALUE
 
 
 def test_a_module_that_nothing_is_kept_of(tmp_path: Path) -> None:
@@ -115,46 +110,10 @@ def test_a_module_that_nothing_is_kept_of(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_and_what_is_not_ours_is_for_others(tmp_path: Path) -> None:
-    assert modules._Finder.find_spec("fetchc.sample", [str(tmp_path)]) is None
+    assert module_finder._Finder.find_spec("fetchc.sample", [str(tmp_path)]) is None
     _write(tmp_path, "")
-    assert modules._Finder.find_spec("other.sample", [str(tmp_path)]) is None
-    assert modules._Finder.find_spec("fetchc", None) is None
-
-
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The finder is in use, and ``fetchc.sample`` would be in a package of the folder."""
-    package = ModuleType("fetchc.around")
-    package.__path__ = [str(tmp_path)]
-    monkeypatch.setitem(sys.modules, "fetchc.around", package)
-    monkeypatch.setattr(sys, "meta_path", [modules._Finder, *sys.meta_path])
-    return package
-
-
-def test_what_is_loaded_ahead_is_loaded_once(tmp_path: Path, installed: ModuleType) -> None:
-    _write(tmp_path, "VALUE = []\n")
-    modules.load(["fetchc.around.sample", "fetchc.around.none", "fetchc.nowhere.sample"])
-    first = sys.modules["fetchc.around.sample"]
-    modules.load(["fetchc.around.sample"])
-    assert sys.modules.pop("fetchc.around.sample") is first is installed.sample
-    assert first.VALUE == []
-
-
-def test_a_module_that_fails_is_not_there(tmp_path: Path, installed: ModuleType) -> None:
-    _write(tmp_path, "1 / 0\n")
-    with pytest.raises(ZeroDivisionError):
-        modules.load(["fetchc.around.sample"])
-    assert "fetchc.around.sample" not in sys.modules
-    assert not hasattr(installed, "sample")
-
-
-def test_nothing_is_loaded_ahead_where_importlib_is_left_alone(
-    tmp_path: Path, installed: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "meta_path", sys.meta_path[1:])
-    _write(tmp_path, "1 / 0\n")
-    modules.load(["fetchc.around.sample"])
-    assert "fetchc.around.sample" not in sys.modules
+    assert module_finder._Finder.find_spec("other.sample", [str(tmp_path)]) is None
+    assert module_finder._Finder.find_spec("fetchc", None) is None
 
 
 @pytest.mark.parametrize(("name", "value"), [("pycache_prefix", "/nowhere"), ("flags", None)])
@@ -167,9 +126,9 @@ def test_only_where_python_keeps_modules_in_their_usual_place(
     before = list(sys.meta_path)
     monkeypatch.setattr(sys, "meta_path", list(before))
     monkeypatch.setattr(sys, name, value or Optimised)
-    modules.install()
+    module_finder.install()
     assert sys.meta_path == before
     monkeypatch.undo()
     monkeypatch.setattr(sys, "meta_path", list(before))
-    modules.install()
+    module_finder.install()
     assert len(sys.meta_path) == len(before) + 1

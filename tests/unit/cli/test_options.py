@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.cli.options import Options, parse
+from fetchc.cli.option_table import Options, parse
 
 
 def read(*words: str) -> Options:

@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from fetchc import privileges
-from fetchc.cli import main
+from fetchc.cli import main, trace_targets
 from fetchc.cli.output import Output
-from fetchc.cli.reader import Reader, of_another_user, probed_file
-from fetchc.cli.tracing import targets
+from fetchc.cli.parsing_child import Reader, of_another_user, probed_file
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError, reject
@@ -122,7 +121,7 @@ def test_the_child_ends_with_its_parent() -> None:
     script = """
 import os, time
 from fetchc.cli.output import Output
-from fetchc.cli.reader import Reader
+from fetchc.cli.parsing_child import Reader
 reader = Reader({"pid": os.getpid, "wait": lambda: time.sleep(60)}, "/a", Output("never"))
 with reader:
     print(reader.ask("pid"), flush=True)
@@ -157,7 +156,7 @@ def test_trace_and_add_read_files_without_root(
     def opened(options: object) -> None:
         raise DebugInfoError("FC0904", "here", f"read by user {os.getuid()}")
 
-    monkeypatch.setattr("fetchc.cli.options.Options.opened", opened)
+    monkeypatch.setattr("fetchc.cli.option_table.Options.opened", opened)
     assert main([command, "n", "-x", str(BINARY), "-f", "visit"]) == 3
     assert f"read by user {privileges.NOBODY}" in capsys.readouterr().err
 
@@ -165,7 +164,7 @@ def test_trace_and_add_read_files_without_root(
 def test_a_probe_of_another_file_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    collect = targets.collect
+    collect = trace_targets.collect
 
     def forged(*arguments: object) -> object:
         found = collect(*arguments)  # type: ignore[arg-type]
@@ -174,7 +173,7 @@ def test_a_probe_of_another_file_is_not_installed(
             object.__setattr__(each.plan, "definitions", lines)
         return found
 
-    monkeypatch.setattr("fetchc.cli.trace.collect", forged)
+    monkeypatch.setattr("fetchc.cli.trace_command.collect", forged)
     assert main(["trace", "r->a", "-x", str(BINARY), "-f", "visit", "--timeout", "1"]) in (1, 3)
     assert main(["trace", "-x", str(BINARY), "-f", "visit", "--timeout", "1"]) == 3
     assert "FC0905" in capsys.readouterr().err
@@ -218,7 +217,7 @@ def test_what_another_users_process_gives_to_read_is_read_without_root(
     def opened(options: object) -> None:
         raise DebugInfoError("FC0904", "here", f"read by user {os.getuid()}")
 
-    monkeypatch.setattr("fetchc.cli.options.Options.opened", opened)
+    monkeypatch.setattr("fetchc.cli.option_table.Options.opened", opened)
     with process_of(1234) as pid:
         path = f"/proc/{pid}/exe"
         assert of_another_user(path)

@@ -16,7 +16,7 @@ def test_the_place_is_in_the_definition(
         diagnostic = Diagnostic("FC0705", "the kernel refused it", Label(Span(9, 13), "here"))
         raise TracerError((diagnostic,), "p:g/e /b a=%zz")
 
-    monkeypatch.setattr("fetchc.cli.list.find_tracefs", refuse)
+    monkeypatch.setattr("fetchc.cli.list_command.find_tracefs", refuse)
     assert main(["list"]) == 4
     assert capsys.readouterr().err == (
         "error[FC0705]: the kernel refused it\n"

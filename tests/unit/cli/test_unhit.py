@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fetchc.cli import main
-from fetchc.cli.trace import _unhit
+from fetchc.cli.trace_command import _unhit
 
 
 def test_whether_the_program_runs_what_is_probed() -> None:

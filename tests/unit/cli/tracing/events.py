@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fetchc.cli.tracing.targets import Target
+from fetchc.cli.trace_targets import Target
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.events import Event, Plan, Wanted
 from fetchc.tracer.filter_conditions import parse_filter

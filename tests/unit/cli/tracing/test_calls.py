@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fetchc.cli.tracing.calls import Hits, value_of
-from fetchc.cli.tracing.targets import FRAME, GOROUTINE, Target
+from fetchc.cli.trace_events import Hits, value_of
+from fetchc.cli.trace_targets import FRAME, GOROUTINE, Target
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.filter_conditions import Condition, of_nothing, parse_filter
 from fetchc.tracer.value_shapes import Leaf

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from fetchc.api.library import Program
-from fetchc.cli.tracing.functions import Name, named
+from fetchc.cli.trace_targets import Name, named
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.listings import matching
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.cli.tracing.calls import Hit
-from fetchc.cli.tracing.jsonl import JsonLines
-from fetchc.cli.tracing.text import TextLines
+from fetchc.cli.trace_events import Hit
+from fetchc.cli.trace_json import JsonLines
+from fetchc.cli.trace_text import TextLines
 from fetchc.tracer.display_values import (
     CutList,
     CutText,

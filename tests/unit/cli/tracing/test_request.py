@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fetchc.cli import main
-from fetchc.cli.options import Options, parse
-from fetchc.cli.tracing.request import Refused, Request, Usage, request
+from fetchc.cli.option_table import Options, parse
+from fetchc.cli.trace_request import Refused, Request, Usage, request
 from fetchc.tracer.filter_conditions import comparisons
 
 

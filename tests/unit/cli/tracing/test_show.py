@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from fetchc.cli.tracing.show import has_function
+from fetchc.cli.trace_events import has_function
 from fetchc.ir.fetch import Decode
 from fetchc.tracer import value_shapes as shapes
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from fetchc.cli.tracing.calls import Hit
-from fetchc.cli.tracing.sums import Sums
-from fetchc.cli.tracing.tally import HistogramTally, Summary
+from fetchc.cli.trace_events import Hit
+from fetchc.cli.trace_totals import HistogramTally, Summary, Sums
 from fetchc.tracer.display_values import CutList, CutText
 from tests.unit.cli.tracing.events import event, plan, target
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from fetchc.api.library import Program
-from fetchc.cli.options import Options, parse
-from fetchc.cli.tracing import functions
-from fetchc.cli.tracing.functions import named
-from fetchc.cli.tracing.request import request
-from fetchc.cli.tracing.targets import CALLER, FRAME, GOROUTINE, Targets, collect
+from fetchc.cli import trace_targets
+from fetchc.cli.option_table import Options, parse
+from fetchc.cli.trace_request import request
+from fetchc.cli.trace_targets import CALLER, FRAME, GOROUTINE, Targets, collect, named
 from fetchc.diag.diagnostic import CompileError
 from fetchc.tracer.filter_conditions import comparisons
 from tests.support.btfwriter import BtfWriter
@@ -63,7 +62,7 @@ def test_a_glob_of_a_part_of_names_is_told_what_to_write() -> None:
 
 
 def test_more_functions_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(functions, "MOST", 3)
+    monkeypatch.setattr(trace_targets, "MOST", 3)
     with pytest.raises(CompileError) as refused:
         named(Program(C), ["*"])
     assert refused.value.diagnostics[0].code == "FC0755"

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.api.library import Program
-from fetchc.cli.options import Options, parse
-from fetchc.cli.tracing.request import request
-from fetchc.cli.tracing.targets import Targets, collect
-from fetchc.cli.tracing.traceable import traceable
+from fetchc.cli.option_table import Options, parse
+from fetchc.cli.trace_request import request
+from fetchc.cli.trace_targets import Targets, collect, traceable
 from fetchc.tracer.tracefs import Tracefs
 from tests.support.btfwriter import BtfWriter
 

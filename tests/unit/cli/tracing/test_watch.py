@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from fetchc.cli.tracing.watch import Ending, watch
+from fetchc.cli.trace_events import Ending, watch
 from fetchc.tracer.events import Event
 from fetchc.tracer.processes import Command
 from fetchc.tracer.session import Session

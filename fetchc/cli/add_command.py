@@ -1,0 +1,104 @@
+"""``fetchc add``: install definitions that stay."""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.ceilings import unwatch
+from fetchc.cli.definition_lines import document
+from fetchc.cli.parsing_child import Reader, probed_file, reader
+from fetchc.diag.diagnostic import CompileError
+from fetchc.record import Record
+from fetchc.tracer.install import head, leftovers, told
+from fetchc.tracer.persistent_probes import Kept, State, add, state_file
+from fetchc.tracer.tracefs import find_tracefs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.api.library import Argument, Probe, Program
+    from fetchc.cli.option_table import Options
+    from fetchc.cli.output import Output
+    from fetchc.diag.diagnostic import Diagnostic
+
+__all__ = ["run"]
+
+
+class Prepared(Record):
+    """What is to be installed; None where it is refused, or of several points.
+
+    ``told`` are refusals and warnings, each with the expression that it is about.
+    """
+
+    wanted: Kept | None
+    told: tuple[tuple[str, tuple[Diagnostic, ...]], ...]
+    of_several_points: bool = False
+
+
+def run(options: Options, output: Output) -> int:
+    """Install one event for the running kernel; it is off unless ``--enable`` is given."""
+    with reader(options, output, {"prepared": lambda: prepared(options)}) as asked:
+        found: Prepared = asked.ask("prepared")
+    for text, diagnostics in found.told:
+        output.diagnostics(diagnostics, text)
+    if found.of_several_points:
+        output.say("error: the expressions are of several points: add them one by one")
+        return 2
+    if found.wanted is None:
+        return 1
+    if isinstance(asked, Reader):
+        probed_file(options.binary, found.wanted.definitions)
+    unwatch()  # what is begun from here on is brought to its end
+    tracefs = find_tracefs()
+    output.diagnostics(told(leftovers(tracefs)), "")
+    made = add(tracefs, State(state_file()), found.wanted, options.enable)
+    if options.format == "json":
+        import json
+
+        output.document(json.dumps(document([made], ()), indent=2))
+        return 0
+    output.line(made.name)
+    if not options.enable:
+        output.say(f"switch it on: echo 1 >{tracefs.path('events', made.name, 'enable')}")
+    output.say(f"read it: cat {tracefs.path('trace_pipe')}")
+    return 0
+
+
+def prepared(options: Options) -> Prepared:
+    """Compile what the options ask for; raises CompileError for the probe point."""
+    texts = [*options.operands, *options.expr]
+    program = options.opened()
+    probe = None
+    if options.function is not None or options.at is not None or not texts:
+        probe = program.probe(options.function, options.at, options.returns, active=options.active)
+    said: list[tuple[str, tuple[Diagnostic, ...]]] = []
+    arguments = _compiled(program, probe, options, texts, said)
+    if len(arguments) < len(texts):
+        return Prepared(None, tuple(said))
+    probe = probe or arguments[0].probe
+    if any(one.probe.key != probe.key for one in arguments):
+        return Prepared(None, tuple(said), of_several_points=True)
+    said.append(("", tuple(probe.warnings)))
+    lines = tuple(probe.definition(arguments, options.group, options.event).splitlines())
+    function = None if probe.function is None else probe.function.name
+    group, event = head(lines[0])
+    binary = program.path if probe.in_kernel else os.path.abspath(program.path)
+    return Prepared(Kept(group, event, binary, function, tuple(texts), lines), tuple(said))
+
+
+def _compiled(
+    program: Program,
+    probe: Probe | None,
+    options: Options,
+    texts: list[str],
+    said: list[tuple[str, tuple[Diagnostic, ...]]],
+) -> list[Argument]:
+    # Fewer than `texts` where one is refused.
+    arguments = []
+    for text in texts:
+        try:
+            argument = program.argument(text, probe, returns=options.returns, active=options.active)
+            said.append((text, tuple(argument.whole.warnings)))
+            arguments.append(argument)
+        except CompileError as refusal:
+            said.append((text, refusal.diagnostics))
+    return arguments

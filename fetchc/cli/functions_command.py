@@ -1,0 +1,70 @@
+"""``fetchc functions``: what can be probed."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.api.library import Program
+    from fetchc.cli.option_table import Options
+    from fetchc.cli.output import Output
+
+__all__ = ["run"]
+
+
+def run(options: Options, output: Output) -> int:
+    """List function names; ``--long`` adds address, signature, line, and what has no code."""
+    program = options.opened()
+    glob = options.operands[0] if options.operands else "*"
+    names = list(program.functions(glob))
+    found = bool(names)
+    if options.long:
+        rows = []
+        for name in names:
+            for function in program.described(name):
+                rows.append(function)
+        rows += program.without_code(glob)
+        found = bool(rows)
+        _long(options, output, rows)
+    elif options.format == "json":
+        import json
+
+        output.document(json.dumps(names, indent=2))
+    elif names:
+        from fetchc.driver.listings import spelled
+
+        output.lines(spelled(names))
+    if not found:
+        output.say(f"no function with code matches `{glob}` in {program.path}")
+        _suggest(program, glob, output)
+    return 0 if found else 1
+
+
+def _suggest(program: Program, glob: str, output: Output) -> None:
+    from fetchc.cli.trace_targets import wider
+    from fetchc.diag.diagnostic import CompileError
+
+    help = wider(program, glob)
+    if help is not None:
+        output.say(help)
+        return
+    try:
+        program.probe(glob)
+    except CompileError as refusal:
+        (why, *_) = refusal.diagnostics
+        for line in (*why.notes, *([why.help] if why.help else ())):
+            output.say(line)
+
+
+def _long(options: Options, output: Output, rows: list[dict[str, object]]) -> None:
+    if options.format == "json":
+        import json
+
+        output.document(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        source = f"  {row['source']}" if row["source"] else ""
+        address = "" if row["address"] is None else f"{row['address']:#018x}  "
+        why = f"  -- {row['why']}" if "why" in row else ""
+        if row.get("inlined"):
+            why = "  -- callers may have it inlined"
+        output.line(f"{address}{row['signature']}{source}{why}")

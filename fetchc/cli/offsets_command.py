@@ -1,0 +1,57 @@
+"""``fetchc offsets``: where members are, over many binaries side by side."""
+
+from __future__ import annotations
+
+import gc
+
+from fetchc.answers.offset_tables import agreeing, compare, table_document
+from fetchc.ceilings import watched
+from fetchc.cli.output import exit_status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.answers.offset_tables import Table
+    from fetchc.cli.option_table import Options
+    from fetchc.cli.output import Output
+    from fetchc.driver.type_layouts import Offset
+
+__all__ = ["run"]
+
+
+def run(options: Options, output: Output) -> int:
+    """Print the table: of each field the offsets, with the binaries that have them."""
+    if watched():  # else the process is another one's, and what is frozen is never freed
+        gc.freeze()  # what the command itself is made of is not looked through for each binary
+    table = compare(options.operands, options.binaries, options.references, options.debug_dirs)
+    if options.format == "json":
+        import json
+
+        output.document(json.dumps(table_document(table), indent=2))
+    else:
+        _print(output, table)
+    return exit_status([each for _, _, each in table.said])
+
+
+def _print(output: Output, table: Table) -> None:
+    for path, text, diagnostic in table.said:
+        if text and len(table.binaries) > 1:
+            output.say(f"in {path}:")
+        output.diagnostics((diagnostic,), text)
+    width = max((len(row.field) for row in table.rows), default=0)
+    for row in table.rows:
+        groups = agreeing(table, row)
+        if len(groups) == 1:
+            ((one, _),) = groups
+            output.line(f"{row.field:<{width}}  {_shown(one)}")
+            continue
+        output.line(f"{row.field:<{width}}  differs: {', '.join(row.differs)}")
+        for one, paths in groups:
+            output.line(f"  {_shown(one)}  in {', '.join(paths)}")
+
+
+def _shown(one: Offset | None) -> str:
+    if one is None:
+        return "--"
+    size = "?" if one.size is None else str(one.size)
+    bits = "" if one.bits is None else f" : {one.bits.width}  (bits {one.bits.offset}..)"
+    return f"+{one.offset:<5} {size:>5}  {one.type}{bits}"

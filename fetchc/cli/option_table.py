@@ -1,0 +1,405 @@
+"""The options of a command line, and its reader.
+
+Not argparse: importing it, and what it imports in turn, costs a sixth of a whole
+``compile`` (docs/speed.md).
+"""
+
+from __future__ import annotations
+
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.api.library import Program
+
+__all__ = ["COMMANDS", "OPTIONS", "Command", "Option", "Options", "parse"]
+
+# ------------------------------------------------------------------------------
+# What each command takes, as data.
+#
+# To add a command: a line in ``COMMANDS``, its options in ``OPTIONS`` and their defaults in
+# :class:`fetchc.cli.option_table.Options`, a module here with ``run(options, output) -> status``, a
+# section in docs/interface.md.
+
+
+class Option(Record):
+    """A flag and its long and short spelling; ``metavar`` is None where it takes no value.
+
+    ``many``: it can be given again, and all values count. ``number``: what its values are.
+    """
+
+    attribute: str
+    flags: tuple[str, ...]
+    metavar: str | None
+    help: str
+    choices: tuple[str, ...] = ()
+    required: bool = False
+    many: bool = False
+    unless: str = ""  # an option in whose place it is not required
+    number: type[int] | type[float] | None = None
+
+
+class Command(Record):
+    """A command: its module, its one-line help, its operand, its options in ``OPTIONS``.
+
+    ``operand`` is the attribute and name of what is no option; ``least`` and ``most`` count
+    them (None: any number). ``starts``: behind ``--`` stands a program with its arguments.
+    """
+
+    module: str
+    help: str
+    operand: tuple[str, str]
+    least: int
+    most: int | None
+    options: tuple[str, ...]
+    starts: bool = False
+
+
+_BINARY = ("binary", "reference", "debug_file", "debug_dir", "arch")
+_RETURN = ("return", "unsafe_return")
+
+COMMANDS = {
+    "compile": Command(
+        "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
+        (
+            *_BINARY, "function", "at", *_RETURN, "active", "kernel", "compiled", "expr",
+            "batch", "uncached", "verbose", "color",
+        ),
+    ),
+    "functions": Command(
+        "functions", "list what can be probed", ("operands", "GLOB"), 0, 1,
+        (*_BINARY, "long", "listed", "uncached", "verbose", "color"),
+    ),
+    "variables": Command(
+        "variables", "list every name visible at a probe point", ("operands", "FUNCTION"), 1, 1,
+        (*_BINARY, "at", *_RETURN, "kernel", "listed", "uncached", "verbose", "color"),
+    ),
+    "types": Command(
+        "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
+        (*_BINARY, "listed", "uncached", "verbose", "color"),
+    ),
+    "offsets": Command(
+        "offsets", "compare where members are, over many binaries",
+        ("operands", "TYPE[.FIELD]"), 1, None,
+        ("binaries", "reference", "debug_dir", "listed", "uncached", "verbose", "color"),
+    ),
+    "check": Command(
+        "check", "hold definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
+        ("arch", "kernel", "listed", "expr", "color"),
+    ),
+    "trace": Command(
+        "trace", "show calls and values of running programs", ("operands", "EXPR"), 0, None,
+        (
+            *_BINARY,
+            "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
+            "latency", "since", "histogram", "sum", "by", "summary", "stack", "strict",
+            "traced",
+            "uncached", "verbose", "color",
+        ), True,
+    ),
+    "add": Command(
+        "add", "install a definition that stays", ("operands", "EXPR"), 0, None,
+        (
+            *_BINARY,
+            "function", "at", *_RETURN, "active", "expr", "group", "event", "enable", "listed",
+            "uncached", "verbose", "color",
+        ),
+    ),
+    "list": Command(
+        "list", "show the installed definitions", ("operands", "GLOB"), 0, 1, ("listed", "color")
+    ),
+    "remove": Command(
+        "remove", "remove what was added", ("operands", "NAME"), 0, None,
+        ("all", "stale", "listed", "color"),
+    ),
+    "conformance": Command(
+        "conformance", "try fetchc on a compiler of your own", ("operands", "TOOLCHAIN"), 0, 0,
+        ("cc", "go", "rounds", "seed", "only", "listed", "color"),
+    ),
+    "cache": Command(
+        "cache", "show or clear what is kept of compressed debug information",
+        ("operands", "show|clear"), 1, 1, ("listed", "color"),
+    ),
+    "perfmap": Command(
+        "perfmap", "names of .NET code for perf: find lines of maps, merge a process's map",
+        ("operands", "find|merge WHAT"), 1, None,
+        ("image", "reference", "pid", "listed", "color"),
+    ),
+    "explain": Command(
+        "explain", "explain an expression, a fetch-arg or a diagnostic code",
+        ("operands", "EXPR|CODE"), 0, 1,
+        (
+            "file", *_BINARY[2:], "function", "at", *_RETURN, "kernel", "listed", "expr",
+            "uncached", "verbose", "color",
+        ),
+    ),
+}  # fmt: skip
+
+OPTIONS = {
+    "binary": Option(
+        "binary", ("-x", "--binary"), "BINARY", "the file to probe", (), True, unless="batch"
+    ),
+    "binaries": Option(
+        "binaries", ("-x", "--binary"), "BINARY", "a file with the types; may be repeated", (),
+        True, many=True,
+    ),
+    "reference": Option(
+        "references", ("--reference",), "DIR", "where assemblies are that it refers to", many=True
+    ),
+    "debug_file": Option(
+        "debug_file", ("--debug-file",), "FILE", "the separate debug file of the binary"
+    ),
+    "debug_dir": Option(
+        "debug_dirs", ("--debug-dir",), "DIR", "look for debug files here first; may be repeated",
+        many=True,
+    ),
+    "arch": Option("arch", ("--arch",), "A", "the machine of BTF or definitions: arm64, s390x"),
+    "active": Option(
+        "active", ("--maxactive",), "N", "a return probe of the kernel: room for N calls at once",
+        number=int,
+    ),
+    "file": Option("binary", ("-x", "--binary"), "BINARY", "the ELF file of an expression"),
+    "image": Option("binary", ("-x", "--binary"), "IMAGE", "the image that a map is of"),
+    "function": Option("function", ("-f", "--function"), "FUNCTION", "the function to probe"),
+    "at": Option("at", ("--at",), "POINT", "+OFFSET, FILE:LINE, :LINE, `body` or an address"),
+    "return": Option("returns", ("--return",), None, "probe where the function returns"),
+    "unsafe_return": Option(
+        "unsafe_return", ("--unsafe-return",), None, "even where that can end the program"
+    ),
+    "kernel": Option("kernel", ("--kernel",), "V", "compile for Linux V: 5.10; default: running"),
+    "compiled": Option(
+        "format", ("--format",), "F", "fetcharg (one an expression), probe, perf, bpftrace or json",
+        ("fetcharg", "probe", "perf", "bpftrace", "json"),
+    ),
+    "listed": Option("format", ("--format",), "F", "text or json", ("text", "json")),
+    "expr": Option(
+        "expr", ("--expr",), "EXPR", "an expression, also one that starts with a dash",
+        many=True,
+    ),
+    "batch": Option("batch", ("--batch",), "FILE", "answer questions: lines of JSON, - for stdin"),
+    "functions": Option(
+        "functions", ("-f", "--function"), "FUNCTION", "a function, or a glob; may be repeated",
+        many=True,
+    ),
+    "pid": Option(
+        "pids", ("-p", "--pid"), "PID", "only this process with its threads and children",
+        many=True, number=int,
+    ),
+    "filter": Option(
+        "filters", ("--filter",), "F", "only events with `EXPR op CONST`: 'n > 3 && s ~ \"a*\"'",
+        many=True,
+    ),
+    "count": Option("count", ("--count",), "N", "end after N events", number=int),
+    "timeout": Option("timeout", ("--timeout",), "S", "end after S seconds", number=float),
+    "latency": Option("latency", ("--latency",), None, "the time from entry to return"),
+    "since": Option(
+        "since", ("--since",), "FUNCTION", "the time since the same process was in FUNCTION"
+    ),
+    "histogram": Option(
+        "histogram", ("--histogram",), "EXPR", "a histogram at the end; also of $latency"
+    ),
+    "sum": Option(
+        "sums", ("--sum",), "EXPR", "count, sum and mean at the end; may be repeated", many=True
+    ),
+    "by": Option("by", ("--by",), "EXPR", "each of them by the value of EXPR, such as $comm"),
+    "summary": Option("summary", ("--summary",), None, "the hits of each function at the end"),
+    "stack": Option("stack", ("--stack",), None, "the callers of each hit"),
+    "strict": Option("strict", ("--strict",), None, "no function without all of the EXPRs"),
+    "traced": Option("format", ("--format",), "F", "text or jsonl", ("text", "jsonl")),
+    "group": Option("group", ("--group",), "GROUP", "the group of the event; default: the file's"),
+    "event": Option("event", ("--event",), "EVENT", "its name; default: the function's"),
+    "enable": Option("enable", ("--enable",), None, "switch it on"),
+    "all": Option("all", ("--all",), None, "everything that was added"),
+    "stale": Option("stale", ("--stale",), None, "what sessions left that were killed"),
+    "cc": Option(
+        "compilers", ("--cc",), "CC", "a C compiler, or a C++ one (its name has ++)", many=True
+    ),
+    "go": Option("gos", ("--go",), "GO", "a Go toolchain: its command or GOROOT", many=True),
+    "rounds": Option("rounds", ("--rounds",), "N", "draw N times as much", number=int),
+    "seed": Option("seed", ("--seed",), "S", "what is drawn; default: 1"),
+    "only": Option(
+        "only", ("--only",), "PART", "layouts or signatures", ("layouts", "signatures")
+    ),
+    "long": Option("long", ("--long",), None, "with address, signature and source line"),
+    "uncached": Option("uncached", ("--no-cache",), None, "keep nothing for the next run"),
+    "verbose": Option(
+        "verbose", ("-v", "--verbose"), None, "say why something that is kept is not used"
+    ),
+    "color": Option(
+        "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",
+        ("auto", "always", "never"),
+    ),
+}  # fmt: skip
+
+
+class Options:
+    """A command line as read; an attribute that no option set has its default."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        self.operands: list[str] = []
+        self.expr: list[str] = []
+        self.binary = ""
+        self.references: list[str] = []
+        self.debug_file: str | None = None
+        self.debug_dirs: list[str] = []
+        self.function: str | None = None
+        self.at: str | None = None
+        self.returns = False
+        self.unsafe_return = False
+        self.arch: str | None = None
+        self.active: int | None = None
+        self.kernel = "running"
+        self.format = "text"
+        self.long = False
+        self.batch: str | None = None
+        self.color = "auto"
+        self.uncached = False
+        self.verbose = False
+        self.binaries: list[str] = []  # of `offsets`
+        # Of `add` and `remove`.
+        self.group: str | None = None
+        self.event: str | None = None
+        self.enable = False
+        self.all = False
+        self.stale = False
+        # Of `trace` alone.
+        self.functions: list[str] = []
+        self.pids: list[int] = []
+        self.count: int | None = None
+        self.timeout: float | None = None
+        self.latency = False
+        self.since: str | None = None
+        self.histogram: str | None = None
+        self.sums: list[str] = []
+        self.by: str | None = None
+        self.summary = False
+        self.stack = False
+        self.strict = False
+        self.filters: list[str] = []
+        self.program: list[str] = []
+        # Of `conformance` alone.
+        self.compilers: list[str] = []
+        self.gos: list[str] = []
+        self.rounds = 1
+        self.seed = "1"
+        self.only: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The file that the question is about; what it says itself where it names none."""
+        named = [self.binary, *self.binaries, *self.operands, self.batch or ""]
+        return next((each for each in named if each), self.command)
+
+    def opened(self) -> Program:
+        """The program that the command is about, with its debug files."""
+        from fetchc.api.library import Program
+
+        return Program(
+            self.binary, self.references, self.debug_file, self.debug_dirs, self.unsafe_return,
+            self.arch,
+        )  # fmt: skip
+
+
+class _Usage(Exception):
+    pass
+
+
+def parse(words: Sequence[str]) -> Options | int:
+    """The options of a command line; an exit status where there is nothing to run."""
+    name = words[0] if words else ""
+    own = words[: words.index("--")] if "--" in words else words
+    wrong = ""
+    if name in COMMANDS and "-h" not in own and "--help" not in own:
+        try:
+            return _read(name, words[1:])
+        except _Usage as reason:
+            wrong = str(reason)
+    from fetchc.cli.help_text import explained
+
+    return explained(name, words, wrong)
+
+
+def _read(name: str, words: Sequence[str]) -> Options:
+    command = COMMANDS[name]
+    options = Options(name)
+    known = {flag: OPTIONS[key] for key in command.options for flag in OPTIONS[key].flags}
+    given: set[str] = set()
+    rest = iter(words)
+    for word in rest:
+        if word == "--" and command.starts:
+            options.program += rest
+            if not options.program:
+                raise _Usage("no program stands behind --")
+        elif word == "--":
+            options.operands += rest
+        elif not word.startswith("-") or word == "-":
+            options.operands.append(word)
+        else:
+            option, value = _option(known, word)
+            again = option.attribute in given and not option.many
+            given.add(option.attribute)
+            if option.metavar is None:
+                if value is not None:
+                    raise _Usage(f"{option.flags[-1]} takes no value")
+                setattr(options, option.attribute, True)
+                continue
+            if value is None:
+                value = next(rest, None)
+            before = getattr(options, option.attribute)
+            _set(options, option, value)
+            if again and getattr(options, option.attribute) != before:
+                raise _Usage(f"one {option.flags[-1]} is enough: `{before}` or `{value}`?")
+    for key in command.options:
+        if OPTIONS[key].required and not given & {OPTIONS[key].attribute, OPTIONS[key].unless}:
+            raise _Usage(f"{OPTIONS[key].flags[-1]} {OPTIONS[key].metavar} is missing")
+    _count(command, options.operands)
+    return options
+
+
+def _option(known: dict[str, Option], word: str) -> tuple[Option, str | None]:
+    if word.startswith("--"):
+        flag, equals, value = word.partition("=")
+        if flag in known:
+            return known[flag], value if equals else None
+    elif word[:2] in known:
+        return known[word[:2]], word[2:] or None
+    hint = "" if word.startswith("--") else "; an expression that starts with a dash goes to --expr"
+    raise _Usage(f"there is no option `{word.partition('=')[0]}`{hint}")
+
+
+def _set(options: Options, option: Option, value: str | None) -> None:
+    flag = option.flags[-1]
+    if value is None:
+        raise _Usage(f"{flag} needs a value: {flag} {option.metavar}")
+    if option.choices and value not in option.choices:
+        raise _Usage(f"{flag} takes {', '.join(option.choices)}, not `{value}`")
+    read = value if option.number is None else _number(option, value)
+    if option.many:
+        getattr(options, option.attribute).append(read)
+    else:
+        setattr(options, option.attribute, read)
+
+
+def _number(option: Option, value: str) -> int | float:
+    # Not above what a clock, a counter or the number of a process can hold.
+    flag, what = option.flags[-1], "a whole number" if option.number is int else "a number"
+    try:
+        assert option.number is not None
+        number = option.number(value)
+    except ValueError:
+        raise _Usage(f"{flag} takes {what}, not `{value}`") from None
+    if not 0 < number < 1 << 31:
+        raise _Usage(f"{flag} takes {what} above 0, not `{value}`")
+    return number
+
+
+def _count(command: Command, operands: list[str]) -> None:
+    what = command.operand[1]
+    if len(operands) < command.least:
+        raise _Usage(f"{what} is missing")
+    if command.most is not None and len(operands) > command.most:
+        enough = f"one {what} is enough" if command.most else "no operand is taken"
+        raise _Usage(f"{enough}: what is `{operands[command.most]}`?")

@@ -1,0 +1,448 @@
+"""The reader: a child process without rights, which parses files for a command that keeps root.
+
+Privilege separation, as OpenSSH does it. The child gives up root before it opens the first file
+(:mod:`fetchc.privileges`), answers questions with data, and asks its parent for what it cannot do:
+download a debug file, and write to the cache. The parent takes nothing from it but records of this
+package and plain values, and checks what it does with them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import signal
+import sys
+from struct import Struct
+
+from fetchc.ceilings import Exceeded, unwatch, watch, watched
+from fetchc.cli.output import Unwritable
+from fetchc.debuginfo import cache
+from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.safe_open import open_regular
+from fetchc.diag.diagnostic import DebugInfoError, Error, too_costly
+from fetchc.privileges import give_up_root
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, BinaryIO, NoReturn
+
+    from fetchc.cli.option_table import Options
+    from fetchc.cli.output import Output
+
+    Function = Callable[..., Any]
+
+__all__ = ["Reader", "SameProcess", "of_another_user", "probed_file", "reader"]
+
+_SIZE = Struct("=Q")
+_LARGEST = 1 << 30  # bytes of a message: more than the cache takes of all files
+_CALL, _ANSWER, _FAILURE, _BUG = "call", "answer", "failure", "bug"
+_SENT = (Record, Error, OSError, Unwritable)  # as they are; others stay, and are asked
+_ATTRIBUTE, _METHOD = "attribute", "method"  # of an object that stays
+_REMEMBERED = 1 << 16  # answers of one
+_FINISH = "finish"  # what every child answers: it hands over what is to be kept
+_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # a terminal sends them to both
+
+
+def reader(
+    options: Options, output: Output, questions: Mapping[str, Function]
+) -> Reader | SameProcess:
+    """What answers ``questions`` for a command: a child where this process has root to give up.
+
+    The running kernel describes itself: no stranger has written what is read of it.
+    """
+    if os.geteuid() != 0 or options.binary == "kernel" or options.binary.startswith("kernel:"):
+        return SameProcess(questions)
+    return Reader(questions, options.binary, output)
+
+
+class SameProcess:
+    """The same without a child."""
+
+    def __init__(self, questions: Mapping[str, Function]) -> None:
+        self._questions = questions
+
+    def __enter__(self) -> SameProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def ask(self, question: str, *arguments: object) -> Any:
+        """The answer; raises what the question raises."""
+        return self._questions[question](*arguments)
+
+
+class Reader:
+    """A context manager: a child that answers :meth:`ask` by calling ``questions`` without root.
+
+    ``binary`` is the file that the questions are about. Where root cannot be given up, the user
+    learns why, and this process answers itself. To be entered while it has one thread.
+    """
+
+    def __init__(self, questions: Mapping[str, Function], binary: str, output: Output) -> None:
+        self._questions = questions
+        self._binary = binary
+        self._output = output
+        self._pid = 0
+        self._channel: _Channel | None = None
+        self._objects: dict[int, RemoteObject] = {}
+        self._services: dict[str, Function] = {}
+        # What is kept is believed later: not where another user has a hand in what is read.
+        if Image.cache_folder and _own_file(binary):
+            folder = Image.cache_folder
+            self._services["keep"] = lambda name, content: cache.store(folder, name, content)
+
+    def __enter__(self) -> Reader:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()  # or both processes would write what waits
+        calls, to_child = os.pipe()
+        answers, to_parent = os.pipe()
+        self._pid = os.fork()
+        if not self._pid:
+            os.close(to_child)
+            os.close(answers)
+            self._become(_Channel(calls, to_parent))
+        os.close(calls)
+        os.close(to_parent)
+        self._channel = _Channel(answers, to_child, self._remote_object)
+        try:
+            self._received()  # that it has given up root, or why it cannot
+        except OSError as refused:
+            self._output.say(f"note: files are read with the rights of root: {refused}")
+            self._end()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if self._pid and (error is None or isinstance(error, Error)):
+                cache.notes += self.ask(_FINISH)
+        finally:
+            self._end()
+
+    def ask(self, question: str, *arguments: object) -> Any:
+        """The answer; raises what the question raises.
+
+        Raises DebugInfoError FC0905 where the child ends in place of an answer.
+        """
+        if self._channel is None:
+            return self._questions[question](*arguments)
+        try:
+            self._channel.send((_CALL, question, arguments))
+        except BrokenPipeError:
+            raise self._ended() from None
+        return self._received()
+
+    def _received(self) -> Any:
+        assert self._channel is not None
+        while True:
+            try:
+                kind, *rest = self._channel.receive()
+            except EOFError:
+                raise self._ended() from None
+            match kind:
+                case "answer":
+                    return rest[0]
+                case "failure":
+                    raise rest[0]
+                case "bug":
+                    raise RuntimeError(f"in the reader:\n{rest[0]}")
+                case _:
+                    name, arguments = rest
+                    self._channel.send(_outcome(self._service(name), arguments))
+
+    def _remote_object(self, number: int) -> RemoteObject:
+        if number not in self._objects:
+            self._objects[number] = RemoteObject(self.ask, number)
+        return self._objects[number]
+
+    def _service(self, name: str) -> Function:
+        if name in _TRANSFERS and "download" not in self._services:
+            from fetchc.debuginfo.separate.debuginfod import Transfers
+
+            transfers = Transfers()
+            self._services |= {one: getattr(transfers, one) for one in _TRANSFERS}
+        return self._services[name]
+
+    def _ended(self) -> DebugInfoError:
+        status = os.waitstatus_to_exitcode(self._waited())
+        how = f"status {status}" if status >= 0 else signal.Signals(-status).name
+        what = f"cannot be read: the process that reads it ended with {how}"
+        return DebugInfoError("FC0905", self._binary, what)
+
+    def _waited(self) -> int:
+        pid, self._pid = self._pid, 0
+        return os.waitpid(pid, 0)[1]
+
+    def _end(self) -> None:
+        # Whatever the child does.
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            self._waited()
+
+    def _become(self, channel: _Channel) -> NoReturn:
+        # In the child, which must never come back from here.
+        try:
+            for number in _IGNORED:
+                signal.signal(number, signal.SIG_IGN)
+            user = os.geteuid()
+            try:
+                give_up_root()
+            except OSError as refused:
+                channel.send((_FAILURE, refused))
+                os._exit(1)
+            self._delegate(channel, user)
+            channel.send((_ANSWER, None))
+            questions = {**self._questions, _FINISH: _finished, **_of_held(channel.held)}
+            bounded = watched()  # as its parent is, whose timer is not inherited
+            while True:
+                _, question, arguments = channel.receive()
+                if bounded:
+                    watch(self._binary, held=True)
+                answer = self._bounded(questions[question], arguments)
+                for stream in (sys.stdout, sys.stderr):
+                    if stream is not None:
+                        stream.flush()
+                channel.send(answer)
+        except (EOFError, BrokenPipeError):
+            pass  # its parent has ended
+        finally:
+            os._exit(1)
+
+    def _bounded(self, function: Function, arguments: tuple[object, ...]) -> tuple[str, object]:
+        try:
+            return _outcome(function, arguments)
+        except (Exceeded, MemoryError) as beyond:
+            return _FAILURE, too_costly(self._binary, beyond)
+        finally:
+            unwatch()
+
+    def _delegate(self, channel: _Channel, user: int) -> None:
+        # What the child cannot do it has its parent do.
+        def call(name: str, *arguments: object) -> Any:
+            channel.send((_CALL, name, arguments))
+            kind, value = channel.receive()
+            if kind != _ANSWER:
+                raise value
+            return value
+
+        keep = (lambda name, content: call("keep", name, content)) if self._services else None
+        cache.write_by(user, keep)
+        if os.environ.get("DEBUGINFOD_URLS"):
+            from fetchc.debuginfo.separate.debug_file_search import Finder
+
+            Finder.delegate = call
+
+
+_TRANSFERS = ("download", "keep_download", "discard", "absent")
+
+
+def _outcome(function: Function, arguments: tuple[object, ...]) -> tuple[str, object]:
+    try:
+        return _ANSWER, function(*arguments)
+    except (Error, OSError, Unwritable) as raised:
+        return _FAILURE, raised
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - the other process says that it is a bug
+        import traceback
+
+        return _BUG, traceback.format_exc()
+
+
+def _of_held(held: Sequence[object]) -> dict[str, Function]:
+    def attribute(number: int, name: str) -> tuple[bool, object]:
+        value = getattr(held[number], name)
+        return (True, None) if callable(value) else (False, value)
+
+    def method(number: int, name: str, *arguments: object) -> object:
+        return getattr(held[number], name)(*arguments)
+
+    return {_ATTRIBUTE: attribute, _METHOD: method}
+
+
+def _finished() -> list[str]:
+    cache.save()
+    return cache.notes
+
+
+class _Channel:
+    """Two pipes with messages: their size, then what :class:`_Plain` takes.
+
+    ``held`` are the objects that this process has sent references to; ``remote`` makes what stands
+    for an object of the other one, by its number.
+    """
+
+    def __init__(
+        self, source: int, target: int, remote: Callable[[int], object] | None = None
+    ) -> None:
+        self._source: BinaryIO = os.fdopen(source, "rb")
+        self._target: BinaryIO = os.fdopen(target, "wb")
+        self._remote = remote
+        self.held: list[object] = []
+
+    def send(self, message: object) -> None:
+        buffer = io.BytesIO()
+        _Referring(buffer, self.held).dump(message)
+        data = buffer.getbuffer()
+        self._target.write(_SIZE.pack(len(data)))
+        self._target.write(data)
+        self._target.flush()
+
+    def receive(self) -> Any:
+        """The next message; EOFError where the other process has ended, or does not keep to it."""
+        head = self._source.read(_SIZE.size)
+        size = _SIZE.unpack(head)[0] if len(head) == _SIZE.size else _LARGEST + 1
+        data = self._source.read(size) if size <= _LARGEST else b""
+        if len(data) != size:
+            raise EOFError
+        return _Plain(io.BytesIO(data), self._remote).load()
+
+    def close(self) -> None:
+        for file in (self._source, self._target):
+            try:
+                file.close()
+            except BrokenPipeError:  # with what was not sent
+                continue
+
+
+class _Referring(pickle.Pickler):
+    """Writes records and errors as they are, and a number for any other object of this package.
+
+    Such an object answers questions about an open file (which dynamic type is this?), which stays
+    where it is. Source: the manual of pickle, "Persistence of External Objects".
+    """
+
+    def __init__(self, file: BinaryIO, held: list[object]) -> None:
+        super().__init__(file, protocol=5)
+        self._held = held
+
+    def persistent_id(self, obj: object) -> int | None:
+        """The number of an object that is held; None for what is written itself."""
+        kind = type(obj)
+        if not kind.__module__.startswith("fetchc.") or isinstance(obj, (type, *_SENT)):
+            return None
+        for number, one in enumerate(self._held):
+            if one is obj:
+                return number
+        self._held.append(obj)
+        return len(self._held) - 1
+
+
+class RemoteObject:
+    """An object of the child. Its methods are called there; what they answer does not change."""
+
+    def __init__(self, ask: Function, number: int) -> None:
+        self._ask = ask
+        self._number = number
+        self._known: dict[tuple[object, ...], object] = {}
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        is_method, value = self._ask(_ATTRIBUTE, self._number, name)
+        if is_method:
+            value = lambda *arguments: self._answer(name, *arguments)  # noqa: E731
+        setattr(self, name, value)
+        return value
+
+    def _answer(self, *asked: object) -> object:
+        if asked not in self._known:
+            if len(self._known) == _REMEMBERED:
+                self._known.clear()
+            self._known[asked] = self._ask(_METHOD, self._number, *asked)
+        return self._known[asked]
+
+
+class _Plain(pickle.Unpickler):
+    """Takes records and errors of this package, values that need no class, and numbers of objects.
+
+    Source: the manual of pickle, "Restricting Globals".
+    """
+
+    def __init__(self, file: BinaryIO, remote: Callable[[int], object] | None) -> None:
+        super().__init__(file)
+        self._remote = remote
+
+    def persistent_load(self, pid: object) -> object:
+        """What stands for an object of the other process."""
+        if self._remote is None or not isinstance(pid, int):
+            raise pickle.UnpicklingError(f"a reference to {pid!r}")
+        return self._remote(pid)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The class; raises UnpicklingError for all others."""
+        if module.startswith("fetchc.") or (module == "builtins" and name.endswith("Error")):
+            found = super().find_class(module, name) if "." not in name else None
+            if isinstance(found, type) and issubclass(found, _SENT):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no record of fetchc")
+
+
+def probed_file(binary: str, definitions: Iterable[str]) -> None:
+    """Raises DebugInfoError FC0905 for a definition of another file than the one that was named.
+
+    What was compiled without rights is believed no more than the file itself: it chooses
+    instructions of that file, and of no other. Mono's code is in a file beside the image.
+    """
+    files_named = (binary, binary.rpartition(":")[0], binary + ".so")
+    for line in definitions:
+        _, _, rest = line.partition(" ")
+        path = rest.partition(" ")[0].rpartition(":")[0]
+        plain = line.isprintable() and path[:1] == "/" and line[:1] in ("p", "r")
+        if plain and any(_same_file(path, one) for one in files_named):
+            continue
+        what = f"cannot be read: the process that reads it answered with `{line!a}`"
+        raise DebugInfoError("FC0905", binary, what)
+
+
+def _same_file(one: str, other: str) -> bool:
+    # As the reader finds them: a link of a container leads to where it does in there.
+    found = []
+    for path in (one, other):
+        try:
+            handle, status = open_regular(path)
+        except (OSError, ValueError):
+            return False
+        os.close(handle)
+        found.append(status)
+    return os.path.samestat(*found)
+
+
+def _own_file(path: str) -> bool:
+    # Of this user, who alone can change it; what a process is named for may be a container's.
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return (
+        not path.startswith("/proc/")
+        and status.st_uid == os.geteuid()
+        and not (status.st_mode & 0o22)
+    )
+
+
+def of_another_user(path: str) -> bool:
+    """Whether a path names a process (``/proc/PID/...``) that is another user's."""
+    parts = path.split("/", 4)
+    if len(parts) < 4 or parts[:2] != ["", "proc"] or not parts[2].isdecimal():
+        return False
+    try:
+        return os.stat(f"/proc/{parts[2]}").st_uid != os.geteuid()
+    except OSError:
+        return False  # it is gone: who opens the path says so

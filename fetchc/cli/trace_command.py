@@ -1,0 +1,233 @@
+"""``fetchc trace``: calls and values of running programs, as they happen."""
+
+from __future__ import annotations
+
+import gc
+
+from fetchc.ceilings import unwatch
+from fetchc.cli.output import exit_status
+from fetchc.cli.parsing_child import Reader, probed_file, reader
+from fetchc.cli.trace_events import Ending, Show, watch
+from fetchc.cli.trace_request import Refused, Usage, request
+from fetchc.cli.trace_targets import collect, traceable
+from fetchc.debuginfo.safe_open import is_regular
+from fetchc.diag.codes import TITLES
+from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.target.kernel_versions import kernel, running_version
+from fetchc.tracer.filter_conditions import kernel_filter
+from fetchc.tracer.processes import WAITING, Command
+from fetchc.tracer.session import Session, terminable
+from fetchc.tracer.stacks import Stacks, SymbolFiles, remote_symbols
+from fetchc.tracer.tracefs import find_tracefs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from fetchc.cli.option_table import Options
+    from fetchc.cli.output import Output
+    from fetchc.cli.parsing_child import SameProcess
+    from fetchc.cli.trace_targets import LeftOut, Targets
+
+__all__ = ["run"]
+
+_NAMED = 3  # functions that a summary of those left out names
+
+
+def run(options: Options, output: Output) -> int:
+    """Trace until the end that the options name; nothing is left in the kernel."""
+    gc.enable()  # a trace may run for days
+    try:
+        wanted = request(options)
+    except Usage as wrong:
+        output.say(f"error: {wrong}", "", "usage: fetchc trace [EXPR...] -x BINARY -f FUNCTION")
+        return 2
+    except Refused as refused:
+        output.diagnostics(refused.diagnostics, refused.text)
+        return 1
+    command = Command(options.program) if options.program else None
+    session = Session()
+    files = SymbolFiles()
+    questions: dict[str, Callable[..., Any]] = {
+        "targets": lambda: collect(options.opened(), options, wanted, session.group),
+        "symbols": files.opened,
+        "function": files.function_at,
+    }
+    with reader(options, output, questions) as asked:
+        return _run(options, output, asked, session, command, wanted.lines)
+
+
+def _run(
+    options: Options,
+    output: Output,
+    asked: Reader | SameProcess,
+    session: Session,
+    command: Command | None,
+    by_event: bool,
+) -> int:
+    try:
+        targets: Targets = asked.ask("targets")
+    except DebugInfoError as refused:
+        refused.help = refused.help or _of_process(options)
+        raise
+    if isinstance(asked, Reader):
+        lines = [line for each in targets.chosen for line in each.plan.definitions]
+        probed_file(options.binary, lines)
+    if targets.by_glob:
+        targets = traceable(targets, find_tracefs())
+    _told(targets, output)
+    if not targets.chosen:
+        return exit_status([each for one in targets.left_out for each in one.diagnostics])
+    unwatch()  # what is installed is taken away in peace, and COMMAND has its own limits
+    with terminable(), session:
+        output.diagnostics(session.warnings(), "")  # what others left behind
+        session.add(*[target.plan for target in targets.chosen])
+        _kernel_filters(session, targets)
+        if options.stack:
+            session.stacks()
+        stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
+        waiting = WAITING if command else None
+        show = Show(targets.chosen, options, by_event, output, waiting, stacks)
+        session.symbol = show.symbol
+        if command is None:
+            status = _traced(session, targets, options, show, output)
+        else:
+            status = _started(session, command, options, show, output)
+        lost = session.lost
+        entries, returns = session.missed
+        output.diagnostics(session.warnings(), "")
+    if lost:
+        output.say(f"warning: {lost} events were lost: the buffers were full")
+    if entries:
+        output.say(f"warning: {entries} hits were missed: the kernel was handling another probe")
+    if returns:
+        output.say(
+            f"warning: {returns} returns were missed, of all processes: too many calls at a time",
+            f"  = help: make room for more: `--maxactive {_room(options.active)}`",
+        )
+    return status
+
+
+def _kernel_filters(session: Session, targets: Targets) -> None:
+    # Not where events belong together in pairs: half of one helps nobody.
+    if any(target.role != "hit" for target in targets.chosen):
+        return
+    for target in targets.chosen:
+        if target.filter is not None and (text := kernel_filter(target.plan, target.filter)):
+            session.filter(target.plan, text)
+
+
+def _traced(
+    session: Session, targets: Targets, options: Options, show: Show, output: Output
+) -> int:
+    """Watch processes that run, or all of them."""
+    with Ending() as ending:
+        if options.pids:
+            session.only(options.pids)
+        session.start()
+        number = len({target.plan.function for target in targets.chosen})
+        functions = "1 function" if number == 1 else f"{number} functions"
+        output.say(f"tracing {functions} of {options.binary}; Ctrl-C ends it")
+        for note in _unloaded(targets, options):
+            output.say(f"note: {note}")
+        gone = watch(session, show.take, ending, None, options.pids, options.timeout)
+    for pid in gone:
+        output.say(f"process {pid} has ended")
+    show.end()
+    return 0
+
+
+def _unloaded(targets: Targets, options: Options) -> list[str]:
+    plan = targets.chosen[0].plan
+    if not options.pids or plan.of_kernel:
+        return []
+    from fetchc.tracer.processes import unloaded
+
+    # The file that the definition names: that with Mono's code is another one than its image.
+    path = plan.definitions[0].split(maxsplit=2)[1].rpartition(":")[0]
+    return [note for pid in options.pids if (note := unloaded(pid, path)) is not None]
+
+
+def _started(
+    session: Session, command: Command, options: Options, show: Show, output: Output
+) -> int:
+    """Start the program when all is ready, and watch it; its exit status where it ends itself."""
+    with Ending() as ending:
+        try:
+            session.only([command.prepare()])
+            session.start()
+            command.go()
+            show.learn(command.pid)
+            watch(session, show.take, ending, command, (), options.timeout)
+            status = command.exit_status if command.ended() and not ending.asked else 0
+        finally:
+            if not command.close():
+                output.say(f"`{command.words[0]}` goes on as process {command.pid}")
+    show.end()
+    if not show.seen and not options.filters:
+        output.say(f"note: nothing was hit: {_unhit(command.words[0], options.binary)}")
+    return status
+
+
+def _of_process(options: Options) -> str | None:
+    # A process of a container sees other files by the same paths; one may run a file that is gone.
+    import os
+
+    from fetchc.tracer.perf_maps import DELETED
+
+    if os.path.lexists(options.binary):
+        return None
+    for pid in options.pids:
+        inside = f"/proc/{pid}/root{os.path.abspath(options.binary)}"
+        if is_regular(inside):
+            return f"process {pid} has one by that path: `-x {inside}`"
+        own = f"/proc/{pid}/exe"
+        if os.path.realpath(own) == os.path.abspath(options.binary) + DELETED:
+            return f"process {pid} still runs the file that was there: `-x {own}`"
+    return None
+
+
+def _room(active: int | None) -> int:
+    return min(max(64, 8 * (active or 0)), kernel(running_version()).returns_at_once)
+
+
+def _unhit(word: str, binary: str) -> str:
+    import os.path
+    import shutil
+
+    found = shutil.which(word)
+    kernel = binary == "kernel" or binary.startswith("kernel:")  # every program runs it
+    if kernel or (found and os.path.exists(binary) and os.path.samefile(found, binary)):
+        return f"`{word}` did not come to what is probed"
+    return f"does `{word}` run `{binary}`?"
+
+
+def _told(targets: Targets, output: Output) -> None:
+    for text, diagnostic in targets.told:
+        output.diagnostics((diagnostic,), text)
+    if not targets.chosen and len(targets.left_out) == 1:
+        (only,) = targets.left_out
+        output.diagnostics(only.diagnostics, only.text)
+        return
+    for number, ((code, text), group) in enumerate(_grouped(targets.left_out)):
+        if not targets.chosen and number == 0:
+            output.diagnostics(group[0].diagnostics, text)
+        why = f"`{text}`: {TITLES[code]}" if text else TITLES[code]
+        output.say(f"left out {_functions(group)}: {why} ({code})")
+    for (code, text), group in _grouped(targets.without):
+        output.diagnostics(group[0].diagnostics, text)
+        output.say(f"left out `{text}` of {_functions(group)}: {TITLES[code]} ({code})")
+
+
+def _grouped(listed: tuple[LeftOut, ...]) -> Iterable[tuple[tuple[str, str], list[LeftOut]]]:
+    # By the code of the refusal and the expression.
+    groups: dict[tuple[str, str], list[LeftOut]] = {}
+    for each in listed:
+        groups.setdefault((each.diagnostics[0].code, each.text), []).append(each)
+    return groups.items()
+
+
+def _functions(group: list[LeftOut]) -> str:
+    names = ", ".join(f"`{each.function}`" for each in group[:_NAMED])
+    return names + (f" and {len(group) - _NAMED} more" if len(group) > _NAMED else "")

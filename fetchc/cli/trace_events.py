@@ -1,0 +1,415 @@
+"""Events to lines of the output, and to what is counted until the end."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+
+from fetchc.cli.trace_request import BUILTINS
+from fetchc.cli.trace_targets import CALLER, FRAME
+from fetchc.ir.fetch import Decode
+from fetchc.record import Record, assert_never
+from fetchc.tracer import value_shapes as shapes
+from fetchc.tracer.display_values import CodeAddress, ReturnAddress, SymbolName
+from fetchc.tracer.events import Calls, microseconds
+from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts
+from fetchc.tracer.tracefs import started
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from types import FrameType
+
+    from fetchc.cli.option_table import Options
+    from fetchc.cli.output import Output
+    from fetchc.cli.trace_json import JsonLines
+    from fetchc.cli.trace_targets import Target
+    from fetchc.cli.trace_text import TextLines
+    from fetchc.cli.trace_totals import HistogramTally, Summary, Sums
+    from fetchc.tracer.events import Event, Value
+    from fetchc.tracer.filter_conditions import Filter
+    from fetchc.tracer.processes import Command
+    from fetchc.tracer.session import Session
+    from fetchc.tracer.stacks import Frame, Stacks
+
+    Part = Callable[[Event], "Hit | None"]
+    Sink = Callable[[Iterable[Event]], bool]
+
+__all__ = ["Ending", "Hit", "Hits", "Show", "has_function", "value_of", "watch"]
+
+# ------------------------------------------------------------------------------
+# Events of probes become hits to show: entries wait for their returns, filters are applied.
+
+_GOROUTINES = 1 << 16  # calls of one function that a goroutine may be in: a deep recursion
+
+
+class Hit:
+    """What is shown: the event, with the values of its entry, and the time in microseconds.
+
+    ``latency`` is None where none was asked for, or the beginning was not seen.
+    """
+
+    __slots__ = ("event", "latency", "target")
+
+    def __init__(self, target: Target, event: Event, latency: float | None) -> None:
+        self.target = target
+        self.event = event
+        self.latency = latency
+
+
+class Hits:
+    """Takes events in the order of time; each is a hit to show, or none."""
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        listed = tuple(targets)
+        frames = all(each.key == FRAME for each in listed if each.key)
+        self._calls = Calls() if frames else Calls(most=_GOROUTINES)
+        self._starts = Calls(most=1)  # by process; the last one counts
+        self._since = any(each.role == "start" for each in listed)
+        self._parts = {each.plan.event: self._part(each) for each in listed}
+
+    @property
+    def forgotten(self) -> int:
+        """Calls that were too many to wait for."""
+        return self._calls.forgotten
+
+    def hit(self, event: Event) -> Hit | None:
+        """What the event shows; None where it only begins something, or a filter stops it."""
+        return self._parts[event.plan.event](event)
+
+    def _part(self, target: Target) -> Part:
+        match target.role:
+            case "enter":
+                return lambda event: self._enter(target, event)
+            case "start":
+                return self._start
+            case "leave":
+                shown: Part = lambda event: self._leave(target, event)  # noqa: E731
+            case _ if self._since:
+                shown = lambda event: self._reach(target, event)  # noqa: E731
+            case _:
+                shown = lambda event: Hit(target, event, None)  # noqa: E731
+        if target.filter is None:
+            return shown
+        passes = _passes(target.filter)
+
+        def filtered(event: Event) -> Hit | None:
+            hit = shown(event)
+            return hit if hit is not None and passes(hit) else None
+
+        return filtered
+
+    def _enter(self, target: Target, event: Event) -> None:
+        call = _call(target, event)
+        if call is not None:
+            self._calls.enter(call[0], event, call[1])
+
+    def _leave(self, target: Target, event: Event) -> Hit:
+        call = _call(target, event)
+        entry = None if call is None else self._calls.leave(*call)
+        if entry is None:
+            return Hit(target, event, None)
+        event.args = entry.args | event.args
+        event.faults = entry.faults + event.faults
+        return Hit(target, event, microseconds(entry, event))
+
+    def _start(self, event: Event) -> None:
+        self._starts.enter(event.pid, event)
+
+    def _reach(self, target: Target, event: Event) -> Hit:
+        start = self._starts.leave(event.pid)
+        return Hit(target, event, None if start is None else microseconds(start, event))
+
+
+def _call(target: Target, event: Event) -> tuple[Hashable, int | None] | None:
+    # What tells the call from others, as `Calls` takes it; None where that could not be read.
+    key = event.args.get(target.key)
+    if not isinstance(key, int):
+        return None
+    if not target.stack_end:
+        return (event.pid, event.plan.function, key - target.pushed), None
+    end, frame = event.args.get(target.stack_end), event.args.get(FRAME)
+    if not isinstance(end, int) or not isinstance(frame, int):
+        return None
+    # Every thread has a system stack, and they all have the number 0.
+    stack = key or -event.thread
+    return (event.pid, event.plan.function, stack), end - frame + target.pushed
+
+
+def _passes(filter: Filter) -> Callable[[Hit], bool]:
+    match filter:
+        case Condition():
+            label, value, test = filter.expression, value_of(filter.expression), accepts(filter)
+            # What could not be read, or is of an entry that was not seen, compares with nothing.
+            return lambda hit: _is_there(hit.event, label) and test(value(hit))
+        case All(parts=parts):
+            every = [_passes(part) for part in parts]
+            return lambda hit: all(passes(hit) for passes in every)
+        case AnyOf(parts=parts):
+            either = [_passes(part) for part in parts]
+            return lambda hit: any(passes(hit) for passes in either)
+        case _:
+            assert_never(filter)
+
+
+def _is_there(event: Event, label: str) -> bool:
+    return (label in event.args and label not in event.faults) or label in BUILTINS
+
+
+def value_of(label: str) -> Callable[[Hit], Value]:
+    """How to have a value of a hit: by the label of its argument, or the reader's own word."""
+    built_in = BUILTINS.get(label)
+    if built_in is None:
+        return lambda hit: hit.event.args.get(label)
+    source = built_in.source
+    return lambda hit: source(hit.event, hit.latency)
+
+
+class Show:
+    """Takes events in the order of time. ``lines``: whether each hit is printed.
+
+    ``waiting`` is the name of processes whose hits are not the traced program's yet.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        options: Options,
+        lines: bool,
+        output: Output,
+        waiting: str | None,
+        stacks: Stacks,
+    ) -> None:
+        self._hits = Hits(targets)
+        self._output = output
+        self._waiting = waiting
+        self._left = options.count
+        self.seen = False
+        """Whether there was any event of the traced program."""
+        self._json = options.format == "jsonl"
+        timed = options.latency or options.since is not None
+        self._lines = _lines(targets, timed, self._json) if lines else None
+        self._stacks = stacks
+        self._with_stack = options.stack
+        self._pointers = {
+            each.plan.event: [one.label for one in each.plan.values if has_function(one.shape)]
+            for each in targets
+        }
+        self._tallies: list[HistogramTally | Summary | Sums] = []
+        if options.summary or options.histogram is not None:
+            from fetchc.cli.trace_totals import HistogramTally, Summary
+
+            if options.histogram is not None:
+                self._tallies.append(HistogramTally(options.histogram, options.by))
+            if options.summary:
+                self._tallies.append(Summary())
+        if options.sums:
+            from fetchc.cli.trace_totals import Sums
+
+            self._tallies.append(Sums(options.sums, options.by))
+
+    def take(self, events: Iterable[Event]) -> bool:
+        """Show the events; True when the number wanted was reached."""
+        lines: list[str] = []
+        try:
+            for event in events:
+                if event.comm == self._waiting:
+                    continue
+                self.seen = True
+                for label in self._pointers[event.plan.event]:
+                    event.args[label] = self._named(event, event.args[label])
+                hit = self._hits.hit(event)
+                if hit is None:
+                    continue
+                for tally in self._tallies:
+                    tally.add(hit)
+                if self._lines is not None:
+                    frames = self._frames(hit) if self._with_stack else ()
+                    lines.append(self._lines.line(hit, frames))
+                if self._left is not None:
+                    self._left -= 1
+                    if self._left == 0:
+                        return True
+        finally:
+            # At once: somebody looks on.
+            if lines:
+                self._output.document("\n".join(lines))  # printable already
+                self._output.flush()
+        return False
+
+    def learn(self, pid: int) -> None:
+        """Look at the memory maps of a process that has just begun: it may end soon."""
+        self._stacks.learn(pid)
+
+    def symbol(self, thread: int, address: int) -> str | None:
+        """What a function pointer of a thread's program leads to."""
+        return self._stacks.name(thread, address)
+
+    def _named(self, event: Event, value: Value) -> Value:
+        # Of a process that ended before it was looked at, the hit tells where its code was.
+        match value:
+            case ReturnAddress():
+                (frame,) = self._stacks.frames(event, (value - 1,))
+                if frame.function is not None:
+                    return SymbolName(f"{frame.function}+{frame.offset:#x}")
+            case CodeAddress():
+                (frame,) = self._stacks.frames(event, (value,))
+                if frame.function is not None and not frame.offset:
+                    return SymbolName(frame.function)
+            case list():
+                value[:] = [self._named(event, one) for one in value]
+            case dict():
+                value.update({name: self._named(event, one) for name, one in value.items()})
+            case _:
+                pass
+        return value
+
+    def _frames(self, hit: Hit) -> list[Frame]:
+        event = hit.event
+        addresses = event.stack or (event.address,)
+        caller = event.args.get(CALLER) if hit.target.caller else None
+        if isinstance(caller, int):  # of a recursion it is the next frame's address, too
+            addresses = (addresses[0], caller, *addresses[1:])
+        return self._stacks.frames(event, addresses)
+
+    def end(self) -> None:
+        """Print what was counted, and say what was left out of it."""
+        for tally in self._tallies:
+            for line in tally.json() if self._json else tally.text():
+                self._output.line(line)
+        self._output.flush()
+        for tally in self._tallies:
+            for remark in tally.remarks():
+                self._output.say(f"note: {remark}")
+        if self._hits.forgotten:
+            self._output.say(f"note: {self._hits.forgotten} calls did not return in time to count")
+
+
+def has_function(part: object) -> bool:
+    """Whether a value of the shape, of whatever kind, may have the address of a function in it."""
+    match part:
+        case shapes.Called():
+            return True  # of a call that is not known, who made it
+        case Decode(kind=kind):
+            return kind == "symbol"
+        case Record():
+            names: tuple[str, ...] = type(part).__match_args__
+            return any(has_function(getattr(part, name)) for name in names)
+        case tuple():
+            return any(has_function(one) for one in part)
+        case _:
+            return False
+
+
+def _lines(targets: Sequence[Target], timed: bool, json: bool) -> TextLines | JsonLines:
+    if json:
+        from fetchc.cli.trace_json import JsonLines
+
+        return JsonLines(targets, timed)
+    from fetchc.cli.trace_text import TextLines
+
+    return TextLines(targets, timed)
+
+
+# ------------------------------------------------------------------------------
+# The time between start and end of a trace: events are shown as they come.
+
+_TURN = 0.05  # seconds after which the ends are looked at
+
+
+class Ending:
+    """A context manager: SIGINT, SIGTERM and SIGHUP ask for an end, and interrupt nothing.
+
+    So that what was recorded is still shown. The second one ends at once, as it would without
+    this: somebody waits for what does not come. Signals that were ignored stay so.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
+
+    def __enter__(self) -> Ending:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            before = signal.getsignal(number)
+            if before is not signal.SIG_IGN:
+                self._before[number] = before
+                signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._restore()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        self._restore()
+
+    def _restore(self) -> None:
+        while self._before:
+            number, before = self._before.popitem()
+            signal.signal(number, before)
+
+
+def watch(
+    session: Session,
+    sink: Sink,
+    ending: Ending,
+    command: Command | None,
+    pids: Iterable[int],
+    timeout: float | None,
+) -> list[int]:
+    """Run a started session to its end, and show all that was recorded until then.
+
+    It ends when it is asked to, after ``timeout`` seconds, with the program or the last of the
+    processes it watches, when the sink has enough, or when nobody reads standard output.
+    Returns the processes that ended meanwhile.
+    """
+    until = None if timeout is None else time.monotonic() + timeout
+    waiting, gone = list(pids), list[int]()
+    reader = _Reader()
+    enough = False
+    while not enough:
+        # Looked at first: what the program did before its end is then in the buffers.
+        over = ending.asked or (command is not None and command.ended()) or reader.left()
+        gone += [pid for pid in waiting if started(pid) is None]
+        waiting = [pid for pid in waiting if pid not in gone]
+        if over or (gone and not waiting):
+            break
+        turn = _TURN
+        if until is not None:
+            turn = min(_TURN, until - time.monotonic())
+            if turn <= 0:
+                break
+        for batch in session.batches(turn):
+            if sink(batch):
+                enough = True
+                break
+        else:
+            sink(())
+    session.stop()
+    if not enough:
+        for batch in session.batches():
+            if sink(batch):
+                break
+    return gone
+
+
+class _Reader:
+    """Who reads standard output through a pipe, if somebody does."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        if sys.stdout is not None:
+            try:
+                file = sys.stdout.fileno()
+            except (OSError, ValueError):  # not a file: a caller in the same process
+                return
+            if os.isatty(file):
+                return
+            self._poll.register(file, 0)
+
+    def left(self) -> bool:
+        """Whether the reader has gone away."""
+        return any(state & select.POLLERR for _, state in self._poll.poll(0))

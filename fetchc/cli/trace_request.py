@@ -1,0 +1,202 @@
+"""What a command line of ``trace`` asks for, before any file is looked at."""
+
+from __future__ import annotations
+
+from fetchc.diag.diagnostic import CompileError, Diagnostic
+from fetchc.ir.fetch import Decode
+from fetchc.record import Record
+from fetchc.tracer.filter_conditions import (
+    All,
+    Condition,
+    comparisons,
+    of_nothing,
+    parse_filter,
+    replaced,
+    unfit,
+    within,
+)
+from fetchc.tracer.value_shapes import (
+    Between,
+    Called,
+    Choice,
+    ComputedShape,
+    Difference,
+    Dispatched,
+    EitherShape,
+    Leaf,
+    Sum,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fetchc.cli.option_table import Options
+    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.events import Event, Plan, Value
+    from fetchc.tracer.filter_conditions import Filter
+    from fetchc.tracer.value_shapes import Shape
+
+    Source = Callable[[Event, float | None], Value]
+
+__all__ = ["BUILTINS", "BuiltIn", "Refused", "Request", "Usage", "reading", "request"]
+
+
+class Usage(Exception):
+    """Options that do not go together."""
+
+
+class Refused(Exception):
+    """An expression or filter that is refused; the places of ``diagnostics`` are in ``text``."""
+
+    def __init__(self, text: str, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__(text)
+        self.text = text
+        self.diagnostics = diagnostics
+
+
+class BuiltIn(Record):
+    """A value that the reader has of every event: how it is had, and its kind."""
+
+    source: Source
+    shape: Leaf
+
+
+_NUMBER = Leaf("", Decode("integer"))
+_TEXT = Leaf("", Decode("text"))
+
+BUILTINS = {
+    "$latency": BuiltIn(lambda event, latency: latency, _NUMBER),
+    "$pid": BuiltIn(lambda event, latency: event.pid, _NUMBER),
+    "$tid": BuiltIn(lambda event, latency: event.thread, _NUMBER),
+    "$cpu": BuiltIn(lambda event, latency: event.cpu, _NUMBER),
+    "$comm": BuiltIn(lambda event, latency: event.comm, _TEXT),
+    "$function": BuiltIn(lambda event, latency: event.plan.function, _TEXT),
+}
+"""Words that ``--filter``, ``--histogram`` and ``--by`` take beside expressions."""
+
+
+class Request(Record):
+    """``shown`` are the expressions to print; ``further`` those that only filters and
+    histograms need. ``lines``: whether single events are printed.
+    """
+
+    shown: tuple[str, ...]
+    further: tuple[str, ...]
+    filter: Filter | None
+    lines: bool
+
+
+def request(options: Options) -> Request:
+    """Read the options. Raises Usage, and Refused (FC0751) for a filter."""
+    _together(options)
+    shown = tuple(dict.fromkeys([*options.operands, *options.expr]))
+    filters = [_parsed(text) for text in options.filters]
+    wanted = [each.expression for filter in filters for each in comparisons(filter)]
+    wanted += [each for each in (options.histogram, *options.sums, options.by) if each is not None]
+    for text in wanted:
+        if text == "$latency" and not (options.latency or options.since):
+            raise Usage("$latency is known with --latency or --since FUNCTION")
+    further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
+    lines = bool(shown) or not _counts(options)
+    return Request(shown, tuple(further), All(tuple(filters)) if filters else None, lines)
+
+
+def _counts(options: Options) -> bool:
+    return bool(options.summary or options.histogram or options.sums)
+
+
+def _parsed(text: str) -> Filter:
+    try:
+        return parse_filter(text)
+    except CompileError as refused:
+        raise Refused(text, refused.diagnostics) from None
+
+
+def _together(options: Options) -> None:
+    if not (options.functions or options.at or options.operands or options.expr):
+        raise Usage("-f FUNCTION is missing")
+    if options.program and options.pids:
+        raise Usage("--pid and a program to start exclude each other")
+    if options.latency and options.since:
+        raise Usage("--latency and --since exclude each other")
+    if options.since and options.returns:
+        raise Usage("--since and --return exclude each other")
+    if options.by and not (options.histogram or options.sums):
+        raise Usage("--by needs --histogram EXPR or --sum EXPR")
+    if options.at and (options.latency or options.returns):
+        raise Usage("--at is a place of its own: not with --return or --latency")
+    if options.latency and not options.functions:
+        raise Usage("--latency is of whole functions: name them with -f FUNCTION")
+    if options.at and len(options.functions) > 1:
+        raise Usage("--at takes one function")
+    silent = _counts(options) and not (options.operands or options.expr)
+    if options.stack and silent:
+        raise Usage("--stack is shown with single events: name an EXPR")
+
+
+# ------------------------------------------------------------------------------
+# What is done with the values of a trace: filters, histograms and sums, and their key.
+
+_NUMBERS = ("integer", "duration", "bool", "enum", "float", "pointer", "reference", "turned")
+
+
+def reading(
+    options: Options, request: Request, wanted: list[Asked], plans: tuple[Plan, ...]
+) -> tuple[Filter | None, str, tuple[str, ...], str]:
+    """The filter by the labels of its values; labels of what is counted and of the key.
+
+    They are those of ``wanted``, which ``plans`` fetch. Raises Refused (FC0752, FC0756) where a
+    value cannot be compared like that, or is no number to count.
+    """
+    shapes = {each.label: each.shape for plan in plans for each in plan.values}
+    labels = {one.text: one.label for one in wanted} | {one.label: one.label for one in wanted}
+
+    def labelled(condition: Condition) -> Condition:
+        label = labels.get(condition.expression, condition.expression)
+        shape = _shape(label, shapes)
+        condition = of_nothing(condition, shape)
+        problem = unfit(condition, shape)
+        if problem is not None:
+            raise Refused(condition.text, (problem,))
+        return Condition(
+            label, condition.operator, condition.constant, condition.word,
+            condition.nil, condition.text, condition.span,
+        )  # fmt: skip
+
+    filter = request.filter and replaced(request.filter, labelled)
+    measure, by = options.histogram or "", options.by or ""
+    measure, by = labels.get(measure, measure), labels.get(by, by)
+    sums = tuple([labels.get(one, one) for one in dict.fromkeys(options.sums)])
+    for one, what in ((measure, "histogram"), *[(one, "sum") for one in sums]):
+        if one and not _is_number(_shape(one, shapes)):
+            raise Refused("", (_no_number(one, what),))
+    return filter, measure, sums, by
+
+
+def _shape(label: str, shapes: dict[str, Shape]) -> Shape:
+    built_in = BUILTINS.get(label)
+    return shapes[label] if built_in is None else built_in.shape
+
+
+def _is_number(shape: Shape) -> bool:
+    shape = within(shape)
+    match shape:
+        case Leaf(decode=decode) | Sum(decode=decode):
+            return decode.kind in _NUMBERS and decode.count is None
+        case Called(cases=cases) | Choice(cases=cases) | Dispatched(cases=cases):
+            return any(_is_number(one) for _, one in cases)
+        case EitherShape(at_none=first, other=second):
+            return _is_number(first) and _is_number(second)
+        case ComputedShape(is_none=asks):
+            return not asks
+        case _:
+            return isinstance(shape, Between | Difference)
+
+
+def _no_number(text: str, what: str) -> Diagnostic:
+    return Diagnostic(
+        "FC0756",
+        f"no {what} can be made of `{text}`: it is not a number",
+        help=f"take a number of it, or use it as the key: `--by '{text}'`",
+    )

@@ -1,0 +1,522 @@
+"""The probes of a trace: each function with its plans and what each of them is for."""
+
+from __future__ import annotations
+
+from fetchc.cli.trace_request import Refused, reading
+from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
+from fetchc.emit.probe_definition import event_name
+from fetchc.program.go_symbol_names import without_type_arguments
+from fetchc.record import Record
+from fetchc.tracer.event_plan import distinct
+from fetchc.tracer.install import PROBED, file_of
+from fetchc.tracer.kallsyms import BLACKLIST, SYMBOLS, several, untraceable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
+    from fetchc.api.library import Probe, Program
+    from fetchc.cli.option_table import Options
+    from fetchc.cli.trace_request import Request
+    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.events import Plan
+    from fetchc.tracer.filter_conditions import Filter
+    from fetchc.tracer.tracefs import Tracefs
+
+    _Answer = TypeVar("_Answer")
+
+__all__ = [
+    "CALLER",
+    "FRAME",
+    "GOROUTINE",
+    "MOST",
+    "LeftOut",
+    "Name",
+    "Target",
+    "Targets",
+    "collect",
+    "named",
+    "traceable",
+    "wider",
+]
+
+# ------------------------------------------------------------------------------
+# ``-f``: names and globs to the functions to probe.
+
+MOST = 10_000
+"""Functions of a session: installed in a few seconds, and a kernel has room for them."""
+
+
+class Name(Record):
+    """A function to probe; ``by_glob``: one among many that a pattern matches."""
+
+    text: str
+    by_glob: bool
+
+
+def named(program: Program, patterns: Iterable[str]) -> list[Name]:
+    """The functions that the patterns mean, each once.
+
+    ``*`` and ``?`` are wildcards where no function is called exactly so: ``main.(*server).run``
+    is a name. Raises CompileError FC0755 for a glob that matches nothing, and for too many.
+    """
+    found: dict[str, bool] = {}
+    known: set[str] | None = None
+    for pattern in patterns:
+        if "*" not in pattern and "?" not in pattern:
+            found.setdefault(pattern, False)
+            continue
+        if known is None:
+            known = set(program.functions())
+        if pattern in known or _method(pattern, known):
+            found.setdefault(pattern, False)
+            continue
+        matching = list(program.functions(pattern))
+        if not matching and (_is_go_name(pattern) or _is_overload(program, pattern)):
+            matching = [pattern]
+            found.setdefault(pattern, False)
+        if not matching:
+            raise reject(
+                "FC0755",
+                f"no function with code matches `{pattern}` in `{program.path}`",
+                help=wider(program, pattern)
+                or f"list them: `fetchc functions '*part*' -x {program.path}`",
+            )
+        for name in matching:
+            found.setdefault(name, True)
+    if len(found) > MOST:
+        raise reject(
+            "FC0755",
+            f"{len(found)} functions match, of which {MOST} can be traced at once",
+            help="narrow it: `-f 'main.*'`",
+        )
+    return [Name(text, by_glob) for text, by_glob in found.items()]
+
+
+def wider(program: Program, pattern: str) -> str | None:
+    """What a glob of a part of names would have to be; None where that matches nothing either."""
+    # A glob is of whole names, with their package's path or their namespaces.
+    tried = [f"*{pattern}", f"*{pattern}*"]
+    found = [(sum(1 for _ in program.functions(whole)), whole) for whole in tried]
+    if "*" in pattern or "?" in pattern:
+        del found[1:]
+    number, whole = max(found, key=lambda one: one[0])
+    return f"`{whole}` matches {number}: a glob is of whole names" if number else None
+
+
+def _is_go_name(pattern: str) -> bool:
+    # dns.(*Msg).Pack, Stack[*Item].Push: a receiver's star, or a type argument's.
+    rest = without_type_arguments(pattern).replace("(*", "(")
+    return "*" not in rest and "?" not in rest
+
+
+def _is_overload(program: Program, pattern: str) -> bool:
+    # Type.Method(int*, char*): the stars are of pointers.
+    if "(" not in pattern.partition("*")[0].partition("?")[0]:
+        return False
+    try:
+        program.probe(pattern)
+    except CompileError:
+        return False
+    return True
+
+
+def _method(pattern: str, known: set[str]) -> bool:
+    # `(*server).run`, `server.(*conn).run`: the end of a name, star and all.
+    return "(*" in pattern and any(
+        name.endswith(pattern) and name[-len(pattern) - 1] in "./" for name in known
+    )
+
+
+FRAME = "%sp"
+"""The argument that tells one call of a function from others, by where its frame is."""
+GOROUTINE = "$goid"
+"""Whose stack it is in Go, where stacks move: the frame is told by its distance from their end."""
+CALLER = "*(unsigned long *)%sp"
+"""Where a function returns to: at its entry the walk of frame pointers leaves that out."""
+
+
+class Target(Record):
+    """A plan and its part: ``hit`` is shown, ``enter`` waits for its ``leave``, which is shown with
+    both's values, ``start`` begins the time of ``--since``.
+
+    ``labels`` are the values to show, of an ``enter`` and its ``leave`` together. ``key`` is the
+    label of the argument that pairs them, ``pushed`` the bytes by which the stack pointer is more
+    at the return. ``stack_end`` is, where the key is a goroutine, the label of the high end of its
+    stack.
+    """
+
+    role: str
+    plan: Plan
+    labels: tuple[str, ...]
+    filter: Filter | None = None
+    measure: str = ""
+    sums: tuple[str, ...] = ()
+    by: str = ""
+    key: str = ""
+    pushed: int = 0
+    stack_end: str = ""
+    caller: bool = False
+
+
+class LeftOut(Record):
+    """A function that is not probed; ``text`` is what it refuses: an expression, a point."""
+
+    function: str
+    text: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class Targets(Record):
+    """``told`` are warnings about what is probed, each with its expression.
+
+    ``without`` are expressions that functions among the ``chosen`` are traced without.
+    ``by_glob`` are the events of functions that a pattern matched and nobody named.
+    """
+
+    chosen: tuple[Target, ...]
+    left_out: tuple[LeftOut, ...]
+    told: tuple[tuple[str, Diagnostic], ...]
+    by_glob: frozenset[str] = frozenset()
+    without: tuple[LeftOut, ...] = ()
+
+
+def collect(program: Program, options: Options, request: Request, group: str) -> Targets:
+    """Compile what is asked for at every function that is named.
+
+    A function that cannot be probed, or where no expression compiles, is left out; with --strict
+    also one where some do not.
+    Raises CompileError for globs (FC0755) and for the function of ``--since``.
+    """
+    collecting = _Collecting(program, options, request, group)
+    by_glob: set[str] = set()
+    for name in named(program, options.functions):
+        first = len(collecting.chosen)
+        collecting.function(name)
+        if name.by_glob and name.text not in options.functions:
+            by_glob.update([each.plan.event for each in collecting.chosen[first:]])
+    if not options.functions:
+        collecting.points()  # named by the expressions themselves, or by --at
+    if options.since is not None and collecting.chosen:
+        collecting.start(options.since)
+    told = tuple(dict.fromkeys(collecting.told))
+    if len(collecting.chosen) > 2:
+        told = _of_many(told)
+    chosen, left_out = tuple(collecting.chosen), tuple(collecting.left_out)
+    return Targets(chosen, left_out, told, frozenset(by_glob), tuple(collecting.without))
+
+
+def _of_many(told: tuple[tuple[str, Diagnostic], ...]) -> tuple[tuple[str, Diagnostic], ...]:
+    # Of many functions only that the program can end by it, and that calls are not seen; once each.
+    found: list[Diagnostic] = []
+    for code in ("FC0621", "FC0609"):
+        its = [one for _, one in told if one.code == code]
+        if len(its) < 2:
+            found += its
+            continue
+        first = its[0]
+        more = f"so it is of {len(its) - 1} more of the probed functions"
+        notes = (*first.notes, more)
+        found.append(Diagnostic(first.code, first.message, notes=notes, help=first.help))
+    return tuple([("", one) for one in found])
+
+
+class _Collecting:
+    def __init__(self, program: Program, options: Options, request: Request, group: str) -> None:
+        self._program = program
+        self._options = options
+        self._request = request
+        self._group = group
+        self._events: set[str] = set()
+        self._taken: set[tuple[str, str, int]] = set()
+        self.chosen: list[Target] = []
+        self.left_out: list[LeftOut] = []
+        self.without: list[LeftOut] = []
+        self.told: list[tuple[str, Diagnostic]] = []
+
+    def function(self, name: Name) -> None:
+        """Probe the function of that name, or say why not."""
+        try:
+            self._probed(name.text, self._options.at)
+        except CompileError as refused:
+            if name.by_glob and refused.diagnostics[0].code == "FC0203":
+                listed = [one["address"] for one in self._program.described(name.text)]
+                known = [address for address in listed if address is not None]
+                for address in known:
+                    self._at_address(name.text, f"{address:#x}")
+                if known:
+                    return
+            at = self._options.at or ""
+            self.left_out.append(LeftOut(name.text, at, refused.diagnostics))
+
+    def points(self) -> None:
+        """Probe what the expressions name themselves (``x @ main.f``), or the address given."""
+        if self._options.at is not None:
+            self._at_address("", self._options.at)
+            return
+        by_point: dict[tuple[str, str, int], tuple[Probe, list[str]]] = {}
+        for text in self._request.shown:
+            try:
+                probe, bare = self._program.point(
+                    text, self._options.returns, active=self._options.active
+                )
+            except CompileError as refused:
+                self.left_out.append(LeftOut("", text, refused.diagnostics))
+                continue
+            by_point.setdefault(probe.key, (probe, []))[1].append(bare)
+        for probe, texts in by_point.values():
+            self._hits(probe, tuple(texts))
+
+    def start(self, function: str) -> None:
+        """Probe the function from which times count."""
+        probe = self._program.probe(function)
+        self.chosen.append(Target("start", probe.plan((), self._group, self._event(probe)), ()))
+
+    def _at_address(self, name: str, address: str) -> None:
+        try:
+            self._probed(None, address)
+        except CompileError as refused:
+            text = "" if name else address  # of a function by its name, nobody writes its address
+            self.left_out.append(LeftOut(name, text, refused.diagnostics))
+
+    def _probed(self, name: str | None, at: str | None) -> None:
+        latency = self._options.latency
+        active = self._options.active
+        returns = self._options.returns and not latency
+        probe = self._program.probe(name, at, returns, active=None if latency else active)
+        if probe.key in self._taken:
+            return  # another name of the same code
+        self._taken.add(probe.key)
+        if latency:
+            self._calls(probe, self._program.probe(name, at, True, active=active))
+        elif at is None and probe.parameters_stored_later:
+            self._hits(self._where_stored(probe, name), self._request.shown)
+        else:
+            self._hits(probe, self._request.shown)
+
+    def _where_stored(self, entry: Probe, name: str | None) -> Probe:
+        # Behind the prologue, if only there all that is asked for can be had.
+        texts = (*self._request.shown, *self._request.further)
+        try:
+            for text in texts:
+                entry.asked(text)
+        except CompileError as refused:
+            try:
+                body = self._program.probe(name, "body")
+                for text in texts:
+                    body.asked(text)
+            except CompileError:
+                return entry  # which is refused in its own words
+            self.told.append(("", _moved(body, refused)))
+            return body
+        return entry
+
+    def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
+        try:
+            asked, without = self._each(probe, texts, lambda text: _asked(probe, text))
+            shown = _once(asked)
+            wanted = [*shown, *self._further(probe, shown)]
+            caller = self._caller(probe)
+            plan = self._plan(probe, [*wanted, *caller])
+            counted = reading(self._options, self._request, wanted, (plan,))
+        except Refused as refused:
+            parts = probe.each()
+            if len(parts) > 1 and _unlike(refused):
+                for part, _ in parts:
+                    self._hits(part, texts)
+                return
+            self._leave_out(probe, refused)
+            return
+        labels = tuple([each.label for each in shown])
+        self._tell(probe, shown)
+        self.without += without
+        self.chosen.append(Target("hit", plan, labels, *counted, caller=bool(caller)))
+
+    def _each(
+        self, probe: Probe, texts: tuple[str, ...], ask: Callable[[str], _Answer]
+    ) -> tuple[list[_Answer], list[LeftOut]]:
+        # What can be asked for, and what is refused; raises Refused where that is all, or a filter
+        # needs it, or with --strict.
+        found: list[_Answer] = []
+        refusals: list[Refused] = []
+        for text in texts:
+            try:
+                found.append(ask(text))
+            except Refused as refused:
+                if self._options.strict or text in self._request.further:
+                    raise
+                refusals.append(refused)
+        if refusals and not found:
+            raise refusals[0]
+        name = probe.named_after
+        return found, [LeftOut(name, one.text, one.diagnostics) for one in refusals]
+
+    def _calls(self, entry: Probe, leave: Probe) -> None:
+        # What the entry has is taken there, and at the return with --return.
+        first, second = (leave, entry) if self._options.returns else (entry, leave)
+        try:
+            placed, without = self._each(
+                entry, self._request.shown, lambda text: _placed(first, second, text)
+            )
+            shown = _once([one for _, one in placed])
+            known = [one.label for one in shown]
+            for text in self._request.further:
+                if text not in known:
+                    placed.append(_placed(first, second, text))
+            stack_end = leave.goroutine_stack_end
+            key = FRAME if stack_end is None else GOROUTINE
+            pairing = [one for one in dict.fromkeys((key, FRAME, stack_end)) if one]
+            both = [(probe, _pairing(probe, one)) for probe in (entry, leave) for one in pairing]
+            caller = self._caller(leave)  # whose stack is shown
+            plans = [
+                self._plan(probe, [one for at, one in [*placed, *both] if at is probe] + behind)
+                for probe, behind in ((entry, []), (leave, caller))
+            ]
+            wanted = [one for _, one in placed]
+            asked = reading(self._options, self._request, wanted, tuple(plans))
+        except Refused as refused:
+            self._leave_out(entry, refused)
+            return
+        labels = tuple(known)
+        self._tell(leave, shown)
+        self.without += without
+        pushed = 0 if leave.kind == "return-site" else leave.pushed_by_call
+        end = stack_end or ""
+        self.chosen.append(Target("enter", plans[0], labels, key=key, stack_end=end))
+        last = Target(
+            "leave", plans[1], labels, *asked, key=key, pushed=pushed, caller=bool(caller),
+            stack_end=end,
+        )  # fmt: skip
+        self.chosen.append(last)
+
+    def _further(self, probe: Probe, shown: list[Asked]) -> list[Asked]:
+        known = {one.label for one in shown}
+        return [_asked(probe, text) for text in self._request.further if text not in known]
+
+    def _caller(self, probe: Probe) -> list[Asked]:
+        if probe.in_kernel:
+            return []  # the program's stack begins where it called the kernel
+        # Where its frame is not built yet, or taken down: the walk begins with the caller's.
+        bare = probe.kind in ("entry", "return-site")
+        if not self._options.stack or not bare or not probe.pushed_by_call:
+            return []
+        return [_asked(probe, CALLER)]
+
+    def _plan(self, probe: Probe, wanted: list[Asked]) -> Plan:
+        try:
+            return probe.plan(_once(wanted), self._group, self._event(probe))
+        except CompileError as refused:
+            raise Refused("", refused.diagnostics) from None
+
+    def _event(self, probe: Probe) -> str:
+        event = event_name(probe.named_after, self._events)
+        self._events.add(event)
+        return event
+
+    def _leave_out(self, probe: Probe, refused: Refused) -> None:
+        name = "" if probe.function is None else probe.function.name
+        self.left_out.append(LeftOut(name, refused.text, refused.diagnostics))
+
+    def _tell(self, probe: Probe, shown: list[Asked]) -> None:
+        self.told += [("", each) for each in probe.warnings]
+        self.told += [(one.text, each) for one in shown for each in one.warnings]
+
+
+def _moved(body: Probe, refused: CompileError) -> Diagnostic:
+    return Diagnostic(
+        "FC0633",
+        f"the probe of `{body.named_after}` is set behind the prologue",
+        notes=(f"at the entry {refused.diagnostics[0].message}",),
+        help="`--at body` says so, `--at +0` stays at the entry",
+    )
+
+
+def _asked(probe: Probe, text: str) -> Asked:
+    try:
+        return probe.asked(text)
+    except CompileError as refused:
+        raise Refused(text, refused.diagnostics) from None
+
+
+def _once(wanted: list[Asked]) -> list[Asked]:
+    # Of an entry and its return together: an event has one value of a name.
+    try:
+        return distinct(wanted)
+    except CompileError as refused:
+        raise Refused("", refused.diagnostics) from None
+
+
+def _unlike(refused: Refused) -> bool:
+    # One event cannot have all addresses: it is about no part of the expression.
+    (first, *_) = refused.diagnostics
+    return first.code == "FC0404" and first.primary is None
+
+
+def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, Asked]:
+    """The argument at the first of two probes that has it."""
+    try:
+        return first, _asked(first, text)
+    except Refused as refused:
+        try:
+            return second, _asked(second, text)
+        except Refused as again:
+            # `$retval` is not for entries: then the return's reason is the one to tell.
+            only_later = refused.diagnostics[0].code == "FC0410"
+            raise (again if only_later else refused) from None
+
+
+def _pairing(probe: Probe, key: str) -> Asked:
+    try:
+        return _asked(probe, key)
+    except Refused as refused:
+        if not probe.in_kernel:
+            raise
+        what = f"`{probe.named_after}` has no stack pointer here that tells its calls apart"
+        note = "`--latency` pairs an entry with its return by that"
+        help = "leave `fprobe:` out: `-f " + probe.named_after + "`"
+        told = Diagnostic(refused.diagnostics[0].code, what, notes=(note,), help=help)
+        raise Refused("", (told,)) from None
+
+
+# ------------------------------------------------------------------------------
+# What of a pattern's functions the running kernel lets be probed: a glob asks for those alone.
+#
+# A function that was named is another matter: its refusal is the answer.
+
+
+def traceable(
+    targets: Targets,
+    tracefs: Tracefs,
+    blacklist: str = BLACKLIST,
+    symbols: str = SYMBOLS,
+) -> Targets:
+    """``targets`` without the kernel's functions that it would refuse, where a glob chose them.
+
+    Both probes of a call are left out together.
+    """
+    lines = {
+        each.plan.definitions[0]: each.plan.function or ""
+        for each in targets.chosen
+        if each.plan.event in targets.by_glob
+        if file_of(each.plan.definitions[0]) != PROBED[0]
+    }
+    if not lines:
+        return targets
+    refused: dict[str, Diagnostic] = {}
+    for line, diagnostic in several(lines, symbols).items():
+        refused.setdefault(lines[line], diagnostic)
+    for line, notes in untraceable(tracefs, lines, blacklist).items():
+        told = Diagnostic("FC0705", f"the kernel refuses a probe of `{lines[line]}`", notes=notes)
+        refused.setdefault(lines[line], told)
+    chosen = tuple(
+        [
+            each
+            for each in targets.chosen
+            if each.plan.event not in targets.by_glob or each.plan.function not in refused
+        ]
+    )
+    left_out = tuple([LeftOut(name, "", (why,)) for name, why in refused.items()])
+    return Targets(
+        chosen, targets.left_out + left_out, targets.told, targets.by_glob, targets.without
+    )
