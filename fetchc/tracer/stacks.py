@@ -83,7 +83,7 @@ class FileSymbols:
 
     def _of_go(self, address: int) -> tuple[str, int] | None:
         # Go's run time names the functions of a program without symbols, too.
-        from fetchc.debuginfo.dwarf.dies import linked_by_go
+        from fetchc.debuginfo.dwarf.languages import linked_by_go
 
         if not linked_by_go(self._elf):
             return None

@@ -55,13 +55,13 @@ def test_contracts_hold(tree: Path) -> None:
         ("lark", "cli/__init__", "def f():\n    import lark", "fetchc.cli -> lark"),
         (
             "elftools",
-            "api/program",
+            "api/library",
             "import elftools.elf.elffile",
             "fetchc.api.library -> elftools",
         ),
         ("capstone", "lower/__init__", "import capstone", "fetchc.lower -> capstone"),
         ("rich", "cli/output", "import rich", "fetchc.cli.output -> rich"),
-        ("main", "api/probe", "import argparse", "fetchc.api.library -> argparse"),
+        ("main", "api/library", "import argparse", "fetchc.api.library -> argparse"),
     ],
 )
 def test_a_planted_import_turns_its_contract_red(

@@ -26,7 +26,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_subrange_type,
     DW_TAG_subroutine_type,
 )
-from fetchc.debuginfo.dwarf.dies import by_columns, counts_from_zero, malformed
+from fetchc.debuginfo.dwarf.languages import by_columns, counts_from_zero, malformed
 from fetchc.program.types import (
     ArrayType,
     CharType,

@@ -95,7 +95,7 @@ class DwarfProgram(ElfProgram):
     @property
     def lacks_go(self) -> bool:
         """Whether Go linked the program, and its debug information is of C alone or missing."""
-        from fetchc.debuginfo.dwarf.dies import is_go, linked_by_go
+        from fetchc.debuginfo.dwarf.languages import is_go, linked_by_go
 
         return linked_by_go(self._elf) and not any(map(is_go, self._info.units()))
 
@@ -514,7 +514,7 @@ class DwarfProgram(ElfProgram):
     def main_language(self) -> str:
         """Language key of the program's own code: Go where Go linked it, else the first unit's."""
         if self._language is None:
-            from fetchc.debuginfo.dwarf.dies import main_language
+            from fetchc.debuginfo.dwarf.languages import main_language
 
             self._language = main_language(self._elf, self._info)
         return self._language

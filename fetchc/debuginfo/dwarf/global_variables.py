@@ -32,8 +32,8 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_unspecified_type,
     DW_TAG_variable,
 )
-from fetchc.debuginfo.dwarf.dies import has_namespaces, is_go
 from fetchc.debuginfo.dwarf.forms import ALTERNATE_REFERENCE_FORMS
+from fetchc.debuginfo.dwarf.languages import has_namespaces, is_go
 from fetchc.debuginfo.dwarf.qualified_names import (
     answers_to,
     declaration,

@@ -14,7 +14,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_type,
     DW_TAG_constant,
 )
-from fetchc.debuginfo.dwarf.dies import is_go
+from fetchc.debuginfo.dwarf.languages import is_go
 from fetchc.program.go_symbol_names import ALIASES, MOVED, customary_package
 from fetchc.quantities import TypeId
 

@@ -22,7 +22,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_subroutine_type,
     DW_TAG_typedef,
 )
-from fetchc.debuginfo.dwarf.dies import malformed
+from fetchc.debuginfo.dwarf.languages import malformed
 from fetchc.program.types import (
     ChannelType,
     FunctionType,

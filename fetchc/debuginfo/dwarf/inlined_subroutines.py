@@ -20,9 +20,10 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.die_search_by_name import referring
-from fetchc.debuginfo.dwarf.dies import Die, has_namespaces
+from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.go_name_lookup import escaped
+from fetchc.debuginfo.dwarf.languages import has_namespaces
 from fetchc.debuginfo.dwarf.qualified_names import answers_to, last_part
 from fetchc.debuginfo.dwarf.subprograms import comes_from, subprograms
 

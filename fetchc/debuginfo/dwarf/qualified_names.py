@@ -23,7 +23,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_template_value_param,
     DW_TAG_union_type,
 )
-from fetchc.debuginfo.dwarf.dies import has_namespaces, is_cpp
+from fetchc.debuginfo.dwarf.languages import has_namespaces, is_cpp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

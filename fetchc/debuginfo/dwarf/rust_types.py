@@ -21,7 +21,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_variant,
     DW_TAG_variant_part,
 )
-from fetchc.debuginfo.dwarf.dies import malformed
+from fetchc.debuginfo.dwarf.languages import malformed
 from fetchc.debuginfo.dwarf.type_entries import is_signed
 from fetchc.program.types import (
     BoolType,

@@ -16,7 +16,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_specification,
     DW_TAG_subprogram,
 )
-from fetchc.debuginfo.dwarf.dies import is_go, language_key
+from fetchc.debuginfo.dwarf.languages import is_go, language_key
 from fetchc.debuginfo.dwarf.qualified_names import declaration, qualified_name
 from fetchc.program.entities import Function
 from fetchc.quantities import Address, ByteSize

@@ -9,7 +9,7 @@ spelled as clang spells them without the option. Sources: LLVM's DwarfUnit::cons
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf import constants as c
-from fetchc.debuginfo.dwarf.dies import malformed
+from fetchc.debuginfo.dwarf.languages import malformed
 from fetchc.debuginfo.dwarf.qualified_names import PARAMETERS, declaration, own_name, scope_names
 
 TYPE_CHECKING = False

@@ -65,7 +65,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_variable,
     DW_TAG_volatile_type,
 )
-from fetchc.debuginfo.dwarf.dies import is_c_family, is_cpp, is_go, is_rust, malformed
+from fetchc.debuginfo.dwarf.languages import is_c_family, is_cpp, is_go, is_rust, malformed
 from fetchc.debuginfo.dwarf.qualified_names import qualified_name
 from fetchc.program.types import (
     BitField,

@@ -33,8 +33,8 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_typedef,
     DW_TAG_union_type,
 )
-from fetchc.debuginfo.dwarf.dies import has_namespaces, is_c_family, is_go
 from fetchc.debuginfo.dwarf.global_variables import CLASSES, KEYWORDS, NAMED, NESTING, ORDINARY
+from fetchc.debuginfo.dwarf.languages import has_namespaces, is_c_family, is_go
 from fetchc.debuginfo.dwarf.qualified_names import (
     UNNAMED_NAMESPACE,
     answers_to,

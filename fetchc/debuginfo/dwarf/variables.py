@@ -29,8 +29,8 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_lexical_block,
     DW_TAG_variable,
 )
-from fetchc.debuginfo.dwarf.dies import is_cpp, is_go
 from fetchc.debuginfo.dwarf.forms import read_sleb
+from fetchc.debuginfo.dwarf.languages import is_cpp, is_go
 from fetchc.debuginfo.dwarf.qualified_names import declaration
 from fetchc.debuginfo.dwarf.subprograms import merged
 from fetchc.debuginfo.dwarf.type_entries import VOID

@@ -7,7 +7,7 @@ Source: Go 1.15 to 1.27, src/internal/abi/type.go, src/reflect/type.go and src/r
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.constants import DW_AT_go_runtime_type, DW_TAG_typedef
-from fetchc.debuginfo.dwarf.dies import is_go
+from fetchc.debuginfo.dwarf.languages import is_go
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import RuntimeType
 from fetchc.program.types import QualifiedType, VoidType

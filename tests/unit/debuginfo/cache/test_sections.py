@@ -308,7 +308,7 @@ def test_what_was_not_used_for_longest_goes_first(
 WRITER = """
 import sys
 from fetchc.debuginfo.elf.headers import Image
-from fetchc.debuginfo.kept import files
+from fetchc.debuginfo import cache as files
 Image.cache_folder = sys.argv[2]
 for number in range(8):
     section = Image(sys.argv[1]).open_section(".debug_info")

@@ -11,9 +11,10 @@ import pytest
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.dwarf import global_variables, index_scan, name_index
 from fetchc.debuginfo.dwarf.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
-from fetchc.debuginfo.dwarf.dies import Die, has_namespaces, is_c_family
+from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.dwarf.index_format import Scan
+from fetchc.debuginfo.dwarf.languages import has_namespaces, is_c_family
 from fetchc.debuginfo.elf.headers import Image
 from tests.support.cases import CORPUS
 

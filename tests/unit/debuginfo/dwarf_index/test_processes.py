@@ -239,7 +239,8 @@ def test_memory_and_processors_set_how_many(
 ORPHANS = f"""
 import os, sys, time
 sys.path.insert(0, {str(CHECKOUT)!r})
-from fetchc.debuginfo.index import processes, scan
+from fetchc.debuginfo.dwarf import name_index as processes
+from fetchc.debuginfo.dwarf import index_scan as scan
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.elf.elf_file import Elf
 processes._SHARE, scan._RELEASE, processes._allowed = 1, -1, lambda: 3
