@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.explain_fetch import Explained
-    from fetchc.driver.listings import Shown
     from fetchc.driver.probe_output import Named
     from fetchc.driver.probe_points import Found
     from fetchc.driver.type_layouts import Layout, Offset
+    from fetchc.driver.visible_variables import Shown
     from fetchc.emit.output_formats import Event, Written
     from fetchc.ir.fetch import Decode
     from fetchc.program import protocol
@@ -485,7 +485,7 @@ class Probe:
 
     def variables(self) -> tuple[Shown, ...]:
         """Every name visible here: its type, its place, its fetch-arg or why there is none."""
-        from fetchc.driver.listings import visible
+        from fetchc.driver.visible_variables import visible
 
         with self._lock:
             return visible(self._program, self._found, self._kernel)

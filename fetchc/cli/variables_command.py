@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.listings import Shown
+    from fetchc.driver.visible_variables import Shown
 
 __all__ = ["run"]
 

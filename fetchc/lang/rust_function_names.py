@@ -7,7 +7,7 @@ generic function. Symbols of the legacy scheme have no type arguments; the debug
 
 from __future__ import annotations
 
-from fetchc.program.demangle import is_rust, rust_name
+from fetchc.program.demangle_rust import is_rust, rust_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

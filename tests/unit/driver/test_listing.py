@@ -39,7 +39,7 @@ def test_symbols_that_would_be_written_alike_stay() -> None:
 
 def test_a_name_that_only_begins_like_one_of_rust(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of CPython. What reads Rust's names, and regular expressions with it, is not loaded for it.
-    monkeypatch.setitem(sys.modules, "fetchc.program.demangle", None)
+    monkeypatch.setitem(sys.modules, "fetchc.program.demangle_rust", None)
     symbols = ["_RAISE_SYNTAX_ERROR_INVALID_TARGET", "main"]
     assert spelled(symbols) == symbols
     with pytest.raises(ImportError):

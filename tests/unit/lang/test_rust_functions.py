@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fetchc.lang.rust_function_names import meant, of_type, without_arguments
-from fetchc.program.demangle import demangled, is_mangled, is_rust, rust_name
+from fetchc.program.demangle import demangled, is_mangled
+from fetchc.program.demangle_rust import is_rust, rust_name
 
 GET_16 = "_RNvMNtCsk6fxyIaUQKP_3all4deepINtB2_5ThingtE3getB4_"
 GET_64 = "_RNvMNtCsk6fxyIaUQKP_3all4deepINtB2_5ThingyE3getB4_"

@@ -1,0 +1,137 @@
+"""Every name visible at a probe site, with its place and its fetch-arg or the reason why not."""
+
+from __future__ import annotations
+
+from fetchc.check import scope
+from fetchc.check.locations import place_words, variable_place
+from fetchc.check.probe_site import Checker
+from fetchc.diag.diagnostic import CompileError
+from fetchc.driver.compile import compile_argument
+from fetchc.program.entities import Absent, Place
+from fetchc.program.types import PointerType
+from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.syntax import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.driver.probe_points import Found
+    from fetchc.program.entities import Variable
+    from fetchc.program.protocol import Program
+    from fetchc.quantities import TypeId
+    from fetchc.target.kernel_versions import Kernel
+
+__all__ = ["Shown", "visible"]
+
+
+class Shown(Record):
+    """One variable as a listing shows it.
+
+    ``place`` is where it is, ``where`` the same in words. ``fetchargs`` are the fetch-args of
+    the whole value with their suffixes, empty where ``reason`` says why there are none: the place
+    may be known even so.
+    """
+
+    name: str
+    kind: str
+    type: str
+    line: int
+    place: Place
+    where: str
+    fetchargs: tuple[tuple[str, str], ...]
+    reason: str | None
+
+
+def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]:
+    """Locals and parameters visible at the site, those first that hide later ones.
+
+    At a static probe its arguments come before them.
+    """
+    function = found.site.function
+    shown = [] if found.site.static is None else _handed_over(found, kernel)
+    if function is None or function.die is None:
+        if shown:
+            return tuple(shown)
+        raise _no_names(program, found)
+    seen: set[str] = set()
+    results = 0
+    for variable in scope.visible(found.site, function):
+        if not variable.name or variable.name in seen:
+            continue  # an inner declaration hides it, and n@LINE picks the outer one
+        seen.add(variable.name)
+        shown.append(_shown(found, kernel, variable, results))
+        results += variable.kind == "result"
+    return tuple(shown)
+
+
+def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
+    from fetchc.check.special_names import argument, arguments
+
+    assert found.site.static is not None
+    shown = []
+    for number, type_name in enumerate(arguments(found.site.static), 1):
+        name = f"$arg{number}"
+        span = Span(0, len(name))
+        special = tree.Argument(None, tree.Special(name[1:], span), None, None, span)
+        fetchargs: tuple[tuple[str, str], ...] = ()
+        reason = None
+        place: Place
+        try:
+            place = argument(Checker(found.site), number, span).place
+            compiled = compile_argument(special, name, found, kernel, whole=True)
+            fetchargs = tuple([(part.suffix, part.body) for part in compiled.parts])
+        except CompileError as refusal:
+            reason = refusal.diagnostics[0].message
+            place = Absent(refusal.diagnostics[0].code, reason)
+        where = place_words(found.site, place)
+        shown.append(Shown(name, "argument", type_name, 0, place, where, fetchargs, reason))
+    return shown
+
+
+def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Shown:
+    checker = Checker(found.site)
+    name = variable.name.lstrip("&")
+    type_name = checker.spell(_named_type(checker, variable))
+    span = Span(0, len(name))
+    named: tree.Expression = tree.Name(name, None, span)
+    if name.startswith("~") and variable.kind == "result":
+        # One without a name in the source goes by its number.
+        name = f"$ret{results}"
+        named = tree.Special(name[1:], span)
+    argument = tree.Argument(None, named, None, None, span)
+    fetchargs: tuple[tuple[str, str], ...] = ()
+    reason = None
+    place: Place | None = None
+    try:
+        place, _ = variable_place(found.site, variable, span)
+        compiled = compile_argument(argument, name, found, kernel, whole=True)
+        fetchargs = tuple([(part.suffix, part.body) for part in compiled.parts])
+    except CompileError as refusal:
+        reason = refusal.diagnostics[0].message
+        if place is None or isinstance(place, Absent):
+            place = Absent(refusal.diagnostics[0].code, reason)
+    where = place_words(found.site, place)
+    return Shown(name, variable.kind, type_name, variable.line, place, where, fetchargs, reason)
+
+
+def _named_type(checker: Checker, variable: Variable) -> TypeId:
+    # What Go keeps in a cell of its own is named by it (`&x`), and has the type of a pointer.
+    made = checker.resolved(variable.type)
+    if variable.name.startswith("&") and isinstance(made, PointerType):
+        return made.target
+    return variable.type
+
+
+def _no_names(program: Program, found: Found) -> CompileError:
+    from fetchc.diag.diagnostic import reject
+    from fetchc.program.demangle import readable
+
+    function = found.site.function
+    where = f"{found.site.address:#x}" if function is None else f"`{readable(function.name)}`"
+    notes, help = program.debug_info_advice()
+    return reject(
+        "FC0903",
+        f"{where} has no debug information in `{program.path}`, no name is known there",
+        notes=notes,
+        help=f"{help}; or use `$arg1`, `%di` with a cast",
+    )
