@@ -28,17 +28,19 @@ def visible(site: Site, function: Function) -> tuple[Variable, ...]:
 
     At the entry these are its parameters and results: optimisers move instructions of inner
     blocks and inlined calls there (Go's first instruction is often one), none of which the
-    program has entered yet. So they are where a Go function returns: of the variables in the block
-    around the return, nothing is left. Where a copy of another function begins, its own names are
-    the first.
+    program has entered yet: what a using-declaration names there is left out. So they are where a
+    Go function returns: of the variables in the block around the return, nothing is left. Where a
+    copy of another function begins, its own names are the first.
     """
     if site.instance is not None:
         lines = site.program.code_map()
         assert lines is not None
         return lines.variables(site.instance)
     known = site.program.variables(function, site.address)
-    if not site.entry and not site.leaving:
+    if not (site.entry or site.returns or site.leaving):
         return known
+    if not site.label:
+        known = tuple(one for one in known if one.kind != "global" or one.outermost)
     return tuple(sorted(known, key=lambda variable: variable.kind in ("local", "global")))
 
 
@@ -62,7 +64,7 @@ def find_local(checker: Checker, name: str, line: int | None, span: Span) -> Var
         from fetchc.check.go_variables import in_scope
 
         return in_scope(site, site.function, known)
-    if len(known) > 1 and line is None and site.entry and site.label:
+    if known and line is None and site.entry and site.label:
         _must_be_alone(site.function, known, span)
     packed = [] if known else [one.name for one in seen if one.name.startswith(f"{name}#")]
     if packed:
@@ -80,6 +82,15 @@ def _must_be_alone(function: Function, known: list[Variable], span: Span) -> Non
     # A line of an inner block whose first instruction is the function's first one, too: whether
     # the block was entered, the address does not say.
     first, *others = known
+    if first.kind == "global" and not first.outermost:
+        raise reject(
+            "FC0208",
+            f"the line begins with the first instruction of `{function.name}`, and only in an "
+            f"inner block a using-declaration names `{first.name}`",
+            span,
+            "which one is meant",
+            help=f"write the whole name: `::{first.name}`, or with its namespace",
+        )
     for other in others:
         if other.die != first.die and other.called is None:
             raise reject(

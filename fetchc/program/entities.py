@@ -75,7 +75,8 @@ class Variable(Record):
     (``this``, Go's ``.dict``) were not written by the programmer. ``captured`` is where in a
     Go closure the variable is, in bytes; None of others, and up to Go 1.22. ``called`` is, of a
     parameter of an inlined call, the first instruction of the call's code. ``outermost``: a
-    variable that a Go function has in no block of its own, as those are that it captured.
+    variable that a Go function has in no block of its own, as those are that it captured, and
+    what a using-declaration names in no inner block of a C++ function.
     ``elsewhere``: declared for a function of Go's assembly by the wrapper around it: ``die`` says
     where the wrapper has it, and nothing of this function's code.
     """

@@ -135,7 +135,8 @@ class _Drawing:
         spaces = f"n{number}" if self.plus and others else ""
         body, needed, value = self.body(leaves, result, marked, spaces)
         if spaces and f" using namespace {spaces};" in body.split("\n")[:1]:
-            others.append((f"only{number}", f"{spaces}::only{number}"))
+            # There `bothN` is ambiguous.
+            others = [(f"::both{number}",) * 2, (f"only{number}", f"{spaces}::only{number}")]
         asked = [leaf.asked for leaf in leaves]
         one = Function(name, declaration, body, [], asked + [text for text, _ in others], needed)
         if marked.there:

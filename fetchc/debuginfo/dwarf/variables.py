@@ -188,7 +188,7 @@ def _of_scope(info: DebugInfo, scope: Die, go: bool, whole: bool) -> Iterator[Va
     )
     for entry in entries:
         if entry.tag == DW_TAG_imported_declaration:
-            imported = _imported(info, entry)
+            imported = _imported(info, entry, whole)
             if imported is not None:
                 yield imported
             continue
@@ -240,7 +240,7 @@ def _plain_variable(info: DebugInfo, die: Die) -> Iterator[Die]:
     return (child for child in info.children(die) if child.tag in DECLARING)
 
 
-def _imported(info: DebugInfo, die: Die) -> Variable | None:
+def _imported(info: DebugInfo, die: Die, whole: bool) -> Variable | None:
     # C++: `using ns::x;` in a block names a variable outside functions, and hides what the blocks
     # around it call so. Source: DWARF 5, section 3.2.3.
     target = info.follow(die, DW_AT_import)
@@ -249,7 +249,8 @@ def _imported(info: DebugInfo, die: Die) -> Variable | None:
     from fetchc.debuginfo.dwarf.global_variables import placed
 
     name = die.text(DW_AT_name) or _name(info, target)
-    return variable_of(info, placed(info, target) or target, name, "global")
+    found = placed(info, target) or target
+    return variable_of(info, found, name, "global", outermost=whole)
 
 
 def _any_variable(info: DebugInfo, die: Die) -> Iterator[Die]:

@@ -38,6 +38,24 @@ __attribute__((noinline)) int f(int x, int z) {
 int main(int n, char **v) { return f(n, n); }
 """
 
+USED_WITHIN = """
+volatile long sink;
+namespace a { volatile int y = 77; }
+volatile int y = 9;
+__attribute__((noinline)) void f(void) {
+  {
+    using a::y;
+    sink += y; // inner
+  }
+  sink += y;
+}
+__attribute__((noinline)) void g(void) {
+  using a::y;
+  sink += y;
+}
+int main(void) { f(); g(); return 0; }
+"""
+
 CONSTANTS = """
 enum { LIMIT = 3 };
 enum class Mode { Off, On };
@@ -127,6 +145,24 @@ def test_where_a_line_and_the_function_begin_at_once_a_hidden_name_is_refused(
         pytest.skip("the compiler put another instruction first")
     assert answer(probe, "x") == "FC0208"
     assert answer(program.probe("f", kernel="6.1"), "x") == "%di:s32"
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_at_its_ends_a_function_has_no_name_that_an_inner_block_uses(
+    compiler: str, level: str, tmp_path: Path
+) -> None:
+    program = built(tmp_path, compiler, {"t.cc": USED_WITHIN}, level)
+    one, other = (answer(program.probe("f"), name) for name in ("::y", "a::y"))
+    assert one != other
+    assert answer(program.probe("f"), "y") == one
+    assert answer(program.probe("f", returns=True), "y") == one
+    assert answer(program.probe("g"), "y") == other
+    inner = 1 + [text.endswith("// inner") for text in USED_WITHIN.splitlines()].index(True)
+    at_line = program.probe("f", at=f":{inner}")
+    same = at_line.offset == program.probe("f").offset
+    assert answer(at_line, "y") == ("FC0208" if same else other)
+    assert answer(at_line, "a::y") == other
 
 
 @pytest.mark.parametrize("point", ["copy", "line"])
