@@ -9,8 +9,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.answers.batch_questions import bulk
-    from fetchc.api.library import Argument, Probe, Program, open
+    from fetchc.api.library import Program, open
     from fetchc.api.live_tracing import Tracing, tracing
+    from fetchc.api.probe import Argument, Probe
     from fetchc.diag.diagnostic import CompileError, DebugInfoError, Error, TracerError
 
 __version__ = "0.1.0"
@@ -31,11 +32,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Argument": "fetchc.api.library",
+    "Argument": "fetchc.api.probe",
     "CompileError": "fetchc.diag.diagnostic",
     "DebugInfoError": "fetchc.diag.diagnostic",
     "Error": "fetchc.diag.diagnostic",
-    "Probe": "fetchc.api.library",
+    "Probe": "fetchc.api.probe",
     "Program": "fetchc.api.library",
     "TracerError": "fetchc.diag.diagnostic",
     "Tracing": "fetchc.api.live_tracing",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
     from typing import Any, NoReturn
 
-    from fetchc.api.library import Probe
+    from fetchc.api.probe import Probe
 
     Identity = tuple[int, ...] | None
 

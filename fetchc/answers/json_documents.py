@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.answers.outcome import Outcome
-    from fetchc.api.library import Argument, Probe, Program
+    from fetchc.api.library import Program
+    from fetchc.api.probe import Argument, Probe
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.check_definitions import Checked
     from fetchc.driver.explain_fetch import Explained

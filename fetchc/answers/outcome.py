@@ -6,7 +6,8 @@ from fetchc.diag.diagnostic import CompileError, DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api.library import Argument, Probe, Program
+    from fetchc.api.library import Program
+    from fetchc.api.probe import Argument, Probe
     from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["Outcome", "by_probe", "outcome"]

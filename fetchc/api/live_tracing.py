@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
-    from fetchc.api.library import Probe
+    from fetchc.api.probe import Probe
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.tracer.events import Event as TracedEvent
     from fetchc.tracer.events import Plan

@@ -15,7 +15,8 @@ from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api.library import Argument, Probe, Program
+    from fetchc.api.library import Program
+    from fetchc.api.probe import Argument, Probe
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
     from fetchc.diag.diagnostic import Diagnostic

@@ -9,7 +9,8 @@ from fetchc.target.kernel_versions import running_version
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.answers.outcome import Outcome
-    from fetchc.api.library import Argument, Probe, Program
+    from fetchc.api.library import Program
+    from fetchc.api.probe import Argument, Probe
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
 

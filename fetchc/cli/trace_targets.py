@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TypeVar
 
-    from fetchc.api.library import Probe, Program
+    from fetchc.api.library import Program
+    from fetchc.api.probe import Probe
     from fetchc.cli.option_table import Options
     from fetchc.cli.trace_request import Request
     from fetchc.tracer.event_plan import Asked

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Checker
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -206,7 +204,7 @@ def _scoped(function: Function) -> str:
 
 def layouts(program: Program, glob: str) -> list[Layout]:
     """Layouts of the types that match; a name without wildcards is looked up directly."""
-    from fetchc.check.probe_site import Site
+    from fetchc.check.probe_site import Checker, Site
     from fetchc.driver.type_layouts import layout
     from fetchc.lang import language
     from fetchc.quantities import Address

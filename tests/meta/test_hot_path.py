@@ -87,7 +87,7 @@ def test_a_listing_loads_nothing_that_compiles() -> None:
         "driver",
         "program",
         "record",
-    } | {"source", "units"}
+    } | {"source", "quantities"}
 
 
 def test_a_listing_of_symbols_loads_no_reader_of_debug_information() -> None:

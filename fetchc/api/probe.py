@@ -1,0 +1,372 @@
+"""A probe point: what is known of it, and the arguments that are compiled for it."""
+
+from __future__ import annotations
+
+from _thread import RLock
+
+from fetchc.api.library import given
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.driver.compile import Compiled, compile_argument
+from fetchc.driver.probe_points import find_site
+from fetchc.syntax.expression_parser import parse_argument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.driver.explain_fetch import Explained
+    from fetchc.driver.probe_output import Named
+    from fetchc.driver.probe_points import Found
+    from fetchc.driver.visible_variables import Shown
+    from fetchc.emit.output_formats import Event, Written
+    from fetchc.ir.fetch import Decode
+    from fetchc.program import protocol
+    from fetchc.program.entities import Function
+    from fetchc.syntax import tree
+    from fetchc.target.kernel_versions import Kernel
+    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.events import Plan
+
+__all__ = ["Argument", "Probe"]
+
+
+class Argument:
+    """A compiled argument. ``text`` is what the user wrote, ``probe`` where it is fetched."""
+
+    def __init__(self, probe: Probe, text: str, tree: tree.Argument) -> None:
+        self.text = text
+        self.probe = probe
+        self._tree = tree
+        self._bare: Compiled | None = None
+        self._whole: Compiled | None = None
+        self._refusal: CompileError | None = None
+        try:
+            self._bare = self._compile(whole=False)
+        except CompileError as refusal:
+            # More than one fetch-arg can hold: a definition can fetch it in parts.
+            if refusal.diagnostics[0].code not in ("FC0312", "FC0505"):
+                raise
+            self._refusal = refusal
+            self._whole = self._compile(whole=True)
+
+    def _compile(self, whole: bool) -> Compiled:
+        probe = self.probe
+        with probe._lock:
+            return compile_argument(self._tree, self.text, probe._found, probe._kernel, whole)
+
+    def at(self, probe: Probe) -> Argument:
+        """The same argument, compiled for another address."""
+        try:
+            return Argument(probe, self.text, self._tree)
+        except CompileError as refusal:
+            from fetchc.driver.source_line_points import at_address
+
+            raise at_address(refusal, probe._found) from refusal
+
+    @property
+    def whole(self) -> Compiled:
+        """The argument with its companions and members, as a definition fetches it."""
+        if self._whole is None:
+            self._whole = self._compile(whole=True)
+        return self._whole
+
+    @property
+    def fetcharg(self) -> str:
+        """The bare fetch-arg; raises CompileError where one cannot hold the value.
+
+        Nor does one where the probe has several addresses, each with a place of its own.
+        """
+        if self._bare is None:
+            assert self._refusal is not None
+            raise self._refusal
+        body = self._bare.parts[0].body
+        if self.probe._found.more:
+            from fetchc.driver.source_line_points import apart
+
+            found = {argument.at_one_address for _, (argument,) in self.probe.each([self])}
+            if len(found) > 1:
+                raise apart(self.expression, self._tree.expression.span, found)
+        return body
+
+    @property
+    def at_one_address(self) -> str:
+        """The bare fetch-arg of this address, whatever it is at others of the same probe."""
+        return self._bare.parts[0].body if self._bare is not None else ""
+
+    @property
+    def expression(self) -> str:
+        """The expression without name, format and point, as it was written."""
+        span = self._tree.expression.span
+        return self.text[span.start : span.end]
+
+    @property
+    def name(self) -> str | None:
+        """The name the user gave, None where there is none."""
+        return self._tree.name
+
+    @property
+    def type(self) -> str:
+        """The type of the expression, as its language writes it."""
+        return (self._bare or self.whole).type
+
+    @property
+    def decode(self) -> Decode:
+        """What a reader makes of the bare fetch, or of the first part of a whole."""
+        return (self._bare or self.whole).parts[0].decode
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What can surprise of the bare fetch: a text that runs on, a place by one source."""
+        return (self._bare or self.whole).warnings
+
+
+class Probe:
+    """A probe point of a program, and the rules of the kernel that is to run it."""
+
+    def __init__(
+        self, program: protocol.Program, lock: RLock, found: Found, kernel: Kernel
+    ) -> None:
+        self._program = program
+        self._lock = lock
+        self._found = found
+        self._kernel = kernel
+        self._source: tuple[str | None] | None = None  # read once: a table of lines is long
+
+    @property
+    def function(self) -> Function | None:
+        """The function, None at an address in none."""
+        return self._found.site.function
+
+    @property
+    def named_after(self) -> str:
+        """What an event is called after: the function, the static probe, a line, an address."""
+        return self._found.site.named_after
+
+    @property
+    def kind(self) -> str:
+        """One of ``entry``, ``return``, ``return-site``, ``body``, ``line``, ``inline``,
+        ``static`` (a static probe) and ``offset``.
+
+        Of a return-site, a line, an inlined function and a static probe there may be several:
+        :meth:`each`.
+        """
+        return self._found.kind
+
+    @property
+    def address(self) -> int:
+        """Address of the probed instruction, the first of several, as the file states it."""
+        return self._found.site.address
+
+    @property
+    def offset(self) -> int:
+        """Offset of the probed instruction in the file: what a definition needs.
+
+        In the kernel: from the start of the function, which a definition names.
+        """
+        site = self._found.site
+        if self.in_kernel:
+            return site.address - (0 if site.function is None else site.function.address)
+        return self._program.file_offset(site.address)
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the probe is one of the kernel itself; it has no address then but 0."""
+        return self._program.in_kernel
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells the probe from any other of its program."""
+        site = self._found.site
+        if not self.in_kernel or site.function is None:
+            return self.kind, "", self.address
+        return self.kind, f"{site.means}:{site.function.symbol}", self.address
+
+    @property
+    def pushed_by_call(self) -> int:
+        """Bytes by which the stack pointer is less at a function's entry than at its return."""
+        return self._found.site.architecture.entry_stack_bytes
+
+    @property
+    def goroutine_stack_end(self) -> str | None:
+        """The expression of the high end of the goroutine's stack, from which a frame keeps its
+        distance when the stack moves; None but at returns of Go, empty where no register has it.
+
+        Source: Go, src/runtime/stack.go (copystack).
+        """
+        site = self._found.site
+        if not site.leaving or site.function is None or site.function.language != "go":
+            return None
+        from fetchc.check.goroutine import stack_end
+
+        return stack_end(site)
+
+    @property
+    def parameters_stored_later(self) -> bool:
+        """Whether it is an entry of a language that promises no convention: what the debug
+        information does not place there, it places behind the prologue (Rust).
+        """
+        site = self._found.site
+        return site.entry and not site.language.promises_convention
+
+    @property
+    def source(self) -> str | None:
+        """Where the function is declared (``main.go:17``), None where that is unknown."""
+        function = self._found.site.function
+        if self._source is None and function is not None:
+            with self._lock:
+                self._source = (self._program.source_line(function),)
+        return None if self._source is None else self._source[0]
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What should be known of the point itself."""
+        return self._found.warnings
+
+    def each(
+        self, arguments: Sequence[Argument] = ()
+    ) -> tuple[tuple[Probe, tuple[Argument, ...]], ...]:
+        """This probe at each of its addresses, with ``arguments`` compiled for that address.
+
+        A Go function's return has several, a source line and an inlined function may have.
+        """
+        found = self._found.each()
+        probes = [Probe(self._program, self._lock, one, self._kernel) for one in found]
+        if len(found) == 1:
+            return ((self, tuple(arguments)),)
+        return tuple([(probe, tuple([one.at(probe) for one in arguments])) for probe in probes])
+
+    def variables(self) -> tuple[Shown, ...]:
+        """Every name visible here: its type, its place, its fetch-arg or why there is none."""
+        from fetchc.driver.visible_variables import visible
+
+        with self._lock:
+            return visible(self._program, self._found, self._kernel)
+
+    def asked(self, text: str) -> Asked:
+        """Hold one argument against this probe for :meth:`plan`, as a reader wants its value.
+
+        What one fetch-arg cannot hold is no problem here: a structure, a slice. Raises
+        CompileError where it cannot be had.
+        """
+        given(text, "an argument", None)
+        from fetchc.tracer.event_plan import asked
+
+        argument = parse_argument(text)
+        if argument.point is not None:
+            raise reject(
+                "FC0206", "the argument names a point of its own", argument.point.span, "not here"
+            )
+        with self._lock:
+            return asked(argument, text, self._found, self._kernel)
+
+    def plan(self, wanted: Sequence[str | Asked], group: str, event: str | None = None) -> Plan:
+        """The event of the kernel that gives the values of ``wanted`` at this probe.
+
+        Raises CompileError where one of them cannot be had, or all of them are too much.
+        """
+        from fetchc.tracer.event_plan import plan
+
+        listed = [self.asked(one) if isinstance(one, str) else one for one in wanted]
+        with self._lock:
+            return plan(self._program, self._found, self._kernel, listed, group, event)
+
+    def compile(self, text: str) -> Argument:
+        """Compile one argument; raises CompileError where it has to be refused.
+
+        An argument with a point of its own (``x @ main.f``) is compiled at that.
+        """
+        given(text, "an argument", None)
+        tree = parse_argument(text)
+        if tree.point is None:
+            return Argument(self, text, tree)
+        name = None if self.function is None else self.function.name
+        with self._lock:
+            returns = self.kind.startswith("return")
+            found = find_site(self._program, name, tree.point, returns, kernel=self._kernel)
+        return Argument(Probe(self._program, self._lock, found, self._kernel), text, tree)
+
+    def definition(
+        self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
+    ) -> str:
+        """What ``uprobe_events`` takes to fetch ``arguments``, companions included.
+
+        One line an address (:meth:`each`), all of one event. Raises CompileError where the
+        kernel would refuse or mangle a line, and for an argument of another probe (FC0206).
+        """
+        self._require_own(arguments)
+        if len(places := self.each(arguments)) > 1:
+            from fetchc.driver.source_line_points import require_alike
+
+            require_alike([probe.named(made) for probe, made in places])
+        return "\n".join([probe._line(made, group, event) for probe, made in places])
+
+    def _require_own(self, arguments: Sequence[Argument]) -> None:
+        # Where a value is holds at one point, and what may be written for one kernel.
+        for each in arguments:
+            other = each.probe
+            if other is self or (
+                other._program is self._program
+                and other.key == self.key
+                and other._kernel.name == self._kernel.name
+            ):
+                continue
+            at, kernel = other._found.site.named_after, other._kernel.name
+            raise reject(
+                "FC0206",
+                f"`{each.expression}` was compiled for another point or kernel",
+                notes=(f"it holds at `{at}` ({other.kind}), for Linux {kernel}",),
+                help="compile it by the probe that it is to be fetched at",
+            )
+
+    def _line(self, arguments: Sequence[Argument], group: str | None, event: str | None) -> str:
+        from fetchc.driver.probe_output import defined
+
+        fetches = [(each.name, each.part.fetch) for each in self.named(arguments)]
+        return defined(self._found.site, fetches, self._kernel, group, event)
+
+    def events(
+        self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
+    ) -> tuple[Event, ...]:
+        """What an output format is written from, an event an address.
+
+        Raises CompileError for an argument of another probe (FC0206).
+        """
+        from fetchc.driver.probe_output import event as event_at
+
+        self._require_own(arguments)
+        result = []
+        for probe, made in self.each(arguments):
+            names = probe.named(made)
+            one = event_at(probe._program, probe._found, names, probe._kernel, group, event)
+            result.append(one)
+        return tuple(result)
+
+    def written(
+        self,
+        format: str,
+        arguments: Sequence[Argument],
+        group: str | None = None,
+        event: str | None = None,
+    ) -> Written:
+        """What the tool ``perf`` or ``bpftrace`` takes to fetch ``arguments``; warnings about it.
+
+        Raises CompileError for what the tool cannot carry.
+        """
+        from fetchc.emit.output_formats import written
+
+        return written(format, self.events(arguments, group, event))
+
+    def explain(self, text: str) -> Explained:
+        """An expression, or a fetch-arg that somebody wrote, hop by hop."""
+        given(text, "an argument", None)
+        from fetchc.driver.explain_fetch import explain
+
+        with self._lock:
+            return explain(text, self._found, self._kernel)
+
+    def named(self, arguments: Sequence[Argument]) -> tuple[Named, ...]:
+        """Every fetch-arg of a definition with the name it gets there."""
+        from fetchc.driver.probe_output import named
+
+        return named([(each.expression, each.whole) for each in arguments], self._kernel)
