@@ -151,6 +151,8 @@ def _is_passed(place: Place) -> bool:
 
 def _covers(place: Place, part: Piece) -> bool:
     # Whether a place of the whole is one of some bytes of ``part``.
+    if isinstance(place, InRegister):
+        return place == part.place  # half of an `__int128`
     if not isinstance(place, Pieces):
         return True
     return any(

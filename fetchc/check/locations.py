@@ -170,7 +170,7 @@ def exact(found: Place, by_convention: Place) -> bool:
         return True
     expected: dict[int, Place] = {0: by_convention}
     if isinstance(by_convention, Pieces):
-        expected = {piece.offset: piece.place for piece in by_convention.pieces}
+        expected = _by_offset(by_convention)
     known = [piece for piece in found.pieces if not isinstance(piece.place, Absent)]
     return all(expected.get(piece.offset) == piece.place for piece in known)
 
@@ -180,9 +180,10 @@ def confirmed(found: Place, by_convention: Place) -> Place:
 
     One that it does not name may be one that is not passed any more.
     """
-    if not isinstance(found, Pieces) or not isinstance(by_convention, Pieces):
+    if not isinstance(found, Pieces | InRegister) or not isinstance(by_convention, Pieces):
         return by_convention
-    known = {piece.offset: piece.place for piece in found.pieces}
+    # clang has an `__int128` in one register of which only that half is used.
+    known = {0: found} if isinstance(found, InRegister) else _by_offset(found)
     gone = Absent("FC0401", "the function is local to its file and may no longer take it")
     return Pieces(
         tuple(
@@ -192,6 +193,10 @@ def confirmed(found: Place, by_convention: Place) -> Place:
             for piece in by_convention.pieces
         )
     )
+
+
+def _by_offset(whole: Pieces) -> dict[int, Place]:
+    return {piece.offset: piece.place for piece in whole.pieces}
 
 
 def _flat(place: Place) -> list[Place]:

@@ -225,6 +225,31 @@ def test_a_structure_that_callers_leave_out_is_refused_at_lines_too(
     assert "nothing shows that the function uses it" in said.message
 
 
+HALF = """
+volatile long sink;
+__attribute__((noinline)) static long half(long a, long b, long c, long d, long e, __int128 n) {
+  sink += a + b + c + d + e;
+  return (long)n;
+}
+int main(void) { return half(sink, sink, sink, sink, sink, ((__int128)sink << 64) + sink); }
+"""
+
+
+def test_half_of_a_number_that_a_local_function_uses_shows_nothing_of_the_other(
+    tmp_path: Path,
+) -> None:
+    # One half is passed in the last register, the other on the stack, where callers may leave it.
+    require("clang")
+    (tmp_path / "half.c").write_text(HALF)
+    words = ["clang", "-O1", "-g", "-o", "half", "half.c"]
+    subprocess.run(words, check=True, cwd=tmp_path, timeout=60)
+    probe = fetchc.open(str(tmp_path / "half")).probe("half")
+    assert probe.compile("n.low").fetcharg == "%r9:u64"
+    with pytest.raises(fetchc.CompileError) as caught:
+        probe.compile("n.high")
+    assert caught.value.diagnostics[0].code == "FC0401"
+
+
 def test_a_wrong_value_is_noticed() -> None:
     one = Function("f", "", "", [], ["v0"])
     assert unlike(one, [{"v0": 3}], [{"v0": 3}], set()) == []
