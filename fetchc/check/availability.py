@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.abi import convention_for, entry_places
 from fetchc.check.locations import is_clone, is_untracked, optimised_by_gcc, unoptimised_by_gcc
-from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.program.entities import (
     Absent,
     FrameRelative,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import Address
     from fetchc.source import Span
 
-__all__ = ["absent", "available", "body_place", "start_within"]
+__all__ = ["absent", "available", "body_place", "perhaps_stale", "start_within"]
 
 _TRIED = 4  # ranges of a variable, for a place to probe
 
@@ -186,14 +186,61 @@ def _left_out(site: Site, function: Function, variable: Variable) -> Absent | No
 
     if is_clone(function):
         return None
+    place = _by_convention(site, function, variable)
+    found = passed(site, function, variable, place) if isinstance(place, InMemory) else None
+    return found if isinstance(found, Absent) else None
+
+
+def _by_convention(site: Site, function: Function, variable: Variable) -> Place:
     convention = convention_for(site.program, function)
     places = entry_places(site.program, convention, function)
     parameters = site.program.parameters(function)
-    for parameter, place in zip(parameters, places, strict=True):
-        if parameter.die == variable.die and isinstance(place, InMemory):
-            found = passed(site, function, variable, place)
-            return found if isinstance(found, Absent) else None
-    return None
+    return next(
+        place
+        for parameter, place in zip(parameters, places, strict=True)
+        if parameter.die == variable.die
+    )
+
+
+def perhaps_stale(
+    site: Site, function: Function, variable: Variable, place: Place, span: Span
+) -> Diagnostic | None:
+    """The warning that ``place`` may still have what was passed, where a statement assigned it.
+
+    Go's compiler goes on to describe the old place where a new value goes somewhere else (1.15 to
+    1.27). LLVM removes dead stores to a structure that the caller put on the stack, and describes
+    its slot for the whole function. A test compiles both.
+    """
+    if isinstance(place, Absent) or variable.kind != "parameter":
+        return None
+    if site.address <= site.program.body_address(function):
+        return None  # no statement has run
+    if site.language.convention_first:
+        note = "the debug information may name the place of the old value"
+        unsure = "-N" not in function.producer.replace(";", " ").split()
+    else:
+        note = "clang removes assignments that nothing reads from memory"
+        unsure = _is_passed_structure(site, function, variable)
+    if not unsure:
+        return None
+    return Diagnostic(
+        "FC0634",
+        f"parameters of `{function.name}` may be shown as they were passed, where it assigns them",
+        Label(span, "a parameter in optimized code"),
+        notes=(note,),
+    )
+
+
+def _is_passed_structure(site: Site, function: Function, variable: Variable) -> bool:
+    from fetchc.check.probe_site import Checker
+    from fetchc.program.types import StructType
+
+    if "clang" not in function.producer or not site.program.is_optimised(function):
+        return False
+    if not isinstance(Checker(site).resolved(variable.type), StructType):
+        return False
+    slot = _only_slot(site, variable)
+    return slot is not None and isinstance(_by_convention(site, function, variable), InMemory)
 
 
 def _standing(site: Site, function: Function, place: Place) -> Place:
@@ -258,16 +305,9 @@ def _is_passed_there(
         return False
     if not site.language.promises_convention:
         return True  # the debug information is all there is
-    convention = convention_for(site.program, function)
-    places = entry_places(site.program, convention, function)
     offset = slot.offset + site.architecture.entry_stack_bytes
     passed = InMemory(site.architecture.stack_pointer, ByteOffset(offset))
-    parameters = site.program.parameters(function)
-    there = next(
-        place
-        for parameter, place in zip(parameters, places, strict=True)
-        if parameter.die == variable.die
-    )
+    there = _by_convention(site, function, variable)
     # Where the convention does not know either, the debug information is all there is.
     return isinstance(there, Absent) or there == passed
 

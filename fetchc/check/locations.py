@@ -241,9 +241,10 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
             from fetchc.check.go_variables import require_declared
 
             require_declared(site, site.function, variable, span)
-        from fetchc.check.availability import body_place
+        from fetchc.check.availability import body_place, perhaps_stale
 
-        return body_place(site, site.function, variable), None
+        place = body_place(site, site.function, variable)
+        return place, perhaps_stale(site, site.function, variable, place, span)
     if variable.kind != "parameter":
         return _local_at_entry(site, variable), None
     return _parameter_at_entry(site, site.function, variable, span)

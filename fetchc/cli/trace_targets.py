@@ -421,7 +421,11 @@ class _Collecting:
 
     def _tell(self, probe: Probe, shown: list[Asked]) -> None:
         self.told += [("", each) for each in probe.warnings]
-        self.told += [(one.text, each) for one in shown for each in one.warnings]
+        once: set[tuple[str, str]] = set()  # of what holds for all parameters of the function
+        for text, each in [(one.text, each) for one in shown for each in one.warnings]:
+            if each.code != "FC0634" or (each.code, each.message) not in once:
+                self.told.append((text, each))
+            once.add((each.code, each.message))
 
 
 def _moved(body: Probe, refused: CompileError) -> Diagnostic:

@@ -94,6 +94,7 @@ TITLES = {
     "FC0625": "perf shows another text in place of one that cannot be read",
     "FC0628": "the compiler may have made one of several functions",
     "FC0633": "the probe is set behind the prologue",
+    "FC0634": "an assignment before the probed line may not show",
     "FC0701": "tracing is not permitted",
     "FC0702": "tracefs is not mounted",
     "FC0703": "the kernel has no uprobe events",

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.support.toolchains import require
+from fetchc.conformance.go_programs import build_go
+from tests.live.traced import trace
+from tests.support.toolchains import GO_VERSIONS, go_build, require
 from tests.support.tracefs import Session, require_uprobes
 
 pytestmark = pytest.mark.live
@@ -133,3 +135,67 @@ def test_another_instruction_gives_other_values(tmp_path: Path) -> None:
         hits = session.hits("met")
     told = [int(line.split()[3]) for line in printed.splitlines() if line.startswith("body")]
     assert [int(hit.values["v"]) for hit in hits] != told
+
+
+STALE = {
+    "go": """package main
+
+var sink int
+
+//go:noinline
+func mark() { sink++ }
+
+//go:noinline
+func f(v1, v2 int) {
+	sink += v1 + v2
+	v2 = 92
+	mark() // here
+	sink += v1 + v2
+}
+
+func main() { f(1, 2) }
+""",
+    "c": """
+volatile long sink, base = 92;
+struct big { long one, two, three; };
+__attribute__((noinline)) void mark(void) { sink++; }
+__attribute__((noinline)) void f(long v1, struct big b) {
+  sink += b.one + v1;
+  b.one = base; sink += b.one;
+  mark(); // here
+  sink += v1;
+}
+int main(void) { struct big b = {2, 3, 4}; f(1, b); return 0; }
+""",
+}
+
+
+@pytest.mark.parametrize("kind", ["clang -O2", "clang -O0", "go -N", *GO_VERSIONS])
+def test_what_optimized_code_may_have_assigned_is_said(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    require_uprobes()
+    go = "clang" not in kind
+    if go:
+        version = GO_VERSIONS[-1] if "-N" in kind else kind
+        require(f"go{version}")
+        options = ("-gcflags=all=-N -l",) if "-N" in kind else ()
+        binary = build_go(STALE["go"], go_build(version, tmp_path, *options), tmp_path)
+    else:
+        require("clang")
+        (tmp_path / "stale.c").write_text(STALE["c"])
+        binary = tmp_path / "stale"
+        words = [*kind.split(), "-g", "-o", str(binary), str(tmp_path / "stale.c")]
+        subprocess.run(words, check=True, timeout=60)
+    lines = STALE["go" if go else "c"].splitlines()
+    line = 1 + [text.endswith("// here") for text in lines].index(True)
+    name, text = ("main.f", "v2") if go else ("f", "b.one")
+    probe = fetchc.open(str(binary)).probe(name, at=f":{line}")
+    argument = probe.compile(text)
+    warned = [one.code for one in argument.warnings]
+    asked = f"{text} @ {name}:{line}"
+    (event,) = trace(capfd, asked, "-x", binary, "--format", "jsonl", "--", binary).objects
+    assert event["args"][text] == (2 if warned else 92)
+    assert warned == (["FC0634"] if kind in (*GO_VERSIONS, "clang -O2") else [])
+    there = [one.code for one in probe.compile("v1").warnings]
+    assert there == (warned if go else [])

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "FC0756": "tests/unit/cli/tracing/test_targets.py::test_what_cannot_be_compared_or_counted",
     "FC0621": "tests/unit/debuginfo/dotnet/test_program.py::test_a_return_at_ones_own_risk",
     "FC0633": "tests/unit/cli/tracing/test_targets.py::test_what_is_stored_later_is_probed_there",
+    "FC0634": "tests/live/test_lines.py::test_what_optimized_code_may_have_assigned_is_said",
     "FC0624": "tests/unit/driver/test_folded.py::test_what_a_probe_of_one_sees",
     "FC0622": "tests/unit/debuginfo/dotnet/test_state_machines.py::test_the_body",
     # What only a running kernel refuses.
