@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fetchc.program.entities import Function
     from fetchc.syntax import tree
     from fetchc.target.kernel_versions import Kernel
-    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.event_plan import CheckedArgument
     from fetchc.tracer.events import Plan
 
 __all__ = ["Argument", "Probe"]
@@ -243,14 +243,14 @@ class Probe:
         with self._lock:
             return visible(self._program, self._found, self._kernel)
 
-    def asked(self, text: str) -> Asked:
+    def asked(self, text: str) -> CheckedArgument:
         """Hold one argument against this probe for :meth:`plan`, as a reader wants its value.
 
         What one fetch-arg cannot hold is no problem here: a structure, a slice. Raises
         CompileError where it cannot be had.
         """
         given(text, "an argument", None)
-        from fetchc.tracer.event_plan import asked
+        from fetchc.tracer.event_plan import check_argument
 
         argument = parse_argument(text)
         if argument.point is not None:
@@ -258,9 +258,11 @@ class Probe:
                 "FC0206", "the argument names a point of its own", argument.point.span, "not here"
             )
         with self._lock:
-            return asked(argument, text, self._found, self._kernel)
+            return check_argument(argument, text, self._found, self._kernel)
 
-    def plan(self, wanted: Sequence[str | Asked], group: str, event: str | None = None) -> Plan:
+    def plan(
+        self, wanted: Sequence[str | CheckedArgument], group: str, event: str | None = None
+    ) -> Plan:
         """The event of the kernel that gives the values of ``wanted`` at this probe.
 
         Raises CompileError where one of them cannot be had, or all of them are too much.

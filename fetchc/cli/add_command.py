@@ -9,8 +9,8 @@ from fetchc.cli.definition_lines import document
 from fetchc.cli.parsing_child import Reader, probed_file, reader
 from fetchc.diag.diagnostic import CompileError
 from fetchc.record import Record
-from fetchc.tracer.install import head, leftovers, told
-from fetchc.tracer.persistent_probes import Kept, State, add, state_file
+from fetchc.tracer.install import group_and_event, leftover_warnings, leftovers
+from fetchc.tracer.persistent_probes import AddedEvent, State, add, state_file
 from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ class Prepared(Record):
     ``told`` are refusals and warnings, each with the expression that it is about.
     """
 
-    wanted: Kept | None
+    wanted: AddedEvent | None
     told: tuple[tuple[str, tuple[Diagnostic, ...]], ...]
     of_several_points: bool = False
 
@@ -50,7 +50,7 @@ def run(options: Options, output: Output) -> int:
         probed_file(options.binary, found.wanted.definitions)
     unwatch()  # what is begun from here on is brought to its end
     tracefs = find_tracefs()
-    output.diagnostics(told(leftovers(tracefs)), "")
+    output.diagnostics(leftover_warnings(leftovers(tracefs)), "")
     made = add(tracefs, State(state_file()), found.wanted, options.enable)
     if options.format == "json":
         import json
@@ -81,9 +81,9 @@ def prepared(options: Options) -> Prepared:
     said.append(("", tuple(probe.warnings)))
     lines = tuple(probe.definition(arguments, options.group, options.event).splitlines())
     function = None if probe.function is None else probe.function.name
-    group, event = head(lines[0])
+    group, event = group_and_event(lines[0])
     binary = program.path if probe.in_kernel else os.path.abspath(program.path)
-    return Prepared(Kept(group, event, binary, function, tuple(texts), lines), tuple(said))
+    return Prepared(AddedEvent(group, event, binary, function, tuple(texts), lines), tuple(said))
 
 
 def _compiled(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.tracer.persistent_probes import Listed
+    from fetchc.tracer.persistent_probes import ListedEvent
 
 __all__ = ["document", "lines"]
 
@@ -25,7 +25,7 @@ _OWNERS = {
 _STATES = {True: "on", False: "off", None: "?"}
 
 
-def lines(listed: Sequence[Listed]) -> Iterator[str]:
+def lines(listed: Sequence[ListedEvent]) -> Iterator[str]:
     """Two lines or more an event: what it is, and its definitions."""
     width = max((len(one.name) for one in listed), default=0)
     for one in listed:
@@ -43,7 +43,7 @@ def _source(function: str | None, expressions: tuple[str, ...]) -> str:
     return f"{function or ''}: {', '.join(expressions)}" if expressions else function or ""
 
 
-def document(listed: Sequence[Listed], diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+def document(listed: Sequence[ListedEvent], diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
     """The JSON form."""
     return {
         "fetchc": __version__,

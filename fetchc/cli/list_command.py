@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fetchc.cli.definition_lines import document, lines
 from fetchc.syntax.globs import glob_pattern
-from fetchc.tracer.install import leftovers, told
-from fetchc.tracer.persistent_probes import State, definitions, known, state_file
+from fetchc.tracer.install import leftover_warnings, leftovers
+from fetchc.tracer.persistent_probes import State, added_events, definitions, state_file
 from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
@@ -19,8 +19,8 @@ __all__ = ["run"]
 def run(options: Options, output: Output) -> int:
     """Those of uprobes, whose GROUP/EVENT matches the glob: what was added comes first."""
     tracefs = find_tracefs()
-    kept, problems = known(State(state_file()))
-    problems += told(leftovers(tracefs))
+    kept, problems = added_events(State(state_file()))
+    problems += leftover_warnings(leftovers(tracefs))
     order = ("added", "session", "stale", "other")
     listed = sorted(definitions(tracefs, kept), key=lambda one: order.index(one.owner))
     if options.operands:

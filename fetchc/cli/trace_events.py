@@ -14,7 +14,7 @@ from fetchc.ir.fetch import Decode
 from fetchc.record import Record, assert_never
 from fetchc.tracer import value_shapes as shapes
 from fetchc.tracer.display_values import CodeAddress, ReturnAddress, SymbolName
-from fetchc.tracer.events import Calls, microseconds
+from fetchc.tracer.events import OpenCalls, microseconds
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts
 from fetchc.tracer.tracefs import started
 
@@ -66,8 +66,8 @@ class Hits:
     def __init__(self, targets: Iterable[Target]) -> None:
         listed = tuple(targets)
         frames = all(each.key == FRAME for each in listed if each.key)
-        self._calls = Calls() if frames else Calls(most=_GOROUTINES)
-        self._starts = Calls(most=1)  # by process; the last one counts
+        self._calls = OpenCalls() if frames else OpenCalls(most=_GOROUTINES)
+        self._starts = OpenCalls(most=1)  # by process; the last one counts
         self._since = any(each.role == "start" for each in listed)
         self._parts = {each.plan.event: self._part(each) for each in listed}
 
@@ -291,7 +291,7 @@ class Show:
 def has_function(part: object) -> bool:
     """Whether a value of the shape, of whatever kind, may have the address of a function in it."""
     match part:
-        case shapes.Called():
+        case shapes.CallerShape():
             return True  # of a call that is not known, who made it
         case Decode(kind=kind):
             return kind == "symbol"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from json.encoder import encode_basestring_ascii as quoted
 
-from fetchc.tracer.display_values import CutList, CutStructure, CutText, Hexadecimal, NoAddress
+from fetchc.tracer.display_values import CutList, CutString, CutStructure, Hexadecimal, NoAddress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class JsonLines:
             line += f', "latency_us": {"null" if hit.latency is None else hit.latency}'
         if not kinds <= _PLAIN:
             parts = [part for label in labels for part in _parts(label, args[label])]
-            cut = {path: one.length for path, one in parts if isinstance(one, CutText | CutList)}
+            cut = {path: one.length for path, one in parts if isinstance(one, CutString | CutList)}
             line += f', "cut": {_encode(cut)}' if cut else ""
             left = {path: one.left for path, one in parts if isinstance(one, CutStructure)}
             line += f', "left_out": {_encode(left)}' if left else ""

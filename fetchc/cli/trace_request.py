@@ -9,22 +9,22 @@ from fetchc.tracer.filter_conditions import (
     All,
     Condition,
     comparisons,
-    of_nothing,
+    mismatch,
     parse_filter,
     replaced,
-    unfit,
-    within,
+    value_shape,
+    with_null,
 )
 from fetchc.tracer.value_shapes import (
-    Between,
-    Called,
-    Choice,
+    CallerShape,
+    ChoiceShape,
     ComputedShape,
-    Difference,
-    Dispatched,
-    EitherShape,
+    ConditionalShape,
+    DifferenceShape,
+    ElementCountShape,
     Leaf,
-    Sum,
+    SumShape,
+    TypeSwitchShape,
 )
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fetchc.cli.option_table import Options
-    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.event_plan import CheckedArgument
     from fetchc.tracer.events import Event, Plan, Value
     from fetchc.tracer.filter_conditions import Filter
     from fetchc.tracer.value_shapes import Shape
@@ -142,7 +142,7 @@ _NUMBERS = ("integer", "duration", "bool", "enum", "float", "pointer", "referenc
 
 
 def reading(
-    options: Options, request: Request, wanted: list[Asked], plans: tuple[Plan, ...]
+    options: Options, request: Request, wanted: list[CheckedArgument], plans: tuple[Plan, ...]
 ) -> tuple[Filter | None, str, tuple[str, ...], str]:
     """The filter by the labels of its values; labels of what is counted and of the key.
 
@@ -155,8 +155,8 @@ def reading(
     def labelled(condition: Condition) -> Condition:
         label = labels.get(condition.expression, condition.expression)
         shape = _shape(label, shapes)
-        condition = of_nothing(condition, shape)
-        problem = unfit(condition, shape)
+        condition = with_null(condition, shape)
+        problem = mismatch(condition, shape)
         if problem is not None:
             raise Refused(condition.text, (problem,))
         return Condition(
@@ -180,18 +180,18 @@ def _shape(label: str, shapes: dict[str, Shape]) -> Shape:
 
 
 def _is_number(shape: Shape) -> bool:
-    shape = within(shape)
+    shape = value_shape(shape)
     match shape:
-        case Leaf(decode=decode) | Sum(decode=decode):
+        case Leaf(decode=decode) | SumShape(decode=decode):
             return decode.kind in _NUMBERS and decode.count is None
-        case Called(cases=cases) | Choice(cases=cases) | Dispatched(cases=cases):
+        case CallerShape(cases=cases) | ChoiceShape(cases=cases) | TypeSwitchShape(cases=cases):
             return any(_is_number(one) for _, one in cases)
-        case EitherShape(at_none=first, other=second):
+        case ConditionalShape(at_none=first, other=second):
             return _is_number(first) and _is_number(second)
         case ComputedShape(is_none=asks):
             return not asks
         case _:
-            return isinstance(shape, Between | Difference)
+            return isinstance(shape, ElementCountShape | DifferenceShape)
 
 
 def _no_number(text: str, what: str) -> Diagnostic:

@@ -9,7 +9,7 @@ from fetchc.program.go_symbol_names import without_type_arguments
 from fetchc.record import Record
 from fetchc.tracer.event_plan import distinct
 from fetchc.tracer.install import PROBED, file_of
-from fetchc.tracer.kallsyms import BLACKLIST, SYMBOLS, several, untraceable
+from fetchc.tracer.kallsyms import BLACKLIST, SYMBOLS, ambiguous, untraceable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fetchc.api.probe import Probe
     from fetchc.cli.option_table import Options
     from fetchc.cli.trace_request import Request
-    from fetchc.tracer.event_plan import Asked
+    from fetchc.tracer.event_plan import CheckedArgument
     from fetchc.tracer.events import Plan
     from fetchc.tracer.filter_conditions import Filter
     from fetchc.tracer.tracefs import Tracefs
@@ -391,11 +391,11 @@ class _Collecting:
         )  # fmt: skip
         self.chosen.append(last)
 
-    def _further(self, probe: Probe, shown: list[Asked]) -> list[Asked]:
+    def _further(self, probe: Probe, shown: list[CheckedArgument]) -> list[CheckedArgument]:
         known = {one.label for one in shown}
         return [_asked(probe, text) for text in self._request.further if text not in known]
 
-    def _caller(self, probe: Probe) -> list[Asked]:
+    def _caller(self, probe: Probe) -> list[CheckedArgument]:
         if probe.in_kernel:
             return []  # the program's stack begins where it called the kernel
         # Where its frame is not built yet, or taken down: the walk begins with the caller's.
@@ -404,7 +404,7 @@ class _Collecting:
             return []
         return [_asked(probe, CALLER)]
 
-    def _plan(self, probe: Probe, wanted: list[Asked]) -> Plan:
+    def _plan(self, probe: Probe, wanted: list[CheckedArgument]) -> Plan:
         try:
             return probe.plan(_once(wanted), self._group, self._event(probe))
         except CompileError as refused:
@@ -419,7 +419,7 @@ class _Collecting:
         name = "" if probe.function is None else probe.function.name
         self.left_out.append(LeftOut(name, refused.text, refused.diagnostics))
 
-    def _tell(self, probe: Probe, shown: list[Asked]) -> None:
+    def _tell(self, probe: Probe, shown: list[CheckedArgument]) -> None:
         self.told += [("", each) for each in probe.warnings]
         once: set[tuple[str, str]] = set()  # of what holds for all parameters of the function
         for text, each in [(one.text, each) for one in shown for each in one.warnings]:
@@ -437,14 +437,14 @@ def _moved(body: Probe, refused: CompileError) -> Diagnostic:
     )
 
 
-def _asked(probe: Probe, text: str) -> Asked:
+def _asked(probe: Probe, text: str) -> CheckedArgument:
     try:
         return probe.asked(text)
     except CompileError as refused:
         raise Refused(text, refused.diagnostics) from None
 
 
-def _once(wanted: list[Asked]) -> list[Asked]:
+def _once(wanted: list[CheckedArgument]) -> list[CheckedArgument]:
     # Of an entry and its return together: an event has one value of a name.
     try:
         return distinct(wanted)
@@ -458,7 +458,7 @@ def _unlike(refused: Refused) -> bool:
     return first.code == "FC0404" and first.primary is None
 
 
-def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, Asked]:
+def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, CheckedArgument]:
     """The argument at the first of two probes that has it."""
     try:
         return first, _asked(first, text)
@@ -471,7 +471,7 @@ def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, Asked]:
             raise (again if only_later else refused) from None
 
 
-def _pairing(probe: Probe, key: str) -> Asked:
+def _pairing(probe: Probe, key: str) -> CheckedArgument:
     try:
         return _asked(probe, key)
     except Refused as refused:
@@ -509,7 +509,7 @@ def traceable(
     if not lines:
         return targets
     refused: dict[str, Diagnostic] = {}
-    for line, diagnostic in several(lines, symbols).items():
+    for line, diagnostic in ambiguous(lines, symbols).items():
         refused.setdefault(lines[line], diagnostic)
     for line, notes in untraceable(tracefs, lines, blacklist).items():
         told = Diagnostic("FC0705", f"the kernel refuses a probe of `{lines[line]}`", notes=notes)

@@ -7,7 +7,7 @@ import math
 
 from fetchc.cli.trace_events import value_of
 from fetchc.diag.render import printable
-from fetchc.tracer.display_values import CutText, printed
+from fetchc.tracer.display_values import CutString, printed
 from fetchc.tracer.histogram import MOST_KEYS, Histograms, bucket_label, number
 
 TYPE_CHECKING = False
@@ -107,7 +107,7 @@ def key_of(label: str) -> Callable[[Hit], Hashable]:
             event = hit.event
             is_null = label in event.args and label not in event.faults
             return _Composed(None, printed(None, ())) if is_null else None
-        if isinstance(value, CutText) or not isinstance(value, str | int | float):
+        if isinstance(value, CutString) or not isinstance(value, str | int | float):
             return _Composed(value, printed(value))
         return value
 

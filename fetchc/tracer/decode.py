@@ -5,51 +5,51 @@ from __future__ import annotations
 import struct
 
 from fetchc.record import assert_never
-from fetchc.tracer.events import COMM, WHICH, Event
-from fetchc.tracer.list_values import Elements
+from fetchc.tracer.events import COMM, PLAN_INDEX, Event
+from fetchc.tracer.list_values import ElementMakers
 from fetchc.tracer.processes import mapped
-from fetchc.tracer.ring_buffer import unread
+from fetchc.tracer.ring_buffer import unreadable
 from fetchc.tracer.structure_values import (
-    chosen,
+    choice,
+    computed,
     difference,
     either,
     members,
-    not_below_none,
-    noted,
+    not_negative,
+    notation,
+    optional,
     pointers,
-    reckoned,
-    referred,
 )
 from fetchc.tracer.text_values import bounded, sized
 from fetchc.tracer.value_shapes import (
-    Asserted,
-    Between,
-    Bytes,
-    Called,
-    Choice,
+    BoundsCheckShape,
+    CallerShape,
+    CastShape,
+    ChoiceShape,
     ComputedShape,
-    Difference,
-    Dispatched,
-    EitherShape,
-    Grid,
-    Inside,
-    Items,
-    Kept,
+    ConditionalShape,
+    DifferenceShape,
+    ElementCountShape,
+    EnumShape,
+    FormattedShape,
+    GrowthCheckShape,
+    InterfaceShape,
     Leaf,
-    Members,
-    Noted,
-    OfType,
-    OfVariant,
-    Ranged,
-    Referred,
-    Row,
+    ListShape,
+    MultiArrayShape,
+    NotationShape,
+    NumbersShape,
+    OptionalShape,
+    RangeShape,
     SequenceShape,
-    Sized,
-    Spelled,
-    Sum,
-    TypeName,
-    Variants,
-    Worded,
+    SizedStringShape,
+    StringShape,
+    StructShape,
+    SumShape,
+    TypeAssertionShape,
+    TypeNameShape,
+    TypeSwitchShape,
+    VariantCheckShape,
 )
 
 TYPE_CHECKING = False
@@ -112,7 +112,7 @@ def reader(
     return read
 
 
-class _Preparing(Elements):
+class _Preparing(ElementMakers):
     """Makers of values of every shape."""
 
     def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
@@ -123,115 +123,117 @@ class _Preparing(Elements):
                 return self._guarded(make, shape.guards, path, trusted, None, none=None)
             case Leaf():
                 return self._number(shape, path, trusted)
-            case Row():
+            case NumbersShape():
                 make = self._row(shape)
                 size = shape.count * shape.size
                 return self._guarded(make, shape.guards, path, trusted, self._at(shape, size))
-            case Bytes(length=None, limit=None, kind="utf-16" | "utf-32"):
+            case StringShape(length=None, limit=None, kind="utf-16" | "utf-32"):
                 return self._wide(shape, path, trusted)
-            case Bytes(length=None):
+            case StringShape(length=None):
                 zero = self._at(shape, shape.size)
                 make = bounded(*zero, shape.kind, whole=shape.limit == shape.size)
                 return self._guarded(make, shape.guards, path, trusted, zero)
-            case Bytes():
+            case StringShape():
                 return self._counted(shape, path, trusted)
-            case Sized(inner=text, length=size):
+            case SizedStringShape(inner=text, length=size):
                 return sized(*[self.maker(one, path, trusted) for one in (text, size)])
-            case Items():
+            case ListShape():
                 return self._items(shape, path, trusted)
             case SequenceShape():
                 return self._sequence(shape, path, trusted)
-            case Ranged():
+            case RangeShape():
                 return self._ranged(shape, path, trusted)
-            case Members():
+            case StructShape():
                 return self._members(shape, path, trusted)
-            case Noted():
+            case NotationShape():
                 return self._noted(shape, path, trusted)
-            case Spelled():
+            case FormattedShape():
                 return self._spelled(shape, path, trusted)
-            case Difference():
+            case DifferenceShape():
                 return self._difference(shape, path, trusted)
-            case Between():
+            case ElementCountShape():
                 return self._number_between(shape, path, trusted)
             case ComputedShape():
                 return self._reckoned(shape, path, trusted)
-            case EitherShape():
+            case ConditionalShape():
                 number = self._reckoned(shape.number, path, trusted)
                 both = [self.maker(one, path, trusted) for one in (shape.at_none, shape.other)]
                 return either(number, both[0], both[1])
-            case Choice():
+            case ChoiceShape():
                 return self._choice(shape, path, trusted)
-            case Inside(number=number, least=least, inner=inside):
-                from fetchc.tracer.structure_values import if_there
+            case BoundsCheckShape(number=number, least=least, inner=inside):
+                from fetchc.tracer.structure_values import bounds_checked
 
                 makers = [self.maker(one, path, trusted) for one in (number, inside)]
-                return if_there(makers[0], least, makers[1], path)
-            case OfVariant():
+                return bounds_checked(makers[0], least, makers[1], path)
+            case VariantCheckShape():
                 return self._of_variant(shape, path, trusted)
-            case Variants():
+            case EnumShape():
                 return self._variants(shape, path, trusted)
-            case Called(returned=returned, cases=cases):
-                from fetchc.tracer.structure_values import called
+            case CallerShape(returned=returned, cases=cases):
+                from fetchc.tracer.structure_values import by_caller
 
                 known = {distance: self.maker(one, path, trusted) for distance, one in cases}
-                return called(self.maker(returned, path, trusted), known, self._symbol)
-            case Kept(word=word, distance=distance, inner=held):
-                from fetchc.tracer.structure_values import kept
+                return by_caller(self.maker(returned, path, trusted), known, self._symbol)
+            case GrowthCheckShape(word=word, distance=distance, inner=held):
+                from fetchc.tracer.structure_values import growth_checked
 
                 makers = [self.maker(one, path, trusted) for one in (word, held)]
-                return kept(makers[0], distance, makers[1], path)
-            case Sum(word=word):
+                return growth_checked(makers[0], distance, makers[1], path)
+            case SumShape(word=word):
                 from fetchc.tracer.structure_values import summed
 
                 inner = None if word is None else self.maker(word, path, trusted)
                 return summed(shape, inner, self._symbol)
-            case Grid():
-                from fetchc.tracer.list_values import gridded
+            case MultiArrayShape():
+                from fetchc.tracer.list_values import multi_array
 
                 lengths = [self.maker(one, path, trusted) for one in shape.lengths]
-                return gridded(self.maker(shape.flat, path, trusted), lengths, shape.indices, path)
-            case TypeName(word=word, start=start, types=types):
+                return multi_array(
+                    self.maker(shape.flat, path, trusted), lengths, shape.indices, path
+                )
+            case TypeNameShape(word=word, start=start, types=types):
                 from fetchc.tracer.structure_values import type_name
 
                 makers = [self.maker(one, path, trusted) for one in (word, start)]
                 return type_name(makers[0], makers[1], types, self._pointer)
-            case Asserted():
+            case TypeAssertionShape():
                 return self._asserted(shape, path, trusted)
-            case Dispatched(dynamic=dynamic, cases=cases):
-                from fetchc.tracer.structure_values import dispatched
+            case TypeSwitchShape(dynamic=dynamic, cases=cases):
+                from fetchc.tracer.structure_values import type_switch
 
                 of_types = {offset: self.maker(one, path, trusted) for offset, one in cases}
                 makers = [self.maker(one, path, trusted) for one in (dynamic.word, dynamic.start)]
                 name = self.maker(dynamic, path, trusted)
-                return dispatched(makers[0], makers[1], name, of_types)
-            case OfType():
+                return type_switch(makers[0], makers[1], name, of_types)
+            case CastShape():
                 return self._of_type(shape, path, trusted)
-            case Referred():
+            case OptionalShape():
                 return self._referred(shape, path, trusted)
-            case Worded():
-                from fetchc.tracer.structure_values import of_interface
+            case InterfaceShape():
+                from fetchc.tracer.structure_values import interface
 
-                return of_interface(shape, lambda one: self.maker(one, path, trusted))
+                return interface(shape, lambda one: self.maker(one, path, trusted))
             case _:
                 assert_never(shape)
 
-    def _number_between(self, length: Between, path: str, trusted: Trusted) -> Make:
-        return not_below_none(self._between(length, path, trusted), path)
+    def _number_between(self, length: ElementCountShape, path: str, trusted: Trusted) -> Make:
+        return not_negative(self._between(length, path, trusted), path)
 
     def _reckoned(self, shape: ComputedShape, path: str, trusted: Trusted) -> Make:
         terms = []
         for one in shape.terms:
             less = None if one.less is None else self.maker(one.less, path, trusted)
             terms.append((self.maker(one.number, path, trusted), less, one.each, one.times))
-        return reckoned(terms, shape.constant, shape.is_none, path)
+        return computed(terms, shape.constant, shape.is_none, path)
 
-    def _choice(self, shape: Choice, path: str, trusted: Trusted) -> Make:
+    def _choice(self, shape: ChoiceShape, path: str, trusted: Trusted) -> Make:
         known = trusted | pointers(shape.tag.guards)
         cases = {value: self.maker(one, path, known) for value, one in shape.cases}
-        return chosen(self.maker(shape.tag, path, trusted), cases)
+        return choice(self.maker(shape.tag, path, trusted), cases)
 
-    def _variants(self, shape: Variants, path: str, trusted: Trusted) -> Make:
-        from fetchc.tracer.structure_values import left_out, variant
+    def _variants(self, shape: EnumShape, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.structure_values import not_fetched, variant
 
         tag = None if shape.tag is None else self.maker(shape.tag, path, trusted)
         known = trusted if shape.tag is None else trusted | pointers(shape.tag.guards)
@@ -240,36 +242,36 @@ class _Preparing(Elements):
             inner = one.fields
             make = None if inner is None else self.maker(inner, f"{path}.{one.name}", known)
             if one.left:
-                make = left_out(one.left)
+                make = not_fetched(one.left)
             cases[one.value] = one.name, make, one.single
         return variant(tag, cases)
 
-    def _of_variant(self, shape: OfVariant, path: str, trusted: Trusted) -> Make:
-        from fetchc.tracer.structure_values import of_variant
+    def _of_variant(self, shape: VariantCheckShape, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.structure_values import variant_checked
 
         inner = self.maker(shape.inner, path, trusted | pointers(shape.tag.guards))
         tag = self.maker(shape.tag, path, trusted)
-        return of_variant(tag, dict(shape.names), shape.wanted, inner)
+        return variant_checked(tag, dict(shape.names), shape.wanted, inner)
 
-    def _members(self, shape: Members, path: str, trusted: Trusted) -> Make:
+    def _members(self, shape: StructShape, path: str, trusted: Trusted) -> Make:
         known = trusted | pointers(shape.guards)
         makers = [(name, self.maker(one, f"{path}.{name}", known)) for name, one in shape.members]
         return self._guarded(members(makers, path, shape.left), shape.guards, path, trusted, None)
 
-    def _difference(self, shape: Difference, path: str, trusted: Trusted) -> Make:
+    def _difference(self, shape: DifferenceShape, path: str, trusted: Trusted) -> Make:
         less, decode = shape.subtrahend, shape.minuend.decode
         second = less if isinstance(less, int) else self.maker(less, path, trusted)
         bits = decode.bits if decode.kind == "pointer" else None
         first = self.maker(shape.minuend, path, trusted)
         return difference(first, second, bits, self._pointer, path)
 
-    def _noted(self, shape: Noted, path: str, trusted: Trusted) -> Make:
+    def _noted(self, shape: NotationShape, path: str, trusted: Trusted) -> Make:
         from fetchc.tracer.display_values import NOTATIONS
 
-        parts = self._members(Members(shape.members, shape.guards), path, trusted)
-        return noted(parts, NOTATIONS[shape.notation])
+        parts = self._members(StructShape(shape.members, shape.guards), path, trusted)
+        return notation(parts, NOTATIONS[shape.notation])
 
-    def _spelled(self, shape: Spelled, path: str, trusted: Trusted) -> Make:
+    def _spelled(self, shape: FormattedShape, path: str, trusted: Trusted) -> Make:
         from fetchc.tracer.display_values import spelled
 
         parts, beside = (
@@ -278,15 +280,15 @@ class _Preparing(Elements):
         )
         return spelled(parts, beside, shape.form, path)
 
-    def _referred(self, shape: Referred, path: str, trusted: Trusted) -> Make:
+    def _referred(self, shape: OptionalShape, path: str, trusted: Trusted) -> Make:
         inner = self.maker(shape.inner, path, trusted | pointers(shape.reference.guards))
-        return referred(self.maker(shape.reference, path, trusted), inner)
+        return optional(self.maker(shape.reference, path, trusted), inner)
 
-    def _asserted(self, shape: Asserted, path: str, trusted: Trusted) -> Make:
-        from fetchc.tracer.structure_values import asserted
+    def _asserted(self, shape: TypeAssertionShape, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.structure_values import type_asserted
 
         word, start = shape.dynamic.word, shape.dynamic.start
-        return asserted(
+        return type_asserted(
             self.maker(word, path, trusted),
             self.maker(start, path, trusted),
             self.maker(shape.dynamic, path, trusted),
@@ -294,12 +296,12 @@ class _Preparing(Elements):
             self.maker(shape.inner, path, trusted),
         )
 
-    def _of_type(self, shape: OfType, path: str, trusted: Trusted) -> Make:
-        from fetchc.tracer.structure_values import of_type
+    def _of_type(self, shape: CastShape, path: str, trusted: Trusted) -> Make:
+        from fetchc.tracer.structure_values import cast
 
         own = (shape.own.row, shape.own.assembly, shape.rank)
         element = () if shape.element is None else (shape.element.row, shape.element.assembly)
-        return of_type(
+        return cast(
             shape.types,
             shape.wanted,
             self.maker(shape.reference, path, trusted),
@@ -332,9 +334,9 @@ class Decoder:
         self._readers: dict[int, Reader] = {}
         self._processes = processes
         self._symbol = symbol
-        self._which = places.get(WHICH)
+        self._which = places.get(PLAN_INDEX)
         if COMM not in places:
-            raise unread(f"`{format.event}` lacks the field `{COMM}`")
+            raise unreadable(f"`{format.event}` lacks the field `{COMM}`")
         self._comm = places[COMM]
         self._placed = any(name in places for name in _ADDRESSES)
         ends = [field.offset + field.size * (field.count or 1) for field in format.fields]
@@ -345,12 +347,12 @@ class Decoder:
         data = sample.data
         if len(data) < self._size:
             what = f"one of `{self._format.event}` has {len(data)} bytes, not {self._size}"
-            raise unread(what)
+            raise unreadable(what)
         which = 0 if self._which is None else _number(data, self._which)[0]
         read = self._readers.get(which)
         if read is None:
             if which >= len(self._plans):
-                raise unread(f"one of `{self._format.event}` is of its part {which}")
+                raise unreadable(f"one of `{self._format.event}` is of its part {which}")
             known = mapped if self._processes.known else None
             read = reader(self._plans[which], self._format, known, self._symbol)
             self._readers[which] = read

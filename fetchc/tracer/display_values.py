@@ -22,8 +22,8 @@ __all__ = [
     "Character",
     "CodeAddress",
     "CutList",
+    "CutString",
     "CutStructure",
-    "CutText",
     "Enumerator",
     "Hexadecimal",
     "Nanoseconds",
@@ -112,12 +112,12 @@ class Variant(dict[str, "Value"]):
         self.single = single
 
 
-class CutText(str):
+class CutString(str):
     """The beginning of a text; ``length`` is that of all of it in bytes, None if unknown."""
 
     length: int | None
 
-    def __new__(cls, text: str, length: int | None) -> CutText:
+    def __new__(cls, text: str, length: int | None) -> CutString:
         """The text that is left, and the length of the whole one."""
         made = super().__new__(cls, text)
         made.length = length
@@ -399,7 +399,7 @@ def _kind(parts: Parts) -> str | None:
         if not pointer:
             return ""
         return "4" if pointer == parts["z4"] else "6" if pointer == parts["z6noz"] else None
-    if isinstance(parts["zone"], CutText):
+    if isinstance(parts["zone"], CutString):
         return None
     six = parts["six"]
     return "" if six is None else "6" if six else "4"
@@ -477,7 +477,7 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
         case SymbolName():
             return escaped(value)
         case str():
-            return f'"{escaped(value)}"' + _MORE * isinstance(value, CutText)
+            return f'"{escaped(value)}"' + _MORE * isinstance(value, CutString)
         case Tuple():
             each = enumerate(value)
             shown = [printed(one, faults, f"{path}[{index}]") for index, one in each]

@@ -41,22 +41,22 @@ from fetchc.program.entities import (
 from fetchc.program.entities import Constant as Known
 from fetchc.program.types import InterfaceType, PointerType
 from fetchc.target.machines import table
-from fetchc.tracer.event_fields import Leaves, number_alone
+from fetchc.tracer.event_fields import LeafShapes, plain_number
 from fetchc.tracer.value_shapes import (
-    Asserted,
-    Called,
-    DescribedShape,
-    Dispatched,
-    Identity,
-    Inside,
-    Kept,
+    BoundsCheckShape,
+    CallerShape,
+    CastShape,
+    GrowthCheckShape,
+    InterfaceShape,
     Leaf,
-    Members,
-    OfType,
-    OfVariant,
-    Sum,
-    TypeName,
-    Worded,
+    StructShape,
+    SumShape,
+    TypeAssertionShape,
+    TypeDescription,
+    TypeIdentity,
+    TypeNameShape,
+    TypeSwitchShape,
+    VariantCheckShape,
 )
 
 TYPE_CHECKING = False
@@ -71,10 +71,16 @@ if TYPE_CHECKING:
     from fetchc.tracer.event_fields import Fields, Limits
     from fetchc.tracer.value_shapes import Shape
 
-__all__ = ["Calls", "Dynamic", "Wording", "entered", "kept_after_growth"]
+__all__ = [
+    "CallerShapes",
+    "DynamicTypeShapes",
+    "InterfaceDescriptions",
+    "checked_for_growth",
+    "variable_on_entry",
+]
 
 
-class Dynamic(Leaves):
+class DynamicTypeShapes(LeafShapes):
     """Shapes that compare or name a dynamic type."""
 
     def within(self, shape: Shape, limits: Limits, given: Iterable[Granted]) -> Shape:
@@ -83,35 +89,37 @@ class Dynamic(Leaves):
             if isinstance(one, Counted):
                 count = capacity if one.most else length
                 number = count(self._checker, one.holder, one.span)
-                shape = Inside(self.shape(number, None, limits), one.least, shape)
+                shape = BoundsCheckShape(self.shape(number, None, limits), one.least, shape)
                 continue
             if isinstance(one, Described):
                 shape = self._of_type(one, shape)
                 continue
             if isinstance(one, Present):
                 names = tuple([(each.value, each.member.name) for each in one.variants])
-                tag = number_alone(self._leaf(self._word(one.tag)))
-                shape = OfVariant(tag, names, one.wanted, shape)
+                tag = plain_number(self._leaf(self._word(one.tag)))
+                shape = VariantCheckShape(tag, names, one.wanted, shape)
                 continue
-            shape = Asserted(self._asserted_type(one), one.wanted.offset, shape)
+            shape = TypeAssertionShape(self._asserted_type(one), one.wanted.offset, shape)
         return shape
 
-    def _asserted_type(self, one: AssertedNode) -> TypeName:
+    def _asserted_type(self, one: AssertedNode) -> TypeNameShape:
         types = self._checker.program.runtime_types()
         assert types is not None
         # The first word of an interface with methods is NULL where it holds nothing.
         word = self._leaf(self._word(one.word), empty=not one.empty)
-        return TypeName(word, self._leaf(self._word(one.start)), types)
+        return TypeNameShape(word, self._leaf(self._word(one.start)), types)
 
-    def _dispatched(self, node: DispatchedNode, limits: Limits) -> Dispatched:
+    def _dispatched(self, node: DispatchedNode, limits: Limits) -> TypeSwitchShape:
         first = node.cases[0][0]
         with self._fields.assuming():
             cases = [
                 (one.wanted.offset, self.shape(value, None, limits)) for one, value in node.cases
             ]
-        return Dispatched(self._asserted_type(first), tuple(cases))
+        return TypeSwitchShape(self._asserted_type(first), tuple(cases))
 
-    def _of_type(self, one: Described, inner: Shape, otherwise: OfType | None = None) -> OfType:
+    def _of_type(
+        self, one: Described, inner: Shape, otherwise: CastShape | None = None
+    ) -> CastShape:
         checker = self._checker
         types = checker.program.object_types()
         assert types is not None
@@ -121,11 +129,11 @@ class Dynamic(Leaves):
         if told.element_row is not None and told.element_assembly is not None:
             element = self._identity(told.element_row, told.element_assembly)
         own, rank = self._identity(told.row, told.assembly), self._leaf(self._word(told.rank))
-        return OfType(reference, own, element, rank, types, one.wanted, inner, otherwise)
+        return CastShape(reference, own, element, rank, types, one.wanted, inner, otherwise)
 
-    def _identity(self, row: Typed, assembly: Typed) -> Identity:
+    def _identity(self, row: Typed, assembly: Typed) -> TypeIdentity:
         (name,) = lower(self._checker, assembly, None, whole=False)
-        return Identity(self._leaf(self._word(row)), self._leaf(name))
+        return TypeIdentity(self._leaf(self._word(row)), self._leaf(name))
 
     def _interface(self, node: Typed, made: InterfaceType, limits: Limits) -> Shape:
         self._fetch_bytes(node, limits)
@@ -137,21 +145,23 @@ class Dynamic(Leaves):
             words.insert(0, (made.members[0].name.lstrip("_"), self.shape(first, None, limits)))
         else:
             words.insert(0, ("type", dynamic))
-        plain = Members(tuple(words), self._guards_of(node))
+        plain = StructShape(tuple(words), self._guards_of(node))
         if dynamic is None:
             return plain
 
-        wording = Wording(self._checker, self._fields, limits, self.shape, self._dynamic_type)
+        wording = InterfaceDescriptions(
+            self._checker, self._fields, limits, self.shape, self._dynamic_type
+        )
         return wording.of(node, made, plain)
 
-    def _dynamic_type(self, node: Typed, made: InterfaceType) -> TypeName | None:
+    def _dynamic_type(self, node: Typed, made: InterfaceType) -> TypeNameShape | None:
         types = self._checker.program.runtime_types()
         word = dynamic_type(self._checker, node, made, node.span)
         start = first_type(self._checker, node.span)
         if types is None or word is None or start is None:
             return None
         table = self._leaf(self._word(word), empty=not made.empty)
-        return TypeName(table, self._leaf(self._word(start)), types)
+        return TypeNameShape(table, self._leaf(self._word(start)), types)
 
 
 # ------------------------------------------------------------------------------
@@ -166,7 +176,7 @@ _SHORTEST = 64  # bytes of a text: where there is room for less, types are told 
 _PLACE = r"\{(\w*)(:errno)?\}"
 
 
-class Wording:
+class InterfaceDescriptions:
     """Adds words to shapes of interfaces. ``shape`` and ``dynamic_type`` are the shaper's."""
 
     __slots__ = ("_checker", "_dynamic_type", "_fields", "_limits", "_shape")
@@ -177,7 +187,7 @@ class Wording:
         fields: Fields,
         limits: Limits,
         shape: Callable[[Typed, None, Limits], Shape],
-        dynamic_type: Callable[[Typed, InterfaceType], TypeName | None],
+        dynamic_type: Callable[[Typed, InterfaceType], TypeNameShape | None],
     ) -> None:
         self._checker, self._fields, self._limits = checker, fields, limits
         self._shape, self._dynamic_type = shape, dynamic_type
@@ -201,7 +211,7 @@ class Wording:
                 self._fields.forget(mark)
             else:
                 known += one
-        return Worded(dynamic, plain, tuple(known), level > 0) if known else plain
+        return InterfaceShape(dynamic, plain, tuple(known), level > 0) if known else plain
 
     def _told(self, node: Typed, made: InterfaceType, level: int) -> Mapping[str, str]:
         told = table("runtime/go/known")
@@ -215,7 +225,7 @@ class Wording:
 
     def _one(
         self, node: Typed, made: InterfaceType, name: str, words: str, level: int
-    ) -> list[DescribedShape]:
+    ) -> list[TypeDescription]:
         # What is fetched for a value of that type; nothing where the program has no such type.
         found = held_as(self._checker, node, made, name)
         if found is None:
@@ -228,7 +238,7 @@ class Wording:
             numbered, at = numbered or place[2] is not None, place.end()
         parts.append(words[at:])
         return [
-            DescribedShape(descriptor.offset, tuple([one for one in parts if one != ""]), numbered)
+            TypeDescription(descriptor.offset, tuple([one for one in parts if one != ""]), numbered)
         ]
 
     def _member(self, value: Typed, name: str, level: int) -> Shape:
@@ -251,7 +261,7 @@ class Wording:
 _MOST_PLACES = 24  # of one variable, each fetched for itself
 
 
-def entered(node: Typed) -> Held | None:
+def variable_on_entry(node: Typed) -> Held | None:
     """The variable in ``node`` whose place is known on entry alone; None where it has another."""
     while not isinstance(node, Held):
         if isinstance(node, Special | Constant) or not hasattr(node, "base"):
@@ -270,10 +280,12 @@ def _with(node: Typed, inner: Typed) -> Typed:
     return made
 
 
-class Calls(Leaves):
+class CallerShapes(LeafShapes):
     """Shapes of what only callers know."""
 
-    def _by_caller(self, node: Typed, held: Held, format: Format | None, limits: Limits) -> Called:
+    def _by_caller(
+        self, node: Typed, held: Held, format: Format | None, limits: Limits
+    ) -> CallerShape:
         site = self._checker.site
         assert site.function is not None
         known = site.program.callers(site.function, site.address)
@@ -285,7 +297,7 @@ class Calls(Leaves):
 
     def _called(
         self, node: Typed, held: Held, known: Callers, format: Format | None, limits: Limits
-    ) -> Called | None:
+    ) -> CallerShape | None:
         # None where no call tells anything.
         checker = self._checker
         stem, self._fields.stem = self._fields.stem, None
@@ -319,7 +331,7 @@ class Calls(Leaves):
         if not cases:
             self._fields.forget(mark)
             return None
-        return Called(returned, tuple(cases))
+        return CallerShape(returned, tuple(cases))
 
     def _passed(
         self,
@@ -360,7 +372,7 @@ class Calls(Leaves):
 
     def _unplaced(
         self, node: Typed, held: Held, simple: Plain, start: tuple[Leaf, int] | None
-    ) -> Sum | None:
+    ) -> SumShape | None:
         # The value of the variable itself, where it is in no place: a constant, an address.
         inner = node
         while isinstance(inner, Convert):
@@ -371,10 +383,10 @@ class Calls(Leaves):
         match held.place:
             case Known(value=value, size=room):
                 fits = room is None or room >= simple.size
-                return Sum(None, value, simple.size, simple.decode) if fits else None
+                return SumShape(None, value, simple.size, simple.decode) if fits else None
             case PointerTo(target=AtAddress(address=address), offset=offset) if start:
                 word, distance = start
-                return Sum(word, address + offset + distance, simple.size, simple.decode)
+                return SumShape(word, address + offset + distance, simple.size, simple.decode)
             case PointerTo(target=InMemory(register=register, offset=base), offset=offset):
                 return self._sum(InRegister(register), base + offset, held, simple)
             case PointerTo(target=Indirect(pointer=pointer, offset=base), offset=offset):
@@ -382,7 +394,7 @@ class Calls(Leaves):
             case _:
                 return None
 
-    def _computed(self, node: Typed) -> Sum | None:
+    def _computed(self, node: Typed) -> SumShape | None:
         """The value of a variable that is a register's or a word's and a constant."""
         inner = node
         while isinstance(inner, Convert):
@@ -395,9 +407,9 @@ class Calls(Leaves):
             return None
         return self._unplaced(node, inner, simple, None)
 
-    def _sum(self, place: Place, addend: int, held: Held, simple: Plain) -> Sum:
+    def _sum(self, place: Place, addend: int, held: Held, simple: Plain) -> SumShape:
         word = self._leaf(self._word(Held(place, held.name, self._checker.word(), held.span)))
-        return Sum(word, addend, simple.size, simple.decode)
+        return SumShape(word, addend, simple.size, simple.decode)
 
 
 # ------------------------------------------------------------------------------
@@ -406,7 +418,7 @@ class Calls(Leaves):
 _LOST = "FC0623"
 
 
-def kept_after_growth(checker: Checker, fields: Fields, shape: Shape) -> Shape:
+def checked_for_growth(checker: Checker, fields: Fields, shape: Shape) -> Shape:
     """``shape``, as a fault in calls that lost what it is made of."""
     site = checker.site
     if site.function is None or not any(one.code == _LOST for one in checker.warnings):
@@ -417,4 +429,4 @@ def kept_after_growth(checker: Checker, fields: Fields, shape: Shape) -> Shape:
     machine = site.architecture
     field = fields.add(Fetch(Register(machine.registers[register]), Word()))
     word = Leaf(field, Decode("address", 8 * machine.word_bytes))
-    return Kept(word, address - site.address, shape)
+    return GrowthCheckShape(word, address - site.address, shape)

@@ -38,7 +38,7 @@ from fetchc.program.types import ArrayType, InterfaceType, Member, SliceType, St
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.target.kernel_versions import dotted
-from fetchc.tracer.events import Witness
+from fetchc.tracer.events import FaultProbe
 from fetchc.tracer.value_shapes import Guard, Leaf
 
 TYPE_CHECKING = False
@@ -59,14 +59,14 @@ __all__ = [
     "FULL",
     "Block",
     "Fields",
-    "Leaves",
+    "LeafShapes",
     "Limits",
+    "base_and_offset",
     "chunks",
     "extents",
-    "joined",
+    "merged_ranges",
     "moved_by",
-    "number_alone",
-    "place",
+    "plain_number",
 ]
 
 # ------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def _member(
     return [(start + low, start + high) for low, high in extents(checker, member.type, limits)]
 
 
-def joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def merged_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The ranges in order, with those made one that are not far from each other."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
@@ -185,13 +185,13 @@ def joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 # What every shape is made of: numbers, texts, the bytes they are in, the pointers on the way.
 
 
-def number_alone(leaf: Leaf) -> Leaf:
+def plain_number(leaf: Leaf) -> Leaf:
     """The number that a value is told by, without the name that it has."""
     plain = Decode("integer", leaf.decode.bits, leaf.decode.signed)
     return Leaf(leaf.field, plain, leaf.offset, leaf.size, leaf.shift, leaf.guards)
 
 
-class Leaves:
+class LeafShapes:
     """The parts of one argument that are fetched each by itself."""
 
     def __init__(self, checker: Checker, fields: Fields) -> None:
@@ -248,7 +248,9 @@ class Leaves:
         stride = self._checker.size(node.type) or 0
         wanted = extents(self._checker, node.type, limits)
         starts = [stride * index for index in range(count)]
-        for low, high in joined([(at + low, at + high) for at in starts for low, high in wanted]):
+        for low, high in merged_ranges(
+            [(at + low, at + high) for at in starts for low, high in wanted]
+        ):
             place = Memory(found.base, found.offset + low, found.user)
             start = load_word(self._checker.site, place, node.span)
             assert isinstance(start, Deref)
@@ -284,7 +286,7 @@ class Block(Record):
         return self.offset <= offset and offset + size <= self.offset + self.size
 
 
-def place(value: Deref) -> tuple[Value, int]:
+def base_and_offset(value: Deref) -> tuple[Value, int]:
     """The base of a load, and how far behind it the load is."""
     # An address of the file has its constant inside.
     match value.base:
@@ -362,7 +364,7 @@ class Fields:
         """Every field with its fetch, in the order of the record."""
         return tuple(self._listed)
 
-    def witnesses(self) -> tuple[Witness, ...]:
+    def witnesses(self) -> tuple[FaultProbe, ...]:
         """Fetch what tells whether the numbers behind pointers could be read.
 
         Of each pointer the first and the last number behind it, which may be of two pages; of each
@@ -374,7 +376,7 @@ class Fields:
         for base, (field, start, ends) in self._loaded.items():
             for moved in sorted({min(ends), max(ends)}):
                 text = self.add(Fetch(moved_by(Deref(base, 0), moved), Text()))
-                found.append(Witness(text, field, start, moved))
+                found.append(FaultProbe(text, field, start, moved))
         return tuple(found)
 
     def mark(self) -> tuple[int, int, dict[Value, int]]:
@@ -415,7 +417,7 @@ class Fields:
         """Field, offset and bytes of a number that lies in a block; None where none has it."""
         if not isinstance(fetch.value, Deref) or isinstance(fetch.store, Text | Array):
             return None
-        base, offset = place(fetch.value)
+        base, offset = base_and_offset(fetch.value)
         size = fixed_bytes(fetch.store)
         for block in self._blocks:
             if block.base == base and block.has(offset, size) and block.user == fetch.value.user:
@@ -428,7 +430,7 @@ class Fields:
         Words first, as many as an argument holds, then single bytes: an object is not read
         past its end. The arguments lie side by side in the record.
         """
-        base, offset = place(value)
+        base, offset = base_and_offset(value)
         for block in self._blocks:
             if block.base == base and block.has(offset, size) and block.user == value.user:
                 return block.field, offset - block.offset

@@ -12,9 +12,9 @@ from fetchc.emit.probe_definition import argument_name, event_name
 from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text
 from fetchc.record import Record
 from fetchc.syntax.expression_parser import written
-from fetchc.tracer.dynamic_plan import kept_after_growth
+from fetchc.tracer.dynamic_plan import checked_for_growth
 from fetchc.tracer.event_fields import FULL, Fields, Limits
-from fetchc.tracer.events import COMM, WHICH, Plan, Wanted, Witness
+from fetchc.tracer.events import COMM, PLAN_INDEX, EventValue, FaultProbe, Plan
 from fetchc.tracer.value_plan import Shaper
 
 TYPE_CHECKING = False
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from fetchc.target.kernel_versions import Kernel
     from fetchc.tracer.value_shapes import Shape
 
-__all__ = ["Asked", "asked", "distinct", "plan"]
+__all__ = ["CheckedArgument", "check_argument", "distinct", "plan"]
 
 
-class Asked(Record):
+class CheckedArgument(Record):
     """An argument that a reader wants the value of: ``text`` is the user's.
 
     ``label`` is what its value is called: the name, or the expression as it was given.
@@ -48,11 +48,11 @@ class _Layout(Record):
     """What one address fetches, and the values that come of it."""
 
     fields: tuple[tuple[str, Fetch], ...]
-    values: tuple[Wanted, ...]
-    witnesses: tuple[Witness, ...]
+    values: tuple[EventValue, ...]
+    witnesses: tuple[FaultProbe, ...]
 
 
-def asked(argument: Argument, text: str, found: Found, kernel: Kernel) -> Asked:
+def check_argument(argument: Argument, text: str, found: Found, kernel: Kernel) -> CheckedArgument:
     """Hold one argument against the probe; raises CompileError where it cannot be had."""
     span = argument.expression.span
     start, end = written(argument, text)
@@ -69,14 +69,14 @@ def asked(argument: Argument, text: str, found: Found, kernel: Kernel) -> Asked:
         fields.span, fields.stem = span, "value"
         _shape(checker, fields, argument, node, FULL)
         warnings = checker.warnings
-    return Asked(text, label, argument, tuple(warnings))
+    return CheckedArgument(text, label, argument, tuple(warnings))
 
 
 def plan(
     program: Program,
     found: Found,
     kernel: Kernel,
-    wanted: Sequence[Asked],
+    wanted: Sequence[CheckedArgument],
     group: str,
     event: str | None = None,
 ) -> Plan:
@@ -149,9 +149,9 @@ def _steps() -> list[tuple[Limits, bool]]:
     return steps
 
 
-def distinct(wanted: Sequence[Asked]) -> list[Asked]:
+def distinct(wanted: Sequence[CheckedArgument]) -> list[CheckedArgument]:
     """Each argument once; raises CompileError FC0207 for a second one of the same name."""
-    listed: dict[str, Asked] = {}
+    listed: dict[str, CheckedArgument] = {}
     for one in wanted:
         other = listed.setdefault(one.label, one)
         if _expression(other) != _expression(one):
@@ -167,10 +167,10 @@ def distinct(wanted: Sequence[Asked]) -> list[Asked]:
     return list(listed.values())
 
 
-_OWN = (COMM, WHICH)
+_OWN = (COMM, PLAN_INDEX)
 
 
-def _named(wanted: Sequence[Asked], kernel: Kernel) -> list[tuple[Asked, str]]:
+def _named(wanted: Sequence[CheckedArgument], kernel: Kernel) -> list[tuple[CheckedArgument, str]]:
     """Each argument once, with the name of its first field."""
     taken = {one.argument.name for one in wanted if one.argument.name} | {*_OWN}
     result = []
@@ -181,7 +181,7 @@ def _named(wanted: Sequence[Asked], kernel: Kernel) -> list[tuple[Asked, str]]:
     return result
 
 
-def _expression(one: Asked) -> str:
+def _expression(one: CheckedArgument) -> str:
     argument = one.argument
     span = argument.expression.span
     end = span.end if argument.format is None else argument.format.span.end
@@ -191,7 +191,7 @@ def _expression(one: Asked) -> str:
 def _layouts(
     found: Found,
     kernel: Kernel,
-    named: list[tuple[Asked, str]],
+    named: list[tuple[CheckedArgument, str]],
     limits: Limits,
     witnessed: bool,
 ) -> list[_Layout]:
@@ -221,7 +221,7 @@ def _is_laid_out_alike(checker: Checker) -> bool:
 def _layout(
     found: Found,
     kernel: Kernel,
-    named: list[tuple[Asked, str]],
+    named: list[tuple[CheckedArgument, str]],
     checkers: list[Checker],
     nodes: list[Typed],
     limits: Limits,
@@ -233,7 +233,7 @@ def _layout(
     for (one, name), checker, node in zip(named, checkers, nodes, strict=True):
         fields.span, fields.stem = one.argument.expression.span, name
         shape = _shape(checker, fields, one.argument, node, limits)
-        values.append(Wanted(one.label, shape))
+        values.append(EventValue(one.label, shape))
     # Of an event `$comm` would be a field of that name.
     of_event = found.site.probe_kind == "eprobe"
     comm = Fetch(KernelValue("comm", "$COMM") if of_event else Comm(), Text())
@@ -244,7 +244,7 @@ def _layout(
 def _shape(
     checker: Checker, fields: Fields, argument: Argument, node: Typed, limits: Limits
 ) -> Shape:
-    return kept_after_growth(
+    return checked_for_growth(
         checker, fields, Shaper(checker, fields).value(node, argument.format, limits)
     )
 

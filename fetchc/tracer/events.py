@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMM",
-    "WHICH",
-    "Calls",
+    "PLAN_INDEX",
     "Event",
+    "EventValue",
     "Field",
     "Format",
+    "OpenCalls",
     "Plan",
     "Sample",
-    "Wanted",
     "microseconds",
 ]
 
@@ -32,11 +32,11 @@ It is the last text of an event, so that each text has one behind it that never 
 ``values`` needs that to know which were read.
 """
 
-WHICH = "fetchc_which"
+PLAN_INDEX = "fetchc_which"
 """The field that numbers the plans of an event, from 0 on."""
 
 
-class Wanted(Record):
+class EventValue(Record):
     """A value that the user asked for: its label (the name, or the expression as given).
 
     ``shape`` says how the fetched fields of a record make the value.
@@ -46,7 +46,7 @@ class Wanted(Record):
     shape: Shape
 
 
-class Witness(Record):
+class FaultProbe(Record):
     """A text that tells whether the byte ``moved`` bytes behind a pointer could be read.
 
     The pointer is the word ``offset`` bytes into the field ``pointer``. The text, ``field``, begins
@@ -76,8 +76,8 @@ class Plan(Record):
     kind: str
     address: int
     definitions: tuple[str, ...]
-    values: tuple[Wanted, ...]
-    witnesses: tuple[Witness, ...] = ()
+    values: tuple[EventValue, ...]
+    witnesses: tuple[FaultProbe, ...] = ()
 
     @property
     def of_kernel(self) -> bool:
@@ -176,7 +176,7 @@ _KEYS = 1 << 16  # calls that wait for their return; each is an event of some hu
 _MOST = 64
 
 
-class Calls:
+class OpenCalls:
     """The calls that were entered and have not returned, by a key that is one call's own.
 
     Where the key holds the address of the frame (process, function, stack pointer), recursion

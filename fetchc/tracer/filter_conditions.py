@@ -14,32 +14,32 @@ from fetchc.record import Record, assert_never
 from fetchc.source import Span
 from fetchc.syntax.globs import glob_pattern
 from fetchc.syntax.tree import LENGTH
-from fetchc.tracer.display_values import Character, CutText, SymbolName
+from fetchc.tracer.display_values import Character, CutString, SymbolName
 from fetchc.tracer.structure_values import NIL
 from fetchc.tracer.value_shapes import (
-    Asserted,
-    Between,
-    Bytes,
-    Called,
-    Choice,
+    BoundsCheckShape,
+    CallerShape,
+    CastShape,
+    ChoiceShape,
     ComputedShape,
-    Difference,
-    Dispatched,
-    EitherShape,
-    Inside,
-    Kept,
+    ConditionalShape,
+    DifferenceShape,
+    ElementCountShape,
+    FormattedShape,
+    GrowthCheckShape,
+    InterfaceShape,
     Leaf,
-    Members,
-    Noted,
-    OfType,
-    OfVariant,
-    Ranged,
-    Referred,
-    Sized,
-    Spelled,
-    Sum,
-    TypeName,
-    Worded,
+    NotationShape,
+    OptionalShape,
+    RangeShape,
+    SizedStringShape,
+    StringShape,
+    StructShape,
+    SumShape,
+    TypeAssertionShape,
+    TypeNameShape,
+    TypeSwitchShape,
+    VariantCheckShape,
 )
 
 TYPE_CHECKING = False
@@ -59,11 +59,11 @@ __all__ = [
     "accepts",
     "comparisons",
     "kernel_filter",
-    "of_nothing",
+    "mismatch",
     "parse_filter",
     "replaced",
-    "unfit",
-    "within",
+    "value_shape",
+    "with_null",
 ]
 
 DEPTH = 32  # brackets in brackets
@@ -290,21 +290,38 @@ _COMPARE: dict[str, Callable[[object, object], bool]] = {
 }
 
 
-def within(shape: Shape) -> Shape:
+def value_shape(shape: Shape) -> Shape:
     """The shape of the value itself, behind all that has to hold for there to be one."""
-    while isinstance(shape, Referred | OfVariant | Inside | Kept | OfType | Asserted | Sized):
+    while isinstance(
+        shape,
+        OptionalShape
+        | VariantCheckShape
+        | BoundsCheckShape
+        | GrowthCheckShape
+        | CastShape
+        | TypeAssertionShape
+        | SizedStringShape,
+    ):
         shape = shape.inner
     return shape
 
 
-def of_nothing(condition: Condition, shape: Shape) -> Condition:
+def with_null(condition: Condition, shape: Shape) -> Condition:
     """The condition; one that asks for null of what has no value then (references of .NET, what
     a Nullable holds, texts behind references and pointers) with None for its constant.
     """
-    while isinstance(shape, OfVariant | Inside | Kept | OfType | Asserted | Sized):
+    while isinstance(
+        shape,
+        VariantCheckShape
+        | BoundsCheckShape
+        | GrowthCheckShape
+        | CastShape
+        | TypeAssertionShape
+        | SizedStringShape,
+    ):
         shape = shape.inner
     reference = isinstance(shape, Leaf) and (shape.decode.kind == "reference" or _pointed(shape))
-    held = isinstance(shape, Referred) and condition.nil
+    held = isinstance(shape, OptionalShape) and condition.nil
     if not _asks_for_nil(condition) or not (reference or held):
         return condition
 
@@ -318,14 +335,14 @@ def _pointed(leaf: Leaf) -> bool:
     return text and any(guard.empty for guard in leaf.guards[-1:])
 
 
-def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
+def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
     """FC0752 where the constant can never be such a value, so that no event would pass."""
     if condition.constant is None:
         return None
-    shape = within(shape)
-    if isinstance(shape, Ranged):
+    shape = value_shape(shape)
+    if isinstance(shape, RangeShape):
         shape = shape.elements
-    if isinstance(shape, Bytes | Noted | Spelled) or (
+    if isinstance(shape, StringShape | NotationShape | FormattedShape) or (
         isinstance(shape, Leaf) and shape.decode.kind == "text"
     ):
         if isinstance(shape, Leaf) and shape.decode.count is not None:
@@ -333,23 +350,25 @@ def unfit(condition: Condition, shape: Shape) -> Diagnostic | None:
         if not isinstance(condition.constant, str) or condition.word:
             return _misfit(condition, "the value is a text", _for_text(condition))
         return None
-    if isinstance(shape, Called | Choice | Dispatched):
-        problems = [unfit(condition, one) for _, one in shape.cases]
+    if isinstance(shape, CallerShape | ChoiceShape | TypeSwitchShape):
+        problems = [mismatch(condition, one) for _, one in shape.cases]
         return None if None in problems else problems[0]
-    if isinstance(shape, EitherShape):
-        problems = [unfit(condition, one) for one in (shape.at_none, shape.other)]
+    if isinstance(shape, ConditionalShape):
+        problems = [mismatch(condition, one) for one in (shape.at_none, shape.other)]
         return None if None in problems else problems[0]
     if isinstance(shape, ComputedShape):
         return _unfit_number(condition, Decode("bool" if shape.is_none else "integer", 64))
-    if isinstance(shape, Difference):
+    if isinstance(shape, DifferenceShape):
         shape = shape.minuend
-    if isinstance(shape, Sum):
+    if isinstance(shape, SumShape):
         return _unfit_number(condition, shape.decode)
-    if isinstance(shape, Between):
+    if isinstance(shape, ElementCountShape):
         return _unfit_number(condition, Decode("integer", 64))
-    if isinstance(shape, Worded):
+    if isinstance(shape, InterfaceShape):
         shape = shape.plain
-    if isinstance(shape, Members) and any(isinstance(one, TypeName) for _, one in shape.members):
+    if isinstance(shape, StructShape) and any(
+        isinstance(one, TypeNameShape) for _, one in shape.members
+    ):
         what = "an interface compares with `nil` alone"
         return None if _asks_for_nil(condition) else _misfit(condition, what, _ASSERTED)
     if not isinstance(shape, Leaf) or shape.decode.count is not None:
@@ -449,7 +468,7 @@ def _of_text(symbol: str, constant: str) -> Test:
         match, open_ended = glob_pattern(constant).fullmatch, constant.endswith("*")
 
         def matches(value: Value) -> bool:
-            if isinstance(value, CutText) and not open_ended:
+            if isinstance(value, CutString) and not open_ended:
                 return False  # its end was not read
             text = _text(value)
             return text is not None and match(text) is not None
@@ -461,7 +480,7 @@ def _of_text(symbol: str, constant: str) -> Test:
     def same(value: Value) -> bool:
         if isinstance(value, int):
             return (value == code) == equal  # a character as its number
-        if isinstance(value, CutText):
+        if isinstance(value, CutString):
             return not equal and _differs(value, constant)
         text = _text(value)
         # An enum whose value has no name is none of those that have one.
@@ -470,7 +489,7 @@ def _of_text(symbol: str, constant: str) -> Test:
     return same
 
 
-def _differs(beginning: CutText, constant: str) -> bool:
+def _differs(beginning: CutString, constant: str) -> bool:
     # Whether the whole text is another one: not known of one that may go on as the constant does.
     # It has no encoding with more units than UTF-8.
     most = len(constant.encode("utf-8", "surrogatepass"))
@@ -540,9 +559,9 @@ def _part(plan: Plan, filter: Filter) -> str:
 def _compared(plan: Plan, condition: Condition) -> str:
     shapes = {wanted.label: wanted.shape for wanted in plan.values}
     shape = shapes.get(condition.expression)
-    while isinstance(shape, Inside):
+    while isinstance(shape, BoundsCheckShape):
         shape = shape.inner  # whether it is there, the reader tells of those that pass
-    if isinstance(shape, Sized) and condition.operator != "!=":
+    if isinstance(shape, SizedStringShape) and condition.operator != "!=":
         shape = shape.inner  # a text with a NUL in it differs from what the kernel compares
     if not isinstance(shape, Leaf) or shape.size or shape.offset or shape.shift:
         return ""

@@ -41,15 +41,15 @@ __all__ = [
     "OF_PROGRAM",
     "PID",
     "THREAD",
-    "Doubt",
+    "MappedCache",
     "Presence",
-    "Remembered",
-    "Told",
+    "Residence",
+    "ZeroCheck",
     "address_of_kernel",
     "address_of_program",
     "by_length",
     "guarded",
-    "if_there",
+    "if_resident",
     "names",
 ]
 
@@ -86,7 +86,7 @@ _FRESH = 1.0  # seconds
 _MOST = 100_000
 
 
-class Doubt(Record):
+class ZeroCheck(Record):
     """A number that is 0 where it could not be loaded: the bytes of the record it is in.
 
     It was loaded from ``moved`` bytes behind where the word at ``pointer`` leads. ``there`` is
@@ -103,7 +103,7 @@ class Doubt(Record):
 def guarded(
     make: Make,
     checks: Sequence[tuple[int, int, bool, tuple[tuple[int, int], ...]]],
-    doubt: Doubt | None,
+    doubt: ZeroCheck | None,
     path: str,
     none: Value = 0,
 ) -> Make:
@@ -196,7 +196,7 @@ class Presence:
         return None if self._mapped is None else self._mapped(THREAD(data, PID)[0], address)
 
 
-class Remembered:
+class MappedCache:
     """``mapped(thread, address)`` with the pages that were there remembered for a second.
 
     Zeros are frequent, and asking costs some microseconds. That a page is not there is not
@@ -245,7 +245,7 @@ _PAGE_BYTES = 4096  # bytes; of larger ones the ends of what is read are told al
 _READ = 8  # bytes that a text tells of
 
 
-class Told:
+class Residence:
     """What the texts beside the bytes of an object say.
 
     ``pointer`` is where in the record the address is that the object was found by; each of
@@ -274,7 +274,7 @@ class Told:
         return all(self.there(data, page * _PAGE_BYTES) for page in pages)
 
 
-def if_there(make: Make, told: Told, moved: int, size: int, path: str) -> Make:
+def if_resident(make: Make, told: Residence, moved: int, size: int, path: str) -> Make:
     """``make`` of an object of ``size`` bytes if all of it was read; else ``path`` is a fault."""
 
     def careful(data: bytes, faults: Faults) -> Value:

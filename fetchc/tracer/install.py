@@ -18,8 +18,8 @@ from contextlib import suppress
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.record import Record
-from fetchc.tracer.events import WHICH, Plan
-from fetchc.tracer.kallsyms import must_be_one
+from fetchc.tracer.events import PLAN_INDEX, Plan
+from fetchc.tracer.kallsyms import refuse_ambiguous
 from fetchc.tracer.trace_instance import refused_definition, remove_instance
 from fetchc.tracer.tracefs import alive, refused
 
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROBED",
-    "Shared",
+    "KernelEvent",
     "file_of",
-    "head",
+    "group_and_event",
     "hits",
     "install",
+    "kernel_events",
+    "leftover_warnings",
     "leftovers",
     "listed",
     "listed_in",
     "missed",
     "remove_leftovers",
-    "shared",
-    "told",
     "uninstall",
 ]
 
@@ -61,7 +61,7 @@ _TRIES = 40  # of a removal that finds an event in use: two seconds
 _PAUSE = 0.05
 
 
-def head(line: str) -> tuple[str, str]:
+def group_and_event(line: str) -> tuple[str, str]:
     """Group and event of a definition, as the first word of ``line`` names them."""
     group, _, event = line.split(maxsplit=1)[0].partition(":")[2].partition("/")
     return group, event
@@ -106,7 +106,7 @@ def install(tracefs: Tracefs, lines: Sequence[str]) -> None:
     Raises TracerError (FC0705, FC0706) for the first that the kernel does not take, FC0714 where
     it has no such probes, FC0203 where it has several functions of a name.
     """
-    must_be_one([line for line in lines if file_of(line) != PROBED[0]])
+    refuse_ambiguous([line for line in lines if file_of(line) != PROBED[0]])
     done: list[str] = []
     for file in PROBED:
         own = [line for line in lines if file_of(line) == file]
@@ -150,11 +150,11 @@ def _take_back(tracefs: Tracefs, lines: Sequence[str]) -> None:
 
     left = _until_none(taken, list(lines))
     if left:
-        raise _in_use([head(line) for line in left])
+        raise _in_use([group_and_event(line) for line in left])
 
 
 def _gone(tracefs: Tracefs, line: str) -> bool:
-    group, event = head(line)
+    group, event = group_and_event(line)
     try:
         tracefs.write(f"-:{group}/{event} {_where(line)}\n", file_of(line))
     except FileNotFoundError:
@@ -242,7 +242,7 @@ _ALONE = "e:"
 _MOST = 999_999  # plans: more than the kernel has numbers for events
 
 
-class Shared(Record):
+class KernelEvent(Record):
     """An event of the kernel: its name, its definitions, its plans in the order of their numbers.
 
     One with a single plan has no argument :data:`WHICH`.
@@ -253,7 +253,9 @@ class Shared(Record):
     plans: tuple[Plan, ...]
 
 
-def shared(plans: Sequence[Plan], filters: Mapping[str, str], kernel: Kernel) -> list[Shared]:
+def kernel_events(
+    plans: Sequence[Plan], filters: Mapping[str, str], kernel: Kernel
+) -> list[KernelEvent]:
     """Distribute ``plans``, each to one event, within the limits of ``kernel``.
 
     ``filters`` are the kernel filters of plans, by the plan's event: they are those of the
@@ -269,17 +271,17 @@ def shared(plans: Sequence[Plan], filters: Mapping[str, str], kernel: Kernel) ->
     return [_event(group) for group in alike.values()]
 
 
-def _event(plans: list[Plan]) -> Shared:
+def _event(plans: list[Plan]) -> KernelEvent:
     event = plans[0].event
     if len(plans) == 1:
-        return Shared(event, plans[0].definitions, tuple(plans))
+        return KernelEvent(event, plans[0].definitions, tuple(plans))
     lines = []
     for number, plan in enumerate(plans):
         for line in plan.definitions:
             rest = line.split(" ", 1)[1]
             letter = line.partition(":")[0]
             lines.append(f"{letter}:{plan.group}/{event} {rest} {_which(number)}")
-    return Shared(event, tuple(lines), tuple(plans))
+    return KernelEvent(event, tuple(lines), tuple(plans))
 
 
 def _signature(line: str) -> Signature:
@@ -289,7 +291,7 @@ def _signature(line: str) -> Signature:
 
 
 def _which(number: int) -> str:
-    return f"{WHICH}=\\{number}:u32"
+    return f"{PLAN_INDEX}=\\{number}:u32"
 
 
 def _fits(plan: Plan, signature: Signature, kernel: Kernel) -> bool:
@@ -334,7 +336,7 @@ def hits(tracefs: Tracefs) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for file in _COLUMNS:
         for line, (number, *_) in _rows(tracefs, file):
-            found[head(line)] = found.get(head(line), 0) + number
+            found[group_and_event(line)] = found.get(group_and_event(line), 0) + number
     return found
 
 
@@ -342,7 +344,7 @@ def missed(tracefs: Tracefs, group: str) -> tuple[int, int]:
     """How many entries, and how many returns, the kernel's probes of a group have missed."""
     entries = returns = 0
     for line, (_, number) in _rows(tracefs, PROBED[1]):
-        if head(line)[0] == group:
+        if group_and_event(line)[0] == group:
             if line[0] == "r":
                 returns += number
             else:
@@ -361,7 +363,7 @@ def _rows(tracefs: Tracefs, file: str) -> list[tuple[str, list[int]]]:
         return []
     rows = [row.split() for row in profile]
     columns = [row[-_COLUMNS[file] :] for row in rows]
-    if [[head(line)[1]] for line in lines] != [words[:1] for words in columns]:
+    if [[group_and_event(line)[1]] for line in lines] != [words[:1] for words in columns]:
         return []
     return [
         (line, [int(number) for number in numbers])
@@ -375,14 +377,14 @@ def _rows(tracefs: Tracefs, file: str) -> list[tuple[str, list[int]]]:
 
 def leftovers(tracefs: Tracefs) -> list[str]:
     """The names of dead sessions that have an instance or definitions."""
-    names = {head(line)[0] for line in listed(tracefs)}
+    names = {group_and_event(line)[0] for line in listed(tracefs)}
     names.update(os.listdir(tracefs.path("instances")))
     return sorted(name for name in names if alive(name) is False)
 
 
 def _events(tracefs: Tracefs, group: str) -> list[tuple[str, str]]:
     # By the list and by the folder of the events: the list may lack some (see `install`).
-    found = {head(line) for line in listed(tracefs) if head(line)[0] == group}
+    found = {group_and_event(line) for line in listed(tracefs) if group_and_event(line)[0] == group}
     with suppress(FileNotFoundError):
         for entry in os.scandir(tracefs.path("events", group)):
             if entry.is_dir():
@@ -390,7 +392,7 @@ def _events(tracefs: Tracefs, group: str) -> list[tuple[str, str]]:
     return sorted(found)
 
 
-def told(names: list[str]) -> tuple[Diagnostic, ...]:
+def leftover_warnings(names: list[str]) -> tuple[Diagnostic, ...]:
     """The warning about ``names``; none where there are none."""
     if not names:
         return ()

@@ -25,12 +25,12 @@ __all__ = [
     "SYMBOLS",
     "KernelNames",
     "all_symbols",
+    "ambiguous",
     "is_kernel",
-    "must_be_one",
-    "several",
+    "refuse_ambiguous",
     "unprobeable",
     "untraceable",
-    "why_not_there",
+    "why_absent",
 ]
 
 SYMBOLS = "/proc/kallsyms"
@@ -39,13 +39,13 @@ _PROBES = "prf"  # letters of definitions that name a function
 _SHOWN = 6
 
 
-def must_be_one(lines: Iterable[str], symbols: str = SYMBOLS) -> None:
+def refuse_ambiguous(lines: Iterable[str], symbols: str = SYMBOLS) -> None:
     """Raise TracerError FC0203 where a function that the definitions name is several."""
-    for line, diagnostic in several(lines, symbols).items():
+    for line, diagnostic in ambiguous(lines, symbols).items():
         raise TracerError((diagnostic,), line)
 
 
-def several(lines: Iterable[str], symbols: str = SYMBOLS) -> dict[str, Diagnostic]:
+def ambiguous(lines: Iterable[str], symbols: str = SYMBOLS) -> dict[str, Diagnostic]:
     """Those of the definitions whose function is several, with what is to be said of it."""
     wanted: dict[tuple[str, str], list[str]] = {}
     for line in lines:
@@ -107,7 +107,7 @@ def _several(name: str, addresses: list[str]) -> Diagnostic:
     )
 
 
-def why_not_there(line: str, symbols: str = SYMBOLS) -> tuple[str, ...]:
+def why_absent(line: str, symbols: str = SYMBOLS) -> tuple[str, ...]:
     """A note about a function that the kernel's list does not have; none where it has it."""
     module, function = _named(line)
     changed: list[str] = []
@@ -159,7 +159,7 @@ def unprobeable(
     if line[0] in BUILT:
         return (f"a kernel that is built without {BUILT[line[0]]} refuses all of the kind",)
     function = words[1].partition("+")[0].rpartition(":")[2]
-    absent = why_not_there(line, symbols)
+    absent = why_absent(line, symbols)
     if absent:
         return absent
     if any(row[-1:] == [function] for row in _rows(blacklist)):

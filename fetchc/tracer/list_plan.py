@@ -26,23 +26,23 @@ from fetchc.program.types import (
 )
 from fetchc.quantities import ByteOffset
 from fetchc.target.machines import table
-from fetchc.tracer.dynamic_plan import Dynamic
+from fetchc.tracer.dynamic_plan import DynamicTypeShapes
 from fetchc.tracer.event_fields import Limits
 from fetchc.tracer.value_shapes import (
-    Between,
-    Bytes,
+    CastShape,
     ComputedShape,
-    Difference,
-    Grid,
+    DifferenceShape,
+    ElementCountShape,
+    FormattedShape,
     Guard,
-    Items,
     Leaf,
-    OfType,
-    Ranged,
-    Referred,
-    Row,
+    ListShape,
+    MultiArrayShape,
+    NumbersShape,
+    OptionalShape,
+    RangeShape,
     SequenceShape,
-    Spelled,
+    StringShape,
     Term,
 )
 
@@ -55,17 +55,17 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Format
     from fetchc.tracer.value_shapes import Shape
 
-__all__ = ["Lists", "Ranges", "Written"]
+__all__ = ["FormattedShapes", "ListShapes", "RangeShapes"]
 
 
-class Lists(Dynamic):
+class ListShapes(DynamicTypeShapes):
     """Shapes of several elements."""
 
-    def _string(self, node: Typed, made: StringType | SliceType, limits: Limits) -> Bytes:
+    def _string(self, node: Typed, made: StringType | SliceType, limits: Limits) -> StringShape:
         found = pointed(self._checker.site, indexing.data_pointer(self._checker, node, made))
         return self._counted(node, found, "text", made.members[1], limits)
 
-    def _units(self, node: Typed, made: SequenceType, limits: Limits) -> Bytes:
+    def _units(self, node: Typed, made: SequenceType, limits: Limits) -> StringShape:
         unit = indexing.element_at(self._checker, node, 0, node.span, node.span)
         found = where(self._checker.site, unit)
         assert isinstance(found, Memory)
@@ -73,13 +73,15 @@ class Lists(Dynamic):
 
     def _counted(
         self, node: Typed, found: Memory, encoding: str, count: Member, limits: Limits
-    ) -> Bytes:
+    ) -> StringShape:
         # A text whose units begin at ``found`` and are as many as a member of it says.
         start = load_word(self._checker.site, found, node.span)
         assert isinstance(start, Deref)
         field, at = self._fields.block(start, limits.text)
         length = self._length(node, count, limits)
-        return Bytes(field, limits.text, encoding, at, length, None, self._fields.guards(start))
+        return StringShape(
+            field, limits.text, encoding, at, length, None, self._fields.guards(start)
+        )
 
     def _length(self, node: Typed, count: Member, limits: Limits) -> Leaf:
         length = self.shape(part(node, count, node.span), None, limits)
@@ -91,7 +93,9 @@ class Lists(Dynamic):
         elements = self._elements(node, one, where(self._checker.site, one), limits)
         return SequenceShape(self._length(node, made.length, limits), elements)
 
-    def _elements(self, node: Typed, one: Typed, found: Where, limits: Limits) -> Row | Items:
+    def _elements(
+        self, node: Typed, one: Typed, found: Where, limits: Limits
+    ) -> NumbersShape | ListShape:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
         simple = self._number_of(one.type)
         text = strings.units(self._checker, one) is not None
@@ -102,7 +106,7 @@ class Lists(Dynamic):
 
     def _part_of_text(
         self, node: Typed, made: SequenceType, window: Window, limits: Limits, listed: bool
-    ) -> OfType:
+    ) -> CastShape:
         # Units of a text or of an array of them, from an index on; ``listed``: one by one.
         span = node.span
         start = self._leaf(self._word(part(node, window.start, span)))
@@ -120,7 +124,7 @@ class Lists(Dynamic):
             place, simple = where(self._checker.site, unit), self._plain(unit.type)
             assert isinstance(place, Memory)
             assert simple is not None
-            elements: Row | Bytes
+            elements: NumbersShape | StringShape
             if listed:
                 elements = self._row(place, simple, min(limits.text // simple.size, ELEMENTS), node)
             else:
@@ -128,15 +132,15 @@ class Lists(Dynamic):
                 assert isinstance(address, Deref)
                 field, at = self._fields.block(address, limits.text)
                 guards = self._fields.guards(address)
-                elements = Bytes(field, limits.text, "utf-16", at, None, None, guards)
-            inside = Ranged(elements, 0, start, end, None)
+                elements = StringShape(field, limits.text, "utf-16", at, None, None, guards)
+            inside = RangeShape(elements, 0, start, end, None)
             found = self._of_type(Described(array, kind.target, span), inside, found)
         assert found is not None
         return found
 
     def _window(
         self, node: Typed, made: SequenceType, limits: Limits, listed: bool = False
-    ) -> SequenceShape | OfType:
+    ) -> SequenceShape | CastShape:
         # Some elements of an array, of which there are as many from the first one on.
         window, span = made.window, node.span
         assert window is not None
@@ -161,16 +165,16 @@ class Lists(Dynamic):
 
     def _grid(
         self, node: Typed, made: SequenceType, limits: Limits, indices: tuple[int, ...] = ()
-    ) -> Grid:
+    ) -> MultiArrayShape:
         dimensions = made.dimensions or ((made.length,),)
         ways = [through(self._checker, node, way, node.span) for way in dimensions]
         lengths = tuple([self._leaf(self._word(length)) for length in ways])
-        flat: SequenceShape | OfType
+        flat: SequenceShape | CastShape
         if made.window is None:
             flat = self._sequence(node, made, limits)
         else:
             flat = self._window(node, made, limits, listed=True)
-        return Grid(lengths, flat, indices)
+        return MultiArrayShape(lengths, flat, indices)
 
     def _elements_between(self, first: Typed, end: Typed, limits: Limits) -> SequenceShape:
         # Of a vector: the pointers to its first element and behind its last one.
@@ -179,7 +183,7 @@ class Lists(Dynamic):
         assert each
         elements = self._elements(first, one, pointed(self._checker.site, first), limits)
         words = [self._leaf(self._word(word)) for word in (first, end)]
-        return SequenceShape(Between(words[0], words[1], each), elements)
+        return SequenceShape(ElementCountShape(words[0], words[1], each), elements)
 
     def _slice(self, node: Typed, made: SliceType, limits: Limits) -> SequenceShape:
         start = pointed(self._checker.site, indexing.data_pointer(self._checker, node, made))
@@ -193,10 +197,10 @@ class Lists(Dynamic):
         full = in_full(checker, node) if made.count is None else None
         if full is not None:
             found_range = self.shape(full, None, limits)
-            if not (is_character(element) and isinstance(found_range, Ranged)):
+            if not (is_character(element) and isinstance(found_range, RangeShape)):
                 return found_range
             one = found_range
-            return Ranged(one.elements, one.start, one.low, one.high, one.bound, to_nul=True)
+            return RangeShape(one.elements, one.start, one.low, one.high, one.bound, to_nul=True)
         if made.count is None or made.count == 0:
             # A text up to its NUL, or a refusal that says why.
             return self._leaf(aggregates.array(checker, node, made, whole=True)[0])
@@ -221,16 +225,16 @@ class Lists(Dynamic):
         rows = simple is not None or isinstance(element, ArrayType)
         most = max(1, limits.row // each) if rows else limits.items
         items = self._items(node, min(made.count, most), limits if rows else limits.inner())
-        return Items(items.items, self._guards_of(node), made.count)
+        return ListShape(items.items, self._guards_of(node), made.count)
 
     def _characters(self, node: Typed, found: Where, count: int, limits: Limits) -> Shape:
         if not isinstance(found, Memory):
-            return Items(self._items(node, count, limits).items, (), count, text=True)
+            return ListShape(self._items(node, count, limits).items, (), count, text=True)
         size = min(count, limits.row)
         start = load_word(self._checker.site, found, node.span)
         assert isinstance(start, Deref)
         field, at = self._fields.block(start, size)
-        return Bytes(field, size, "text", at, None, count, self._fields.guards(start))
+        return StringShape(field, size, "text", at, None, count, self._fields.guards(start))
 
     def _number_of(self, element: TypeId) -> Plain | None:
         # How elements that are numbers side by side are shown: maps, channels and function values
@@ -246,31 +250,33 @@ class Lists(Dynamic):
             return False
         return isinstance(self._checker.resolved(made.target), FunctionType)
 
-    def _row(self, found: Memory, simple: Plain, count: int, node: Typed, total: int = 0) -> Row:
+    def _row(
+        self, found: Memory, simple: Plain, count: int, node: Typed, total: int = 0
+    ) -> NumbersShape:
         start = load_word(self._checker.site, found, node.span)
         assert isinstance(start, Deref)
         field, at = self._fields.block(start, count * simple.size)
         guards = self._fields.guards(start)
-        return Row(field, simple.decode, count, simple.size, at, guards, total or count)
+        return NumbersShape(field, simple.decode, count, simple.size, at, guards, total or count)
 
-    def _items(self, node: Typed, count: int, limits: Limits) -> Items:
+    def _items(self, node: Typed, count: int, limits: Limits) -> ListShape:
         shapes = []
         for index in range(count):
             one = indexing.element_at(self._checker, node, index, node.span, node.span)
             shapes.append(self.shape(one, None, limits))
-        return Items(tuple(shapes))
+        return ListShape(tuple(shapes))
 
 
 # ------------------------------------------------------------------------------
 # Ranges whose bounds are known when the program runs: a first part of the elements is fetched.
 
 
-class Ranges(Lists):
+class RangeShapes(ListShapes):
     """Shapes of ranges."""
 
     def _range(
         self, node: Typed, made: RangeType, format: Format | None, limits: Limits
-    ) -> Ranged | None:
+    ) -> RangeShape | None:
         """The shape of a range; None where ``format`` is none of its elements."""
         assert isinstance(node, RangedNode)
         simple = plain(self._checker, made.element)
@@ -284,9 +290,9 @@ class Ranges(Lists):
             elements = self._row(found, each, self._most(node, simple.size, limits), node)
         bounds = [self._number(one, limits) for one in (node.low, node.high)]
         bound = None if node.bound is None else self._number(node.bound, limits)
-        return Ranged(elements, node.start, bounds[0], bounds[1], bound)
+        return RangeShape(elements, node.start, bounds[0], bounds[1], bound)
 
-    def _wide_text(self, node: Typed, encoding: str, limits: Limits) -> Bytes:
+    def _wide_text(self, node: Typed, encoding: str, limits: Limits) -> StringShape:
         # Up to the first unit that is 0; NULL is no text.
         start = load_word(self._checker.site, pointed(self._checker.site, node), node.span)
         assert isinstance(start, Deref)
@@ -297,11 +303,11 @@ class Ranges(Lists):
             *before, last = guards
             empty = Guard(last.field, last.offset, 0, True, last.kernel, last.told)
             guards = (*before, empty)
-        return Bytes(field, size, encoding, at, None, None, guards)
+        return StringShape(field, size, encoding, at, None, None, guards)
 
     def _number(
         self, node: Typed | int, limits: Limits
-    ) -> Leaf | Between | Difference | ComputedShape | int:
+    ) -> Leaf | ElementCountShape | DifferenceShape | ComputedShape | int:
         if isinstance(node, int):
             return node
         found = self.shape(node, None, limits)
@@ -310,10 +316,12 @@ class Ranges(Lists):
             decode = Decode("integer", found.decode.bits, found.decode.signed)
             size, shift = found.size, found.shift
             return Leaf(found.field, decode, found.offset, size, shift, found.guards)
-        assert isinstance(found, Between | Difference | ComputedShape)
+        assert isinstance(found, ElementCountShape | DifferenceShape | ComputedShape)
         return found
 
-    def _part(self, node: RangedNode, made: RangeType, limits: Limits) -> Row | Items | Bytes:
+    def _part(
+        self, node: RangedNode, made: RangeType, limits: Limits
+    ) -> NumbersShape | ListShape | StringShape:
         checker = self._checker
         found = memory_of(checker, node.first, "a range")
         simple = self._number_of(made.element)
@@ -323,7 +331,7 @@ class Ranges(Lists):
             start = load_word(checker.site, found, node.span)
             assert isinstance(start, Deref)
             field, at = self._fields.block(start, size)
-            return Bytes(field, size, made.text, at, None, None, self._fields.guards(start))
+            return StringShape(field, size, made.text, at, None, None, self._fields.guards(start))
         are_texts = strings.is_text_pointer(checker, checker.resolved(made.element))
         if simple is not None and not are_texts and strings.units(checker, node.first) is None:
             return self._row(found, simple, self._most(node, simple.size, limits), node)
@@ -331,7 +339,7 @@ class Ranges(Lists):
         count = self._fewer(node, 2 * limits.items if are_texts else limits.items)
         self._fetch_bytes(node.first, inner, count)
         each = [self.shape(self._nth(node, made, index), None, inner) for index in range(count)]
-        return Items(tuple(each), self._guards_of(node.first))
+        return ListShape(tuple(each), self._guards_of(node.first))
 
     def _most(self, node: RangedNode, size: int, limits: Limits) -> int:
         # Of numbers of ``size`` bytes.
@@ -371,7 +379,7 @@ _ZONE = 32  # bytes of an address' zone, the name of an interface of the machine
 _WORDS = (Decode("integer", 64), Decode("pointer", 64))
 
 
-class Written(Lists):
+class FormattedShapes(ListShapes):
     """Shapes of values in a form of their own."""
 
     def _form(self, made: Type) -> str:
@@ -394,7 +402,7 @@ class Written(Lists):
                 return Plain(found.store, Decode("enum", bits, signed, None, names), found.size)
         return found
 
-    def _spelled(self, node: Typed, made: Type, limits: Limits) -> Spelled | None:
+    def _spelled(self, node: Typed, made: Type, limits: Limits) -> FormattedShape | None:
         """The shape of a value that is written as no other of its kind; None of all others."""
         form = self._form(made)
         match form, made:
@@ -409,7 +417,7 @@ class Written(Lists):
                 return self._internet_address(node, limits)
             case _:
                 return None
-        return Spelled(form, parts) if parts else None
+        return FormattedShape(form, parts) if parts else None
 
     def _is_byte(self, element: TypeId) -> bool:
         found = plain(self._checker, element)
@@ -424,7 +432,7 @@ class Written(Lists):
                 found.append((member.name, self._leaf(self._word(part(node, member, node.span)))))
         return tuple(found) if len(found) == len(wanted) else ()
 
-    def _internet_address(self, node: Typed, limits: Limits) -> Spelled | None:
+    def _internet_address(self, node: Typed, limits: Limits) -> FormattedShape | None:
         # From Go 1.23 on `z` leads to what is told of the address, before it is one of two pointers
         # that variables of the package have, or one to the name of a zone.
         words = [self._inside(node, "addr", "hi"), self._inside(node, "addr", "lo")]
@@ -446,11 +454,11 @@ class Written(Lists):
             return None
         reference = self._leaf(self._word(handle))
         few = Limits(_ZONE, limits.row, limits.items, limits.depth)
-        sixth = Referred(reference, self._leaf(self._word(six)))
-        zoned = Referred(reference, self._string(zone, name, few))
-        return Spelled("addr", (*found.parts, ("six", sixth), ("zone", zoned)))
+        sixth = OptionalShape(reference, self._leaf(self._word(six)))
+        zoned = OptionalShape(reference, self._string(zone, name, few))
+        return FormattedShape("addr", (*found.parts, ("six", sixth), ("zone", zoned)))
 
-    def _of_words(self, names: tuple[str, ...], words: list[Typed | None]) -> Spelled | None:
+    def _of_words(self, names: tuple[str, ...], words: list[Typed | None]) -> FormattedShape | None:
         # The first three are the value's own; None where one is no number of 64 bits.
         found: list[tuple[str, Shape]] = []
         for name, word in zip(names, words, strict=True):
@@ -458,7 +466,7 @@ class Written(Lists):
             if word is None or simple is None or simple.decode not in _WORDS:
                 return None
             found.append((name, self._leaf(self._word(word))))
-        return Spelled("addr", tuple(found[:3]), tuple(found[3:]))
+        return FormattedShape("addr", tuple(found[:3]), tuple(found[3:]))
 
     def _inside(self, node: Typed, *names: str) -> Typed | None:
         # The member of that name, in the member of the name before.

@@ -6,10 +6,10 @@ import struct
 from math import prod
 
 from fetchc.record import Record
-from fetchc.tracer.display_values import CutList, CutText
+from fetchc.tracer.display_values import CutList, CutString
 from fetchc.tracer.guards import HIGHEST, by_length
 from fetchc.tracer.structure_values import (
-    Leaves,
+    LeafMakers,
     counted_between,
     first_of,
     listed,
@@ -17,16 +17,16 @@ from fetchc.tracer.structure_values import (
     up_to_length,
 )
 from fetchc.tracer.text_values import WIDTHS, counted, decoded, joined
-from fetchc.tracer.value_shapes import Between, Bytes, Items, Row
+from fetchc.tracer.value_shapes import ElementCountShape, ListShape, NumbersShape, StringShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fetchc.tracer.events import Value
-    from fetchc.tracer.guards import Told
+    from fetchc.tracer.guards import Residence
     from fetchc.tracer.structure_values import Make, Trusted
-    from fetchc.tracer.value_shapes import Leaf, Ranged, SequenceShape
+    from fetchc.tracer.value_shapes import Leaf, RangeShape, SequenceShape
 
     Faults = list[str]
     There = Callable[[bytes, int], bool | None]
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     Pick = Callable[[bytes, Faults, list[int]], Value]
 
 __all__ = [
-    "Elements",
+    "ElementMakers",
     "Read",
     "cut_items",
     "cut_row",
     "cut_text",
-    "gridded",
+    "multi_array",
     "of_items",
     "of_row",
     "ranged",
@@ -48,10 +48,10 @@ __all__ = [
 ]
 
 
-class Elements(Leaves):
+class ElementMakers(LeafMakers):
     """Makers of texts, lists, sequences and ranges."""
 
-    def _counted(self, text: Bytes, path: str, trusted: Trusted) -> Make:
+    def _counted(self, text: StringShape, path: str, trusted: Trusted) -> Make:
         assert text.length is not None
         start, end = self._at(text, text.size)
         length = self.maker(text.length, path, trusted)
@@ -62,24 +62,24 @@ class Elements(Leaves):
         behind = self._guarded(inner, text.guards, path, known, (start, end))
         return by_length(length, behind, str, path)
 
-    def _items(self, items: Items, path: str, trusted: Trusted) -> Make:
+    def _items(self, items: ListShape, path: str, trusted: Trusted) -> Make:
         makers = self._each(items, path, trusted)
         if items.text:
             return joined(makers)
         if items.parts:
-            from fetchc.tracer.structure_values import parts
+            from fetchc.tracer.structure_values import tuple_of
 
-            return self._guarded(parts(makers, path), items.guards, path, trusted, None)
+            return self._guarded(tuple_of(makers, path), items.guards, path, trusted, None)
         return self._guarded(listed(makers, items.total), items.guards, path, trusted, None)
 
-    def _each(self, items: Items, path: str, trusted: Trusted) -> list[Make]:
+    def _each(self, items: ListShape, path: str, trusted: Trusted) -> list[Make]:
         known = trusted | pointers(items.guards)
         named = enumerate(items.items)
         return [self.maker(one, f"{path}[{index}]", known) for index, one in named]
 
     def _sequence(self, sequence: SequenceShape, path: str, trusted: Trusted) -> Make:
         length: Make
-        if isinstance(sequence.length, Between):
+        if isinstance(sequence.length, ElementCountShape):
             length = self._between(sequence.length, path, trusted)
             length_of = self._count(sequence.length)
             guards = (*sequence.length.start.guards, *sequence.length.end.guards)
@@ -92,7 +92,7 @@ class Elements(Leaves):
         if sequence.start is not None:
             part = self._window(sequence, sequence.start, length_of, path, known)
             return by_length(length, part, list, path)
-        if isinstance(elements, Row):
+        if isinstance(elements, NumbersShape):
             some, most = self.maker(elements, path, known), elements.count
         else:
             makers, most = self._each(elements, path, known), len(elements.items)
@@ -100,13 +100,13 @@ class Elements(Leaves):
             some = self._guarded(firsts, elements.guards, path, known, None)
         return by_length(length, up_to_length(some, length_of, most), list, path)
 
-    def _wide(self, text: Bytes, path: str, trusted: Trusted) -> Make:
+    def _wide(self, text: StringShape, path: str, trusted: Trusted) -> Make:
 
         begin = self._offset(text.field, text.offset)
         make = up_to_nul(begin, text.size, text.kind, self._read(text), path)
         return self._guarded(make, text.guards, path, trusted, None, none=None)
 
-    def _read(self, elements: Row | Bytes) -> Read | None:
+    def _read(self, elements: NumbersShape | StringShape) -> Read | None:
         if not elements.guards or elements.guards[-1].kernel:
             return None
 
@@ -114,7 +114,7 @@ class Elements(Leaves):
         place = self._offset(last.field, last.offset)
         return Read(begin, place, last.moved, self._there, self._told(last))
 
-    def _ranged(self, shape: Ranged, path: str, trusted: Trusted) -> Make:
+    def _ranged(self, shape: RangeShape, path: str, trusted: Trusted) -> Make:
 
         elements = shape.elements
         bounds: list[Make | int | None] = []
@@ -124,11 +124,11 @@ class Elements(Leaves):
             else:
                 bounds.append(self.maker(one, path, trusted))
         there = self._guarded(lambda data, faults: True, elements.guards, path, trusted, None)
-        if isinstance(elements, Items):
+        if isinstance(elements, ListShape):
             makers = self._each(elements, path, trusted | pointers(elements.guards))
             return ranged(bounds, shape.start, there, cut_items(makers, path), list, path)
         begin, read = self._offset(elements.field, elements.offset), self._read(elements)
-        if isinstance(elements, Bytes):
+        if isinstance(elements, StringShape):
             text = cut_text(begin, elements.size, elements.kind, read, path, shape.to_nul)
             return ranged(bounds, shape.start, there, text, str, path)
         row = cut_row(self._row(elements), elements.count, elements.size, read, path)
@@ -144,7 +144,7 @@ class Elements(Leaves):
     ) -> Make:
 
         elements, around = sequence.elements, sequence.around
-        if isinstance(elements, Row):
+        if isinstance(elements, NumbersShape):
             pick, most = of_row(self.maker(elements, path, known)), elements.count
         else:
             pick, most = of_items(self._each(elements, path, known), path), len(elements.items)
@@ -153,11 +153,11 @@ class Elements(Leaves):
             pick, most, length_of, self.maker(start, path, known), whole, path, sequence.backwards
         )
 
-    def _between(self, length: Between, path: str, trusted: Trusted) -> Make:
+    def _between(self, length: ElementCountShape, path: str, trusted: Trusted) -> Make:
         ends = [self.maker(one, path, trusted) for one in (length.start, length.end)]
         return counted_between(ends, self._count(length))
 
-    def _count(self, length: Between) -> Callable[[bytes], int]:
+    def _count(self, length: ElementCountShape) -> Callable[[bytes], int]:
         # Less than none where what the object holds are no two ends of one array.
         start, end, each = self._bare(length.start), self._bare(length.end), length.each
 
@@ -221,7 +221,7 @@ class Read(Record):
     pointer: int
     moved: int
     there: There | None
-    told: Told | None = None
+    told: Residence | None = None
 
     def sure(self, data: bytes, low: int, high: int) -> int | None:
         """Up to where the record is known to be what the program had; None for a fault.
@@ -268,7 +268,7 @@ def cut_text(
         text = data[low:end]
         if to_nul and b"\0" in text:
             return decoded(text.partition(b"\0")[0], kind)
-        return decoded(text, kind) if end == wanted else CutText(decoded(text, kind, True), count)
+        return decoded(text, kind) if end == wanted else CutString(decoded(text, kind, True), count)
 
     return cut
 
@@ -288,7 +288,7 @@ def up_to_nul(begin: int, size: int, kind: str, read: Read | None, path: str) ->
             return None
         whole = end < begin + size and known == last
         text = data[begin : min(end, known)]
-        return decoded(text, kind) if whole else CutText(decoded(text, kind, cut=True), None)
+        return decoded(text, kind) if whole else CutString(decoded(text, kind, cut=True), None)
 
     return make
 
@@ -336,7 +336,7 @@ def cut_items(makers: Sequence[Make], path: str) -> Cut:
 MOST_EMPTY = 64  # rows without elements that are shown
 
 
-def gridded(flat: Make, lengths: Sequence[Make], indices: tuple[int, ...], path: str) -> Make:
+def multi_array(flat: Make, lengths: Sequence[Make], indices: tuple[int, ...], path: str) -> Make:
     """The elements of ``flat`` row by row, or with ``indices`` the one element that they name.
 
     What is no such element, or was not fetched, is a fault. So is an array whose lengths are

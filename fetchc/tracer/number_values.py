@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fetchc.ir.fetch import Decode
-    from fetchc.tracer.events import Field, Value, Wanted
+    from fetchc.tracer.events import EventValue, Field, Value
 
     Meaning = Callable[[int], Value]
     Symbol = Callable[[int, int], str | None]
@@ -184,7 +184,7 @@ _PAGE = 12  # bits of an address inside of the smallest page
 
 
 def numbers(
-    wanted: Sequence[Wanted], fields: Mapping[str, Field], there: There | None
+    wanted: Sequence[EventValue], fields: Mapping[str, Field], there: There | None
 ) -> tuple[frozenset[str], Numbers] | None:
     """The labels of plain numbers among ``wanted``, and what gives them all; None for too few.
 

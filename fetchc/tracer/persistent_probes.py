@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from fetchc.debuginfo.safe_open import check_owner, read_regular
 from fetchc.diag.diagnostic import TracerError
 from fetchc.record import Record
-from fetchc.tracer.install import head, hits, install, listed, uninstall
+from fetchc.tracer.install import group_and_event, hits, install, listed, uninstall
 from fetchc.tracer.session import shielded
 from fetchc.tracer.tracefs import alive, refused, refused_setting
 
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["Kept", "Listed", "State", "add", "definitions", "known", "remove", "state_file"]
+__all__ = [
+    "AddedEvent",
+    "ListedEvent",
+    "State",
+    "add",
+    "added_events",
+    "definitions",
+    "remove",
+    "state_file",
+]
 
 # ------------------------------------------------------------------------------
 # What ``fetchc add`` installed, written down: the kernel keeps definitions, not their sources.
@@ -41,7 +50,7 @@ _LARGEST = 1 << 28  # bytes: a thousand definitions have a megabyte
 _TEXTS = ("group", "event", "binary")
 
 
-class Kept(Record):
+class AddedEvent(Record):
     """One event that was added: where, what for, and its definitions as the kernel lists them."""
 
     group: str
@@ -97,7 +106,7 @@ class State:
         finally:
             os.close(lock)
 
-    def load(self) -> list[Kept]:
+    def load(self) -> list[AddedEvent]:
         """What was added since the system was started; nothing where there is no file."""
         self._check_owner()
         try:
@@ -111,7 +120,7 @@ class State:
         except (ValueError, RecursionError):
             raise self._damaged() from None
 
-    def save(self, kept: Sequence[Kept]) -> None:
+    def save(self, kept: Sequence[AddedEvent]) -> None:
         """Replace the file: by all of the new one or not at all."""
         document = {"form": _FORM, "boot": self._boot, "definitions": [_shown(one) for one in kept]}
         try:
@@ -156,11 +165,11 @@ def _running_boot() -> str:
         return file.read().strip()
 
 
-def _shown(kept: Kept) -> dict[str, object]:
-    return {field: getattr(kept, field) for field in Kept.__match_args__}
+def _shown(kept: AddedEvent) -> dict[str, object]:
+    return {field: getattr(kept, field) for field in AddedEvent.__match_args__}
 
 
-def _parsed(document: Any, boot: str) -> list[Kept]:
+def _parsed(document: Any, boot: str) -> list[AddedEvent]:
     # Raises ValueError for anything that save does not write.
     if type(document) is not dict or document.keys() != {"form", "boot", "definitions"}:
         raise ValueError("not a document of ours")
@@ -170,14 +179,14 @@ def _parsed(document: Any, boot: str) -> list[Kept]:
     return kept if document["boot"] == boot else []
 
 
-def _entry(shown: Any) -> Kept:
-    if type(shown) is not dict or shown.keys() != set(Kept.__match_args__):
+def _entry(shown: Any) -> AddedEvent:
+    if type(shown) is not dict or shown.keys() != set(AddedEvent.__match_args__):
         raise ValueError("not an entry of ours")
     texts = all(type(shown[field]) is str for field in _TEXTS)
     lists = all(_is_list(shown[field]) for field in ("expressions", "definitions"))
     if not texts or not lists or not (shown["function"] is None or type(shown["function"]) is str):
         raise ValueError("a field of another kind")
-    return Kept(
+    return AddedEvent(
         shown["group"],
         shown["event"],
         shown["binary"],
@@ -194,7 +203,7 @@ def _is_list(value: Any) -> bool:
 _READINGS = 8
 
 
-class Listed(Record):
+class ListedEvent(Record):
     """An event with its definitions, as the kernel lists them.
 
     ``owner`` is ``added`` (then ``kept`` says what for), ``session``, ``stale`` (a session's that
@@ -207,7 +216,7 @@ class Listed(Record):
     event: str
     owner: str
     definitions: tuple[str, ...]
-    kept: Kept | None
+    kept: AddedEvent | None
     enabled: bool | None
     hits: int | None
 
@@ -217,7 +226,7 @@ class Listed(Record):
         return f"{self.group}/{self.event}"
 
 
-def add(tracefs: Tracefs, state: State, wanted: Kept, enable: bool) -> Listed:
+def add(tracefs: Tracefs, state: State, wanted: AddedEvent, enable: bool) -> ListedEvent:
     """Install ``wanted``, whose definitions are lines of one event, and write it down.
 
     Raises TracerError: there is such an event (FC0706), refused (FC0705), not to be written
@@ -235,7 +244,7 @@ def add(tracefs: Tracefs, state: State, wanted: Kept, enable: bool) -> Listed:
         install(tracefs, wanted.definitions)
         try:
             lines = tuple(_by_event(tracefs, [wanted]).get(name, ()))
-            made = Kept(*name, wanted.binary, wanted.function, wanted.expressions, lines)
+            made = AddedEvent(*name, wanted.binary, wanted.function, wanted.expressions, lines)
             state.save([*kept, made])
             if enable:
                 _switch(tracefs, *name, on=True)
@@ -243,10 +252,10 @@ def add(tracefs: Tracefs, state: State, wanted: Kept, enable: bool) -> Listed:
             uninstall(tracefs, [name])
             state.save(kept)
             raise
-    return Listed(*name, "added", lines, made, enable, 0)
+    return ListedEvent(*name, "added", lines, made, enable, 0)
 
 
-def known(state: State) -> tuple[list[Kept], tuple[Diagnostic, ...]]:
+def added_events(state: State) -> tuple[list[AddedEvent], tuple[Diagnostic, ...]]:
     """What the state file says; nothing, and why, where it cannot be used."""
     try:
         return state.load(), ()
@@ -254,7 +263,7 @@ def known(state: State) -> tuple[list[Kept], tuple[Diagnostic, ...]]:
         return [], error.diagnostics
 
 
-def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
+def definitions(tracefs: Tracefs, kept: Sequence[AddedEvent]) -> list[ListedEvent]:
     """Every event of a probe, those of uprobes first; ``kept`` are those that were added."""
     lines = _by_event(tracefs, kept)
     ours = {(one.group, one.event): one for one in kept}
@@ -269,24 +278,24 @@ def definitions(tracefs: Tracefs, kept: Sequence[Kept]) -> list[Listed]:
         if made is None and living is not None:
             owner = "session" if living else "stale"
         enabled = _enabled(tracefs, *name)
-        found.append(Listed(*name, owner, tuple(own), made, enabled, counted.get(name)))
+        found.append(ListedEvent(*name, owner, tuple(own), made, enabled, counted.get(name)))
     return found
 
 
-def _by_event(tracefs: Tracefs, wanted: Sequence[Kept]) -> dict[tuple[str, str], list[str]]:
+def _by_event(tracefs: Tracefs, wanted: Sequence[AddedEvent]) -> dict[tuple[str, str], list[str]]:
     # The lines of each event. The kernel's list may lack some (see `install`): read anew while it
     # has fewer than are ``wanted`` of an event that is there.
     lines: dict[tuple[str, str], list[str]] = {}
     for _ in range(_READINGS):
         lines.clear()
         for line in listed(tracefs):
-            lines.setdefault(head(line), []).append(line)
+            lines.setdefault(group_and_event(line), []).append(line)
         if not any(_lacking(tracefs, one, lines) for one in wanted):
             break
     return lines
 
 
-def _lacking(tracefs: Tracefs, one: Kept, lines: Mapping[tuple[str, str], list[str]]) -> bool:
+def _lacking(tracefs: Tracefs, one: AddedEvent, lines: Mapping[tuple[str, str], list[str]]) -> bool:
     name = (one.group, one.event)
     few = len(lines.get(name, ())) < len(one.definitions)
     return few and tracefs.exists("events", *name)
@@ -313,7 +322,7 @@ def _switch(tracefs: Tracefs, group: str, event: str, on: bool) -> None:
         raise refused_setting(f"to switch `{group}/{event}`", error) from error
 
 
-def remove(tracefs: Tracefs, state: State, names: Sequence[str] | None) -> list[Listed]:
+def remove(tracefs: Tracefs, state: State, names: Sequence[str] | None) -> list[ListedEvent]:
     """Remove what was added: the events ``names`` (GROUP/EVENT or EVENT), all of them for None.
 
     Raises TracerError: nothing of that name, several, or somebody else's (FC0711), in use
@@ -334,7 +343,7 @@ def remove(tracefs: Tracefs, state: State, names: Sequence[str] | None) -> list[
     return chosen
 
 
-def _chosen(present: list[Listed], name: str) -> Listed:
+def _chosen(present: list[ListedEvent], name: str) -> ListedEvent:
     found = [one for one in present if name in (one.name, one.event)]
     ours = [one for one in found if one.owner == "added"]
     if len(ours) == 1:
@@ -352,6 +361,6 @@ def _chosen(present: list[Listed], name: str) -> Listed:
     raise refused("FC0711", what, notes=("it is left alone",), help=help)
 
 
-def _present(kept: Sequence[Kept], tracefs: Tracefs) -> list[Kept]:
+def _present(kept: Sequence[AddedEvent], tracefs: Tracefs) -> list[AddedEvent]:
     # Those that the kernel still has an event of: what is not listed may be there all the same.
     return [one for one in kept if tracefs.exists("events", one.group, one.event)]

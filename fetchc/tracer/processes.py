@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["WAITING", "Command", "Watched", "mapped", "unloaded"]
+__all__ = ["WAITING", "Command", "WatchedFiles", "mapped", "unloaded"]
 
 # What the process is called until it is the program (comm, up to 15 bytes): its hits before
 # that are those of the tracer's own code in a shared library.
@@ -177,7 +177,7 @@ def unloaded(pid: int, path: str) -> str | None:
 # Whether the files that are traced are still those at their paths.
 
 
-class Watched:
+class WatchedFiles:
     """Remembers the files at some paths, to notice that another one, or none, is there now.
 
     The kernel probes the file, not the path: who was running it goes on to be traced.

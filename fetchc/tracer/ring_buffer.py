@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from fetchc.tracer.trace_instance import Instance
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["Layout", "Ring", "parse_format", "parse_layout", "samples", "unread"]
+__all__ = [
+    "Ring",
+    "SubBufferLayout",
+    "parse_format",
+    "parse_sub_buffer_layout",
+    "samples",
+    "unreadable",
+]
 
 # ------------------------------------------------------------------------------
 # Records of the kernel that are not as they are known to be: told, and never taken for values.
@@ -31,7 +38,7 @@ __all__ = ["Layout", "Ring", "parse_format", "parse_layout", "samples", "unread"
 _HELP = "`fetchc add --enable` has the kernel print them itself; report its version with this"
 
 
-def unread(what: str) -> TracerError:
+def unreadable(what: str) -> TracerError:
     """FC0716, for ``raise unread(...)``; ``what`` is odd, in words."""
     return refused("FC0716", f"the kernel's records cannot be read: {what}", help=_HELP)
 
@@ -54,7 +61,7 @@ _KNOWN_EVENT_HEADER = {
 _STAMP_BITS = (1 << 59) - 1  # of an absolute time stamp; those above come from the page's
 
 
-class Layout(Record):
+class SubBufferLayout(Record):
     """Where the header's words stand in a page, in bytes; ``size`` is that of a whole page."""
 
     stamp: int
@@ -63,7 +70,7 @@ class Layout(Record):
     size: int
 
 
-def parse_layout(page: str, event: str) -> Layout:
+def parse_sub_buffer_layout(page: str, event: str) -> SubBufferLayout:
     """The layout that ``events/header_page`` and ``events/header_event`` describe.
 
     Raises TracerError FC0716 where it is not one that :func:`samples` reads.
@@ -72,32 +79,32 @@ def parse_layout(page: str, event: str) -> Layout:
     told = dict(re.findall(r"^\s*(\w+)\s*:\s*(\d+) bits$", event, re.MULTILINE))
     told |= dict(re.findall(r"^\s*(\w+)\s*: type == (\d+)$", event, re.MULTILINE))
     if {"timestamp", "commit", "data"} - fields.keys() or told != _KNOWN_EVENT_HEADER:
-        raise unread("the ring buffer's pages have an unknown layout")
+        raise unreadable("the ring buffer's pages have an unknown layout")
     data, room = fields["data"]
     if fields["timestamp"][1] != 8 or data % 4 or sys.byteorder != "little":
-        raise unread("the ring buffer's pages have an unknown layout")
-    return Layout(fields["timestamp"][0], fields["commit"][0], data, data + room)
+        raise unreadable("the ring buffer's pages have an unknown layout")
+    return SubBufferLayout(fields["timestamp"][0], fields["commit"][0], data, data + room)
 
 
-def samples(page: bytes, layout: Layout, cpu: int) -> list[Sample]:
+def samples(page: bytes, layout: SubBufferLayout, cpu: int) -> list[Sample]:
     """The records of one page, in the order of time.
 
     Raises TracerError FC0716 where a record reaches out of the page's data.
     """
     if len(page) < layout.data or len(page) % 4:
-        raise unread(f"a page of {len(page)} bytes")
+        raise unreadable(f"a page of {len(page)} bytes")
     words = memoryview(page).cast("I")
     at = layout.stamp // 4
     now = words[at] | words[at + 1] << 32
     start = layout.data // 4
     end = start + (words[layout.commit // 4] & _LENGTH) // 4
     if end > len(words):
-        raise unread(f"a page of {len(page)} bytes says that it holds more")
+        raise unreadable(f"a page of {len(page)} bytes says that it holds more")
     found: list[Sample] = []
     try:
         _read(page, words[:end], start, now, cpu, found)
     except IndexError:
-        raise unread("a record reaches out of its page") from None
+        raise unreadable("a record reaches out of its page") from None
     return found
 
 
@@ -169,7 +176,7 @@ class Ring:
     def open(self, tracefs: Tracefs, instance: Instance) -> None:
         """Open the buffers of ``instance``."""
         page, event = (tracefs.read("events", f"header_{each}") for each in ("page", "event"))
-        self._layout: Layout = parse_layout(page, event)
+        self._layout: SubBufferLayout = parse_sub_buffer_layout(page, event)
         for processor in instance.processors():
             path = f"{instance.path}/per_cpu/cpu{processor}/trace_pipe_raw"
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -245,7 +252,7 @@ class Stacks:
     def __init__(self, format: Format, of_kernel: Container[int] = ()) -> None:
         callers = next((field for field in format.fields if field.name == "caller"), None)
         if callers is None or callers.size != _WORD.size or callers.count is None:
-            raise unread("stacks of addresses of another size")
+            raise unreadable("stacks of addresses of another size")
         self._id = format.id
         self._of_kernel = of_kernel
         self._callers = callers.offset
@@ -274,7 +281,7 @@ class Stacks:
     def _addresses(self, data: bytes) -> tuple[int, ...]:
         stack = data[self._callers :]
         if len(stack) % _WORD.size:
-            raise unread(f"a stack of {len(stack)} bytes")
+            raise unreadable(f"a stack of {len(stack)} bytes")
         words = [word for (word,) in _WORD.iter_unpack(stack)]
         end = next((at for at, word in enumerate(words) if word in _END), len(words))
         return tuple(words[:end])
@@ -304,7 +311,7 @@ def parse_format(text: str) -> Format:
     name = re.search(r"^name: (\S+)$", text, re.MULTILINE)
     number = re.search(r"^ID: (\d+)$", text, re.MULTILINE)
     if not name or not number:
-        raise unread("no name or ID in the format of an event")
+        raise unreadable("no name or ID in the format of an event")
     lines = [line for line in text.split("\n") if line.startswith("\tfield")]
     return Format(int(number[1]), name[1], tuple(_field(line) for line in lines))
 
@@ -312,7 +319,7 @@ def parse_format(text: str) -> Format:
 def _field(line: str) -> Field:
     matched = _FORMAT_FIELD.match(line)
     if not matched:
-        raise unread(f"a field of another form: {line.strip()}")
+        raise unreadable(f"a field of another form: {line.strip()}")
     whole = int(matched["size"])
     text = matched["type"].startswith(_TEXT)
     size = 4 if text else whole
@@ -321,7 +328,7 @@ def _field(line: str) -> Field:
     if array and not text:
         size = _element(matched["type"], matched["array"], whole)
     if array and (size == 0 or whole % size):
-        raise unread(f"an array of broken elements: {line.strip()}")
+        raise unreadable(f"an array of broken elements: {line.strip()}")
     return Field(
         matched["name"],
         int(matched["offset"]),
@@ -339,5 +346,5 @@ def _element(type: str, array: str, whole: int) -> int:
         return int(bits[1]) // 8
     count = array[1:-1]
     if not count or int(count) == 0:
-        raise unread(f"an array of `{type}`, whose size is not known")
+        raise unreadable(f"an array of `{type}`, whose size is not known")
     return whole // int(count)

@@ -11,9 +11,17 @@ from contextlib import ExitStack, contextmanager
 from fetchc.diag.diagnostic import TracerError
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.decode import Decoder
-from fetchc.tracer.install import head, install, leftovers, missed, shared, told, uninstall
-from fetchc.tracer.processes import Watched
-from fetchc.tracer.ring_buffer import Ring, parse_format, unread
+from fetchc.tracer.install import (
+    group_and_event,
+    install,
+    kernel_events,
+    leftover_warnings,
+    leftovers,
+    missed,
+    uninstall,
+)
+from fetchc.tracer.processes import WatchedFiles
+from fetchc.tracer.ring_buffer import Ring, parse_format, unreadable
 from fetchc.tracer.trace_instance import Instance, Processes, remove_instance
 from fetchc.tracer.tracefs import find_tracefs, refused, session_name
 
@@ -126,7 +134,7 @@ class Session:
         self._names: set[str] = set()  # of all plans
         self._decoders: dict[int, Decoder] = {}  # by the number in the records
         self._ready: deque[Event] = deque()
-        self._watched = Watched()
+        self._watched = WatchedFiles()
         self._warnings: tuple[Diagnostic, ...] = ()
         self._open = self._started = self._running = self._reading = False
         self._process = os.getpid()
@@ -144,7 +152,7 @@ class Session:
                 self._open = True
                 self._instance.create(self._buffer_kib)
                 self._ring.open(self._tracefs, self._instance)
-            self._warnings = told(leftovers(self._tracefs))
+            self._warnings = leftover_warnings(leftovers(self._tracefs))
         except BaseException:
             self.close()
             raise
@@ -172,7 +180,7 @@ class Session:
         """
         self.entered()
         for plan in plans:
-            if any(head(line) != (self.group, plan.event) for line in plan.definitions):
+            if any(group_and_event(line) != (self.group, plan.event) for line in plan.definitions):
                 raise ValueError(f"the plan `{plan.event}` is not of the group `{self.group}`")
             if plan.event in self._names:
                 raise ValueError(f"a second plan `{plan.event}`")
@@ -222,7 +230,7 @@ class Session:
 
     def _install(self) -> None:
         plans, self._added = self._added, []
-        events = shared(plans, self._filters, kernel(running_version()))
+        events = kernel_events(plans, self._filters, kernel(running_version()))
         if not events:
             return
         try:
@@ -286,7 +294,7 @@ class Session:
         for sample in samples:
             decoder = self._decoders.get(sample.event)
             if decoder is None:
-                raise unread(f"one is of event {sample.event}, which is none of this session")
+                raise unreadable(f"one is of event {sample.event}, which is none of this session")
             events.append(decoder.event(sample))
         return events
 

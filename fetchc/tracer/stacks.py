@@ -230,7 +230,7 @@ def open_symbols(path: str) -> FileSymbols | ImageSymbols | None:
         return None
 
 
-_KEPT = 1 << 16  # frames remembered, of all processes
+_MOST_FRAMES = 1 << 16  # frames remembered, of all processes
 _PROCESSES = 1024
 _FRESH = 1.0  # seconds that the maps of a process are believed without a hit that confirms them
 _RENEWALS = 16  # of a process's maps, for addresses that they do not have
@@ -384,7 +384,7 @@ class Stacks:
                 maps.renew(fresh)
                 mapping = maps.find(address)
         frame = self._in_mapping(mapping, pid, address)
-        if len(self._frames) >= _KEPT:
+        if len(self._frames) >= _MOST_FRAMES:
             self._frames.clear()
         self._frames[pid, address] = frame
         return frame

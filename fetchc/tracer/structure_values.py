@@ -21,9 +21,9 @@ from fetchc.tracer.guards import (
     OF_PROGRAM,
     PID,
     THREAD,
-    Doubt,
+    MappedCache,
     Presence,
-    Remembered,
+    ZeroCheck,
     address_of_kernel,
     address_of_program,
     guarded,
@@ -38,10 +38,18 @@ if TYPE_CHECKING:
 
     from fetchc.program.protocol import ObjectTypes, RuntimeTypes
     from fetchc.quantities import TypeId
-    from fetchc.tracer.events import Format, Plan, Value, Witness
-    from fetchc.tracer.guards import Told
+    from fetchc.tracer.events import FaultProbe, Format, Plan, Value
+    from fetchc.tracer.guards import Residence
     from fetchc.tracer.number_values import Numbers
-    from fetchc.tracer.value_shapes import Bytes, Guard, Leaf, Row, Shape, Sum, Worded
+    from fetchc.tracer.value_shapes import (
+        Guard,
+        InterfaceShape,
+        Leaf,
+        NumbersShape,
+        Shape,
+        StringShape,
+        SumShape,
+    )
 
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
@@ -53,37 +61,37 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NIL",
-    "Leaves",
-    "asserted",
-    "called",
-    "chosen",
+    "LeafMakers",
+    "bounds_checked",
+    "by_caller",
+    "cast",
+    "choice",
+    "computed",
     "counted_between",
+    "described",
     "difference",
-    "dispatched",
     "either",
     "first_of",
-    "if_there",
-    "kept",
-    "left_out",
+    "growth_checked",
+    "interface",
+    "interface_value",
     "listed",
     "members",
     "none_read",
-    "not_below_none",
-    "noted",
-    "of_interface",
-    "of_type",
-    "of_variant",
-    "parts",
+    "not_fetched",
+    "not_negative",
+    "notation",
+    "optional",
     "pointers",
-    "reckoned",
-    "referred",
     "row_of",
     "summed",
-    "told",
+    "tuple_of",
+    "type_asserted",
     "type_name",
+    "type_switch",
     "up_to_length",
     "variant",
-    "worded",
+    "variant_checked",
 ]
 
 
@@ -98,7 +106,7 @@ def counted_between(ends: Sequence[Make], count: Callable[[bytes], int]) -> Make
     return make
 
 
-def not_below_none(number: Make, path: str) -> Make:
+def not_negative(number: Make, path: str) -> Make:
     """A number of elements; less than 0 is a fault."""
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -111,7 +119,7 @@ def not_below_none(number: Make, path: str) -> Make:
     return make
 
 
-def chosen(tag: Make, cases: Mapping[int, Make]) -> Make:
+def choice(tag: Make, cases: Mapping[int, Make]) -> Make:
     """The one of several values that a number says is there; None where it names none."""
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -168,7 +176,7 @@ def difference(
     return make
 
 
-def reckoned(
+def computed(
     terms: Sequence[tuple[Make, Make | None, int, int]], constant: int, is_none: bool, path: str
 ) -> Make:
     """A number of elements as the sum of its terms (see :class:`fetchc.tracer.value_shapes.Term`).
@@ -214,7 +222,7 @@ def either(number: Make, at_none: Make, other: Make) -> Make:
     return make
 
 
-def noted(parts: Make, written: Callable[[dict[str, int]], str | None]) -> Make:
+def notation(parts: Make, written: Callable[[dict[str, int]], str | None]) -> Make:
     """An object as people write it; the object itself where it is none that can be written."""
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -228,7 +236,7 @@ def noted(parts: Make, written: Callable[[dict[str, int]], str | None]) -> Make:
     return make
 
 
-def referred(reference: Make, inner: Make) -> Make:
+def optional(reference: Make, inner: Make) -> Make:
     """What a reference leads to; None where it leads nowhere."""
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -265,12 +273,12 @@ def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
     return make
 
 
-def left_out(count: int) -> Make:
+def not_fetched(count: int) -> Make:
     """The fields of a variant that were not fetched: none of so many."""
     return lambda data, faults: CutList([], count)
 
 
-def of_variant(tag: Make, names: Mapping[int | None, str], wanted: str, inner: Make) -> Make:
+def variant_checked(tag: Make, names: Mapping[int | None, str], wanted: str, inner: Make) -> Make:
     """``inner`` where ``tag`` tells the variant ``wanted``, else the name of the one it tells.
 
     The other one is not read: its bytes mean something else. One without a name is null.
@@ -290,7 +298,7 @@ def of_variant(tag: Make, names: Mapping[int | None, str], wanted: str, inner: M
     return make
 
 
-def parts(makers: Sequence[Make], path: str) -> Make:
+def tuple_of(makers: Sequence[Make], path: str) -> Make:
     """A tuple; one fault where none of its parts could be read."""
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -338,12 +346,12 @@ def type_name(
     return make
 
 
-def asserted(word: Make, start: Make, name: Make, wanted: int, inner: Make) -> Make:
+def type_asserted(word: Make, start: Make, name: Make, wanted: int, inner: Make) -> Make:
     """``inner`` where the dynamic type is ``wanted`` bytes from ``start``, else its name."""
-    return dispatched(word, start, name, {wanted: inner})
+    return type_switch(word, start, name, {wanted: inner})
 
 
-def dispatched(word: Make, start: Make, name: Make, cases: Mapping[int, Make]) -> Make:
+def type_switch(word: Make, start: Make, name: Make, cases: Mapping[int, Make]) -> Make:
     """The case of the dynamic type, by how far it is from ``start``; else that type's name.
 
     The other values are not read: their bytes mean something else.
@@ -361,19 +369,19 @@ def dispatched(word: Make, start: Make, name: Make, cases: Mapping[int, Make]) -
     return make
 
 
-def of_interface(shape: Worded, maker: Callable[[Shape], Make]) -> Make:
+def interface(shape: InterfaceShape, maker: Callable[[Shape], Make]) -> Make:
     """The reader of ``shape``; ``maker`` makes those of the shapes in it."""
     known = {
-        one.wanted: told(
+        one.wanted: described(
             [part if isinstance(part, str) else maker(part) for part in one.parts], one.numbered
         )
         for one in shape.known
     }
     word, start = maker(shape.dynamic.word), maker(shape.dynamic.start)
-    return worded(word, start, known, maker(shape.plain), shape.inner)
+    return interface_value(word, start, known, maker(shape.plain), shape.inner)
 
 
-def told(parts: Sequence[str | Make], numbered: bool) -> Make:
+def described(parts: Sequence[str | Make], numbered: bool) -> Make:
     """The words and values of ``parts`` in a row, one value alone as it is; None where one is none.
 
     ``numbered``: numbers among them are error numbers of the system, which are told by name.
@@ -396,7 +404,9 @@ def _error_name(one: Value) -> Value:
     return ERRORS.get(number, number) if isinstance(number, int) else one
 
 
-def worded(word: Make, start: Make, known: Mapping[int, Make], plain: Make, inner: bool) -> Make:
+def interface_value(
+    word: Make, start: Make, known: Mapping[int, Make], plain: Make, inner: bool
+) -> Make:
     """``plain`` of an interface and, where its dynamic type is one of ``known``, what that makes.
 
     With ``inner`` the one or the other, to be part of a text. The other types' values are not read.
@@ -416,7 +426,7 @@ def worded(word: Make, start: Make, known: Mapping[int, Make], plain: Make, inne
     return make
 
 
-def of_type(
+def cast(
     types: ObjectTypes,
     wanted: TypeId,
     reference: Make,
@@ -482,7 +492,7 @@ _PROBED = 8
 _WORD = struct.Struct("=Q")
 
 
-def called(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) -> Make:
+def by_caller(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) -> Make:
     """What the case of the distance from the probe to the address ``returned`` makes.
 
     Of a call that none knows ``{"caller": ...}``: the function that made it, or the address.
@@ -504,7 +514,7 @@ def called(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) -> 
     return make
 
 
-def kept(word: Make, distance: int, inner: Make, path: str) -> Make:
+def growth_checked(word: Make, distance: int, inner: Make, path: str) -> Make:
     """What ``inner`` makes; a fault where the word is the address so far from the probe."""
     lost = distance & _MASK
 
@@ -519,7 +529,7 @@ def kept(word: Make, distance: int, inner: Make, path: str) -> Make:
     return make
 
 
-def summed(shape: Sum, word: Make | None, symbol: Symbol | None) -> Make:
+def summed(shape: SumShape, word: Make | None, symbol: Symbol | None) -> Make:
     """The low bytes of a word and a constant, as the number that they are."""
     code, then = meaning(shape.decode, shape.size)
     unpack = struct.Struct("=" + code).unpack
@@ -561,7 +571,7 @@ def listed(makers: Sequence[Make], total: int) -> Make:
     return make
 
 
-def if_there(number: Make, least: int, inner: Make, path: str) -> Make:
+def bounds_checked(number: Make, least: int, inner: Make, path: str) -> Make:
     """``inner`` where there are ``least`` elements, else a fault: behind the last one is none."""
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -601,13 +611,13 @@ def up_to_length(some: Make, length_of: Callable[[bytes], int], most: int) -> Ma
 _POINTER = 8  # bytes
 
 
-class Leaves:
+class LeafMakers:
     """Makers of what is made of nothing else, for the records of one format."""
 
     def __init__(
         self,
         format: Format,
-        witnesses: tuple[Witness, ...],
+        witnesses: tuple[FaultProbe, ...],
         mapped: Mapped | None,
         symbol: Symbol | None,
         of_kernel: bool,
@@ -618,7 +628,7 @@ class Leaves:
             (*self._texts.words(one.field), self._offset(one.pointer, one.offset), one.moved)
             for one in witnesses
         ]
-        asked = None if mapped is None else Remembered(mapped)
+        asked = None if mapped is None else MappedCache(mapped)
         self._there: There | None = None
         if told or asked is not None:
             self._there = Presence(told, self._texts.last, asked)
@@ -636,7 +646,7 @@ class Leaves:
     def _offset(self, field: str, offset: int) -> int:
         return self._fields[field].offset + offset
 
-    def _at(self, shape: Row | Bytes, size: int) -> tuple[int, int]:
+    def _at(self, shape: NumbersShape | StringShape, size: int) -> tuple[int, int]:
         start = self._offset(shape.field, shape.offset)
         return start, start + size
 
@@ -663,7 +673,7 @@ class Leaves:
         pointers = self._offset(leaf.pointers, leaf.offset) if leaf.pointers else None
         return self._texts.several(field, leaf.decode.count, pointers, leaf.total, path)
 
-    def _row(self, row: Row) -> Make:
+    def _row(self, row: NumbersShape) -> Make:
         start = self._offset(row.field, row.offset)
         code, then = meaning(row.decode, row.size, 0, self._pointer)
         unpack = struct.Struct(f"={row.count}{code}").unpack_from
@@ -711,23 +721,23 @@ class Leaves:
         doubt = None
         told = self._told(guards[-1]) if guards and zero is not None else None
         if told is not None and zero is not None:
-            from fetchc.tracer.guards import if_there
+            from fetchc.tracer.guards import if_resident
 
-            make = if_there(make, told, guards[-1].moved, zero[1] - zero[0], path)
+            make = if_resident(make, told, guards[-1].moved, zero[1] - zero[0], path)
         elif zero is not None and guards and self._there is not None and not guards[-1].kernel:
             last = guards[-1]
             place = self._offset(last.field, last.offset), last.moved
-            doubt = Doubt(*zero, *place, self._there)
+            doubt = ZeroCheck(*zero, *place, self._there)
         return guarded(make, checks, doubt, path, none)
 
-    def _told(self, guard: Guard) -> Told | None:
+    def _told(self, guard: Guard) -> Residence | None:
         if not guard.told:
             return None
-        from fetchc.tracer.guards import Told
+        from fetchc.tracer.guards import Residence
 
         fields = [(self._fields[name], behind) for name, behind in guard.told]
         texts = [(self._texts.one(field, None, field.name), behind) for field, behind in fields]
-        return Told(self._offset(guard.field, guard.offset), texts)
+        return Residence(self._offset(guard.field, guard.offset), texts)
 
 
 def pointers(guards: tuple[Guard, ...]) -> Trusted:

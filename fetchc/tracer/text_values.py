@@ -6,8 +6,8 @@ import struct
 import sys
 from itertools import pairwise
 
-from fetchc.tracer.display_values import CutList, CutText
-from fetchc.tracer.ring_buffer import unread
+from fetchc.tracer.display_values import CutList, CutString
+from fetchc.tracer.ring_buffer import unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _single(start: int, following: int | None, last: int, limit: int | None, pat
 def _bytes(data: bytes, start: int, size: int) -> bytes:
     # A text of so many bytes with its NUL.
     if start + size > len(data):
-        raise unread(f"a text of {size} bytes at {start}, in one of {len(data)}")
+        raise unreadable(f"a text of {size} bytes at {start}, in one of {len(data)}")
     return data[start : start + size - 1]
 
 
@@ -100,7 +100,7 @@ def _up_to_room(text: bytes, data: bytes, end: int, last: int) -> str:
     """
     if _word(data, last)[0] >> 16 or end + 3 < len(data):
         return decoded(text)
-    return CutText(decoded(text, cut=True), None)
+    return CutString(decoded(text, cut=True), None)
 
 
 def _several(
@@ -149,7 +149,7 @@ def bounded(start: int, end: int, kind: str, whole: bool) -> Make:
         stop = data.find(b"\0", start, end)
         if stop >= 0 or whole:
             return decoded(data[start : end if stop < 0 else stop], kind)
-        return CutText(decoded(data[start:end], kind, cut=True), None)
+        return CutString(decoded(data[start:end], kind, cut=True), None)
 
     return make
 
@@ -162,7 +162,7 @@ def counted(start: int, size: int, kind: str, length: Callable[[bytes], int]) ->
         count = length(data)
         if width * count <= size:
             return decoded(data[start : start + width * count], kind)
-        return CutText(decoded(data[start : start + size], kind, cut=True), count)
+        return CutString(decoded(data[start : start + size], kind, cut=True), count)
 
     return make
 
@@ -178,7 +178,7 @@ def sized(text: Make, length: Make) -> Make:
         if not isinstance(count, int):
             return None
         there = len(found) if found.isascii() else len(found.encode("utf-8", "surrogateescape"))
-        return CutText(found, count) if there < count else found
+        return CutString(found, count) if there < count else found
 
     return make
 

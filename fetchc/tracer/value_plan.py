@@ -52,25 +52,25 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
-from fetchc.tracer.dynamic_plan import Calls, Dynamic, entered
-from fetchc.tracer.event_fields import Leaves, number_alone
-from fetchc.tracer.list_plan import Ranges, Written
+from fetchc.tracer.dynamic_plan import CallerShapes, DynamicTypeShapes, variable_on_entry
+from fetchc.tracer.event_fields import LeafShapes, plain_number
+from fetchc.tracer.list_plan import FormattedShapes, RangeShapes
 from fetchc.tracer.value_shapes import (
-    Between,
-    Case,
-    Choice,
+    ChoiceShape,
     ComputedShape,
-    Difference,
-    EitherShape,
-    Items,
+    ConditionalShape,
+    DifferenceShape,
+    ElementCountShape,
+    EnumShape,
     Leaf,
-    Members,
-    Noted,
-    Referred,
-    Row,
-    Sized,
+    ListShape,
+    NotationShape,
+    NumbersShape,
+    OptionalShape,
+    SizedStringShape,
+    StructShape,
     Term,
-    Variants,
+    VariantCase,
 )
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.event_fields import Limits
     from fetchc.tracer.value_shapes import Shape
 
-__all__ = ["Enums", "Shaper", "Sums", "is_tuple"]
+__all__ = ["ComputedShapes", "EnumShapes", "Shaper", "is_tuple"]
 
 # ------------------------------------------------------------------------------
 # Enums with fields and tuples: which of the variants is there is told by the record itself.
@@ -97,29 +97,29 @@ def is_tuple(members: tuple[Member, ...]) -> bool:
     )
 
 
-class Enums(Leaves):
+class EnumShapes(LeafShapes):
     """The shapes of enums with fields."""
 
-    def _variants(self, node: Typed, made: StructType, limits: Limits) -> Variants:
+    def _variants(self, node: Typed, made: StructType, limits: Limits) -> EnumShape:
         if limits.depth <= 0 or (not made.members and len(made.variants) != 1):
             raise aggregates.refuse_whole(self._checker, node, made)
         self._fetch_bytes(node, limits)
         tag = None
         if made.members:
             word = self._word(part(node, made.members[0], node.span))
-            tag = number_alone(self._leaf(word))
+            tag = plain_number(self._leaf(word))
         left: list[str] = []
         cases = tuple([self._case(node, one, limits, left) for one in made.variants])
         if left:
             self._checker.warnings.append(left_out(self._checker, node, left))
-        return Variants(tag, cases)
+        return EnumShape(tag, cases)
 
-    def _case(self, node: Typed, variant: Variant, limits: Limits, left: list[str]) -> Case:
+    def _case(self, node: Typed, variant: Variant, limits: Limits, left: list[str]) -> VariantCase:
         member = variant.member
         fields = self._checker.resolved(member.type)
         filled = self._filled(fields) if isinstance(fields, StructType) else []
         if not filled:
-            return Case(variant.value, member.name, None)
+            return VariantCase(variant.value, member.name, None)
         mark = self._fields.mark()
         try:
             with self._fields.assuming():
@@ -127,17 +127,17 @@ class Enums(Leaves):
         except CompileError:
             self._fields.forget(mark)
             left.append(member.name)
-            return Case(variant.value, member.name, None, left=len(filled))
+            return VariantCase(variant.value, member.name, None, left=len(filled))
         # What one field is in is not shown: `Some(3)`.
-        if isinstance(inner, Items) and inner.parts and len(inner.items) == 1:
-            return Case(variant.value, member.name, inner.items[0], single=True)
-        return Case(variant.value, member.name, inner)
+        if isinstance(inner, ListShape) and inner.parts and len(inner.items) == 1:
+            return VariantCase(variant.value, member.name, inner.items[0], single=True)
+        return VariantCase(variant.value, member.name, inner)
 
     def _filled(self, made: StructType) -> list[Member]:
         # Without what takes no room: markers, `()`.
         return [one for one in made.members if self._checker.size(one.type) != 0]
 
-    def _structure(self, node: Typed, made: StructType, limits: Limits) -> Members | Items:
+    def _structure(self, node: Typed, made: StructType, limits: Limits) -> StructShape | ListShape:
         raise NotImplementedError
 
 
@@ -147,12 +147,12 @@ class Enums(Leaves):
 _MOST_TOGETHER = 256  # bytes
 
 
-class Sums(Dynamic):
+class ComputedShapes(DynamicTypeShapes):
     """Shapes of what is in no place."""
 
     def _made(
         self, node: typed_tree.Computed | typed_tree.Either, limits: Limits
-    ) -> ComputedShape | EitherShape:
+    ) -> ComputedShape | ConditionalShape:
         if isinstance(node, typed_tree.Either):
             if node.side_by_side:
                 self._fetch_together(node)
@@ -160,7 +160,7 @@ class Sums(Dynamic):
                 self.within(self.shape(one, None, limits), limits, reversed(given))
                 for one, given in zip((node.at_none, node.other), node.given, strict=True)
             ]
-            return EitherShape(self._reckoned(node.number), both[0], both[1])
+            return ConditionalShape(self._reckoned(node.number), both[0], both[1])
         return self._reckoned(node)
 
     def _fetch_together(self, node: typed_tree.Either) -> None:
@@ -198,14 +198,14 @@ def _objects(node: typed_tree.Typed) -> Iterator[typed_tree.Typed]:
         yield node
 
 
-class Shaper(Ranges, Enums, Calls, Sums, Written):
+class Shaper(RangeShapes, EnumShapes, CallerShapes, ComputedShapes, FormattedShapes):
     """Makes the shapes of one argument, and has :class:`Fields` fetch what they need."""
 
     def value(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
         """The shape of what an argument asks for; raises CompileError as :meth:`shape` does."""
         if isinstance(self._checker.resolved(node.type), ArrayType):
             limits = limits.of_array()
-        held = entered(node)
+        held = variable_on_entry(node)
         if held is not None:
             with self._fields.assuming():
                 return self._by_caller(node, held, format, limits)
@@ -243,7 +243,9 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             node = reader_value(checker, node)
             made = checker.resolved(node.type)
             if length is not None:
-                return Sized(self.shape(node, None, limits), self.shape(length, None, limits))
+                return SizedStringShape(
+                    self.shape(node, None, limits), self.shape(length, None, limits)
+                )
             if isinstance(node, Computed | Either) or isinstance(made, RangeType):
                 return self.shape(node, None, limits)
         if isinstance(made, StructType) and made.value is not None:
@@ -288,7 +290,11 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 assert isinstance(node, Part | Convert)
                 words = [self._word(part(node.base, one, node.span)) for one in (first, second)]
                 both = [self._leaf(word) for word in words]
-                return Between(both[1], both[0], each) if each else Difference(both[0], both[1])
+                return (
+                    ElementCountShape(both[1], both[0], each)
+                    if each
+                    else DifferenceShape(both[0], both[1])
+                )
             case ChoiceType():
                 return self._choice(node, made, limits)
             case InterfaceType():
@@ -296,12 +302,14 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             case StructType(notation="nullable", members=(present, value)):
                 self._fetch_bytes(node, limits)
                 inner = self.shape(part(node, value, node.span), None, limits)
-                return Referred(self._leaf(self._word(part(node, present, node.span))), inner)
+                return OptionalShape(self._leaf(self._word(part(node, present, node.span))), inner)
             case StructType(variants=(_, *_)):
                 return self._variants(node, made, limits)
             case StructType() if made.notation:
                 self._fetch_bytes(node, limits)
-                return Noted(made.notation, self._numbers(node, made), self._guards_of(node))
+                return NotationShape(
+                    made.notation, self._numbers(node, made), self._guards_of(node)
+                )
             case StructType() if limits.depth > 0:
                 return self._structure(node, made, limits)
             case PointerType(target=target) if encoding := wide(checker, target):
@@ -310,12 +318,14 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 return moved
             case ComplexType() | IntType() if two := halves(checker, made):
                 if two.notation:
-                    return Noted(two.notation, self._numbers(node, two), self._guards_of(node))
+                    return NotationShape(
+                        two.notation, self._numbers(node, two), self._guards_of(node)
+                    )
                 parts = [
                     (one.name, self.shape(part(node, one, node.span), None, limits))
                     for one in two.members
                 ]
-                return Members(tuple(parts), self._guards_of(node))
+                return StructShape(tuple(parts), self._guards_of(node))
             case _:
                 # A text behind a pointer, a pointer, or a refusal.
                 (lowered,) = lower(checker, node, None, whole=False)
@@ -328,7 +338,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             Convert(node, self._checker.pointer_to(node.type), node.span), node.type, node.span
         )
 
-    def _moved(self, node: Typed, made: PointerType) -> Difference | None:
+    def _moved(self, node: Typed, made: PointerType) -> DifferenceShape | None:
         # The kernel cannot add: it gives the address that the offset is added to here.
         while isinstance(node, Convert):
             node = node.base
@@ -339,7 +349,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             return None
         bits = 8 * made.size
         fetch = Fetch(value, Scalar("x", bits))
-        return Difference(
+        return DifferenceShape(
             self._leaf(Lowered("", fetch, Decode("pointer", bits), node.type)), -offset
         )
 
@@ -350,7 +360,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         held = self._checker.resolved(node.base.base.type)
         return isinstance(held, MapType | ChannelType)
 
-    def _formatted(self, lowered: Lowered) -> Leaf | Row:
+    def _formatted(self, lowered: Lowered) -> Leaf | NumbersShape:
         store, decode, value = lowered.fetch.store, lowered.decode, lowered.fetch.value
         if isinstance(store, Array) and not isinstance(store.element, Text):
             each = store.element
@@ -358,7 +368,7 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 decode = Decode("address", each.bits)
             field = self._fields.add(lowered.fetch)
             guards = self._fields.guards(value)
-            return Row(field, decode, store.count, fixed_bytes(each), 0, guards)
+            return NumbersShape(field, decode, store.count, fixed_bytes(each), 0, guards)
         leaf = self._leaf(lowered)
         if isinstance(store, Scalar) and store.kind == "x" and decode.kind == "integer":
             decode = Decode("address", decode.bits)
@@ -370,9 +380,9 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
         simple = plain(self._checker, node.type)
         if not isinstance(made, PointerType) or simple is None:
             return inner
-        return Referred(self._leaf(scalar(self._checker, node, simple)), inner)
+        return OptionalShape(self._leaf(scalar(self._checker, node, simple)), inner)
 
-    def _choice(self, node: Typed, made: ChoiceType, limits: Limits) -> Choice:
+    def _choice(self, node: Typed, made: ChoiceType, limits: Limits) -> ChoiceShape:
         tag = self._leaf(self._word(part(node, made.tag, node.span)))
         found: list[tuple[int, Shape]] = []
         left: list[str] = []
@@ -387,9 +397,9 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
                 left.append(member.name)
         if left:
             self._checker.warnings.append(left_out(self._checker, node, left))
-        return Choice(tag, tuple(found))
+        return ChoiceShape(tag, tuple(found))
 
-    def _structure(self, node: Typed, made: StructType, limits: Limits) -> Members | Items:
+    def _structure(self, node: Typed, made: StructType, limits: Limits) -> StructShape | ListShape:
         checker = self._checker
         self._fetch_bytes(node, limits)
         found: list[tuple[str, Shape]] = []
@@ -415,8 +425,8 @@ class Shaper(Ranges, Enums, Calls, Sums, Written):
             checker.warnings.append(left_out(checker, node, left))
         if numbered and not left:
             parts = tuple([inner for _, inner in found])
-            return Items(parts, self._guards_of(node), parts=True)
-        return Members(tuple(found), self._guards_of(node), tuple(left))
+            return ListShape(parts, self._guards_of(node), parts=True)
+        return StructShape(tuple(found), self._guards_of(node), tuple(left))
 
     def _are_text(self, made: SliceType, format: Format | None) -> bool:
         # Bytes that are asked for as a text end where their number says, not at a NUL.

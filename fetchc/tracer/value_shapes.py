@@ -15,47 +15,47 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
 
 __all__ = [
-    "Asserted",
-    "Between",
-    "Bytes",
-    "Called",
-    "Case",
-    "Choice",
+    "BoundsCheckShape",
+    "CallerShape",
+    "CastShape",
+    "ChoiceShape",
     "ComputedShape",
-    "DescribedShape",
-    "Difference",
-    "Dispatched",
-    "EitherShape",
-    "Grid",
+    "ConditionalShape",
+    "DifferenceShape",
+    "ElementCountShape",
+    "EnumShape",
+    "FormattedShape",
+    "GrowthCheckShape",
     "Guard",
-    "Identity",
-    "Inside",
-    "Items",
-    "Kept",
+    "InterfaceShape",
     "Leaf",
-    "Members",
-    "Noted",
-    "OfType",
-    "OfVariant",
-    "Ranged",
-    "Referred",
-    "Row",
+    "ListShape",
+    "MultiArrayShape",
+    "NotationShape",
+    "NumbersShape",
+    "OptionalShape",
+    "RangeShape",
     "SequenceShape",
     "Shape",
-    "Sized",
-    "Spelled",
-    "Sum",
+    "SizedStringShape",
+    "StringShape",
+    "StructShape",
+    "SumShape",
     "Term",
-    "TypeName",
-    "Variants",
-    "Worded",
+    "TypeAssertionShape",
+    "TypeDescription",
+    "TypeIdentity",
+    "TypeNameShape",
+    "TypeSwitchShape",
+    "VariantCase",
+    "VariantCheckShape",
 ]
 
 # ------------------------------------------------------------------------------
 # Values whose type is told by the object.
 
 
-class TypeName(Record):
+class TypeNameShape(Record):
     """The name of the dynamic type of a Go interface.
 
     ``word`` is the address of its descriptor, ``start`` the address that ``types`` count from.
@@ -66,7 +66,7 @@ class TypeName(Record):
     types: RuntimeTypes
 
 
-class DescribedShape(Record):
+class TypeDescription(Record):
     """What is said of a value whose descriptor is ``wanted`` bytes from the start of all.
 
     ``parts`` are words and values; one alone is the value itself. ``numbered``: a number among
@@ -78,47 +78,47 @@ class DescribedShape(Record):
     numbered: bool
 
 
-class Worded(Record):
+class InterfaceShape(Record):
     """A Go interface, with what is said of its value where the dynamic type is a known one.
 
     The others are ``plain``. ``inner``: the words alone, as they are part of others.
     """
 
-    dynamic: TypeName
+    dynamic: TypeNameShape
     plain: Shape
-    known: tuple[DescribedShape, ...]
+    known: tuple[TypeDescription, ...]
     inner: bool
 
 
-class Asserted(Record):
+class TypeAssertionShape(Record):
     """A value that is there if the dynamic type is the one ``wanted`` bytes from the start.
 
     Else it is ``{"type": ...}``, that type's name.
     """
 
-    dynamic: TypeName
+    dynamic: TypeNameShape
     wanted: int
     inner: Shape
 
 
-class Dispatched(Record):
+class TypeSwitchShape(Record):
     """One of several values, by the dynamic type: each of a type so far from the start.
 
     Of no such type it is ``{"type": ...}``, as :class:`Asserted`.
     """
 
-    dynamic: TypeName
+    dynamic: TypeNameShape
     cases: tuple[tuple[int, Shape], ...]
 
 
-class Identity(Record):
+class TypeIdentity(Record):
     """What a type is known by: the assembly's name, and a number that has its row in ``row``."""
 
     row: Leaf
     assembly: Leaf
 
 
-class OfType(Record):
+class CastShape(Record):
     """A value that is there if the object of ``reference`` is of the type ``wanted``.
 
     Else it is ``{"type": ...}``, the name of the object's own type. ``element`` is that of an
@@ -128,20 +128,20 @@ class OfType(Record):
     """
 
     reference: Leaf
-    own: Identity
-    element: Identity | None
+    own: TypeIdentity
+    element: TypeIdentity | None
     rank: Leaf
     types: ObjectTypes
     wanted: TypeId
     inner: Shape
-    otherwise: OfType | None = None
+    otherwise: CastShape | None = None
 
 
 # ------------------------------------------------------------------------------
 # Several elements, and how many of them there are.
 
 
-class Items(Record):
+class ListShape(Record):
     """A list whose elements are shapes of their own.
 
     ``text``: they are the characters of one, which ends at the first NUL or with them. ``parts``:
@@ -163,29 +163,29 @@ class SequenceShape(Record):
     one in front of that index on, down to the array's first.
     """
 
-    length: Leaf | Between
-    elements: Row | Items
+    length: Leaf | ElementCountShape
+    elements: NumbersShape | ListShape
     start: Leaf | None = None
     around: Leaf | None = None
     backwards: bool = False
 
 
-class Ranged(Record):
+class RangeShape(Record):
     """The elements from ``low`` up to, not including, ``high``: a list, or the text of the bytes.
 
     ``elements`` begins with the one of the index ``start``. There are ``bound`` of them in all,
     None where nothing tells. ``to_nul``: of a text no more than up to its first NUL.
     """
 
-    elements: Row | Items | Bytes
+    elements: NumbersShape | ListShape | StringShape
     start: int
-    low: Leaf | Between | Difference | ComputedShape | int
-    high: Leaf | Between | Difference | ComputedShape | int
-    bound: Leaf | Between | Difference | ComputedShape | int | None
+    low: Leaf | ElementCountShape | DifferenceShape | ComputedShape | int
+    high: Leaf | ElementCountShape | DifferenceShape | ComputedShape | int
+    bound: Leaf | ElementCountShape | DifferenceShape | ComputedShape | int | None
     to_nul: bool = False
 
 
-class Inside(Record):
+class BoundsCheckShape(Record):
     """A value that is there if ``number`` says that there are at least ``least`` elements."""
 
     number: Shape
@@ -193,14 +193,14 @@ class Inside(Record):
     inner: Shape
 
 
-class Grid(Record):
+class MultiArrayShape(Record):
     """The elements of an array of several dimensions, as ``flat`` has them side by side.
 
     ``lengths`` are those of the dimensions. With ``indices`` the value is that one element.
     """
 
     lengths: tuple[Leaf, ...]
-    flat: SequenceShape | OfType
+    flat: SequenceShape | CastShape
     indices: tuple[int, ...] = ()
 
 
@@ -208,7 +208,7 @@ class Grid(Record):
 # Numbers that are made of others.
 
 
-class Between(Record):
+class ElementCountShape(Record):
     """How many objects of ``each`` bytes lie between two addresses: from ``start`` to ``end``."""
 
     start: Leaf
@@ -216,7 +216,7 @@ class Between(Record):
     each: int
 
 
-class Difference(Record):
+class DifferenceShape(Record):
     """One number less another one, or less a constant."""
 
     minuend: Leaf
@@ -243,7 +243,7 @@ class ComputedShape(Record):
     is_none: bool
 
 
-class Sum(Record):
+class SumShape(Record):
     """A number that is in no place: the low ``size`` bytes of a word and a constant.
 
     Without ``word`` it is the constant.
@@ -259,7 +259,7 @@ class Sum(Record):
 # Members of a structure, and one of several shapes.
 
 
-class Members(Record):
+class StructShape(Record):
     """A structure: its members by name, in order. ``left`` are those that cannot be fetched."""
 
     members: tuple[tuple[str, Shape], ...]
@@ -267,7 +267,7 @@ class Members(Record):
     left: tuple[str, ...] = ()
 
 
-class Noted(Record):
+class NotationShape(Record):
     """A structure in a form of its own, of its members' numbers.
 
     See :mod:`fetchc.tracer.display_values`.
@@ -278,7 +278,7 @@ class Noted(Record):
     guards: tuple[Guard, ...] = ()
 
 
-class Spelled(Record):
+class FormattedShape(Record):
     """A value in the form that its language prints it in, of its parts.
 
     ``beside`` are values of other places that the form takes. See
@@ -290,7 +290,7 @@ class Spelled(Record):
     beside: tuple[tuple[str, Shape], ...] = ()
 
 
-class EitherShape(Record):
+class ConditionalShape(Record):
     """One of two shapes, by whether a number is 0."""
 
     number: ComputedShape
@@ -298,14 +298,14 @@ class EitherShape(Record):
     other: Shape
 
 
-class Choice(Record):
+class ChoiceShape(Record):
     """One of several shapes, by the number ``tag``; nothing where it is none of ``cases``."""
 
     tag: Leaf
     cases: tuple[tuple[int, Shape], ...]
 
 
-class Case(Record):
+class VariantCase(Record):
     """A variant: its name, and what it holds; None of one without fields.
 
     It is there where the enum's tag is ``value``, with None where it is none of the others'.
@@ -320,14 +320,14 @@ class Case(Record):
     left: int = 0
 
 
-class Variants(Record):
+class EnumShape(Record):
     """The variant of an enum that is there, by the number ``tag``; without one the only variant."""
 
     tag: Leaf | None
-    cases: tuple[Case, ...]
+    cases: tuple[VariantCase, ...]
 
 
-class Kept(Record):
+class GrowthCheckShape(Record):
     """A value that is there unless ``word`` is the address so far from the probed instruction.
 
     Then the call lost it.
@@ -338,7 +338,7 @@ class Kept(Record):
     inner: Shape
 
 
-class OfVariant(Record):
+class VariantCheckShape(Record):
     """A value that is there if the number ``tag`` tells the variant ``wanted``.
 
     Else it is ``{"variant": ...}``, the name of the one that is. ``names`` are all, by number.
@@ -350,7 +350,7 @@ class OfVariant(Record):
     inner: Shape
 
 
-class Called(Record):
+class CallerShape(Record):
     """One of several shapes, by the call that the function was entered by.
 
     ``returned`` is the address that the function returns to. ``cases`` have how far it is from the
@@ -361,7 +361,7 @@ class Called(Record):
     cases: tuple[tuple[int, Shape], ...]
 
 
-class Referred(Record):
+class OptionalShape(Record):
     """A value behind a reference: none, and no fault, where that is NULL (null of .NET).
 
     Of a ``Nullable`` the truth value in front of it is what says whether there is one.
@@ -418,7 +418,7 @@ class Leaf(Record):
     pointers: str = ""
 
 
-class Bytes(Record):
+class StringShape(Record):
     """A text in ``size`` bytes that were fetched.
 
     It ends where ``length``, a number, says (bytes of ``text``, units of ``utf-16``); without
@@ -435,7 +435,7 @@ class Bytes(Record):
     guards: tuple[Guard, ...] = ()
 
 
-class Sized(Record):
+class SizedStringShape(Record):
     """A text that the kernel fetched up to its NUL, of an object that has ``length`` bytes.
 
     Where these are more, the text is its beginning alone: a NUL is a character of it, or the event
@@ -446,7 +446,7 @@ class Sized(Record):
     length: Shape
 
 
-class Row(Record):
+class NumbersShape(Record):
     """A list: ``count`` numbers of ``size`` bytes side by side, each as ``decode`` says."""
 
     field: str
@@ -460,31 +460,31 @@ class Row(Record):
 
 Shape = (
     Leaf
-    | Bytes
-    | Sized
-    | Row
-    | Items
+    | StringShape
+    | SizedStringShape
+    | NumbersShape
+    | ListShape
     | SequenceShape
-    | Ranged
-    | Members
-    | Noted
-    | Spelled
-    | Difference
-    | EitherShape
+    | RangeShape
+    | StructShape
+    | NotationShape
+    | FormattedShape
+    | DifferenceShape
+    | ConditionalShape
     | ComputedShape
-    | Between
-    | Choice
-    | Called
-    | Kept
-    | Sum
-    | Variants
-    | Grid
-    | TypeName
-    | Asserted
-    | Dispatched
-    | OfType
-    | OfVariant
-    | Inside
-    | Referred
-    | Worded
+    | ElementCountShape
+    | ChoiceShape
+    | CallerShape
+    | GrowthCheckShape
+    | SumShape
+    | EnumShape
+    | MultiArrayShape
+    | TypeNameShape
+    | TypeAssertionShape
+    | TypeSwitchShape
+    | CastShape
+    | VariantCheckShape
+    | BoundsCheckShape
+    | OptionalShape
+    | InterfaceShape
 )

@@ -16,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.events import EventValue, Plan
 from fetchc.tracer.value_shapes import Leaf
 from tests.support.toolchains import require
 
@@ -104,7 +104,7 @@ def plan(
     event = event or f"f{which}"
     offset = _start(program) + _STRIDE * which
     line = f"p:{group}/{event} {program}:{offset:#x} n=%di:s64 {more}fetchc_comm=$comm"
-    wanted = Wanted("n", Leaf("n", Decode("integer", 64, signed=True)))
+    wanted = EventValue("n", Leaf("n", Decode("integer", 64, signed=True)))
     return Plan(group, event, str(program), f"many_{which}", "entry", 0, (line,), (wanted,))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.events import Event, Plan, Wanted
+from fetchc.tracer.events import Event, EventValue, Plan
 from fetchc.tracer.value_shapes import Leaf
 from tests.live.watching import watched
 from tests.support.tracefs import Session, require_uprobes
@@ -118,7 +118,7 @@ def _without_guards(plan: Plan) -> Plan:
         assert isinstance(one.shape, Leaf)
         leaf = one.shape
         shape = Leaf(leaf.field, leaf.decode, leaf.offset, leaf.size, leaf.shift, (), leaf.total)
-        values.append(Wanted(one.label, shape))
+        values.append(EventValue(one.label, shape))
     return Plan(
         plan.group, plan.event, plan.path, plan.function, plan.kind, plan.address,
         plan.definitions, tuple(values),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.display_values import CutList, CutText, printed
+from fetchc.tracer.display_values import CutList, CutString, printed
 from fetchc.tracer.events import Event
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
@@ -96,7 +96,7 @@ def test_values_with_a_length(version: str, tmp_path: Path) -> None:
             text = args[label]
             assert isinstance(text, str)
             assert name.startswith(text)
-            assert isinstance(text, CutText) == (text != name)
+            assert isinstance(text, CutString) == (text != name)
             assert printed(text).isprintable()
         numbers = args["t.bytes"]
         assert isinstance(numbers, list)
@@ -123,7 +123,7 @@ def test_values_with_a_length(version: str, tmp_path: Path) -> None:
         assert (second["name"], second["ids"]) == ("", [])
         assert args["t.parts[1].tag.name"] == ""
     text = hits[3].args["t.text"]
-    assert isinstance(text, CutText)
+    assert isinstance(text, CutString)
     assert text.length == 400
     assert len(text) > 30
     # A NULL on the way: all that is behind it, and only that.

@@ -14,7 +14,7 @@ import pytest
 from fetchc.debuginfo.safe_open import check_owner, own_folder
 from fetchc.debuginfo.separate.debuginfod import ask
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.persistent_probes import Kept, State, state_file
+from fetchc.tracer.persistent_probes import AddedEvent, State, state_file
 from tests.support.cases import CORPUS
 from tests.support.elfwriter import elf_file
 
@@ -170,10 +170,10 @@ def test_what_is_safe_to_use(tmp_path: Path) -> None:
     assert "symbolic links" in check_owner(str(tmp_path / "loop"))
 
 
-def saved(path: Path) -> list[Kept]:
+def saved(path: Path) -> list[AddedEvent]:
     state = State(str(path / "fetchc/definitions.json"), "b1")
     with state.locked():
-        state.save([Kept("g", "e", "/b", None, (), ())])
+        state.save([AddedEvent("g", "e", "/b", None, (), ())])
     return state.load()
 
 

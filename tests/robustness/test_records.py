@@ -12,33 +12,33 @@ from fetchc.diag.diagnostic import TracerError
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.decode import Decoder, reader
 from fetchc.tracer.display_values import printed
-from fetchc.tracer.events import Event, Plan, Sample, Wanted
+from fetchc.tracer.events import Event, EventValue, Plan, Sample
 from fetchc.tracer.trace_instance import Processes
 from fetchc.tracer.value_shapes import (
-    Between,
-    Bytes,
-    Called,
-    Case,
-    Choice,
+    BoundsCheckShape,
+    CallerShape,
+    ChoiceShape,
     ComputedShape,
-    Difference,
-    EitherShape,
-    Grid,
+    ConditionalShape,
+    DifferenceShape,
+    ElementCountShape,
+    EnumShape,
     Guard,
-    Inside,
-    Items,
     Leaf,
-    Members,
-    Noted,
-    OfVariant,
-    Ranged,
-    Referred,
-    Row,
+    ListShape,
+    MultiArrayShape,
+    NotationShape,
+    NumbersShape,
+    OptionalShape,
+    RangeShape,
     SequenceShape,
     Shape,
-    Sum,
+    StringShape,
+    StructShape,
+    SumShape,
     Term,
-    Variants,
+    VariantCase,
+    VariantCheckShape,
 )
 from tests.support.records import COMM, THREAD, format_of, record
 
@@ -54,11 +54,11 @@ FIELDS = [("n", "Q"), ("p", "Q"), ("q", "Q"), ("a", "64s"), ("s", "text"), ("w",
 SOUND = record(FIELDS, [3, 0x7F0000001000, 8, bytes(range(64)), b"text", [b"a", b"", None], b"me"])
 LOW, HIGH, FEW = Leaf("n", WORD), Leaf("q", WORD, guards=GUARDS), Leaf("a", INT, 8, 4)
 SIGNED = Leaf("a", Decode("integer", 64, True), 16, 8, guards=GUARDS)
-BYTES = Bytes("a", 32, guards=GUARDS)
-ROW = Row("a", INT, 8, 4, guards=GUARDS)
-TWO = Items((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4, guards=GUARDS)))
+BYTES = StringShape("a", 32, guards=GUARDS)
+ROW = NumbersShape("a", INT, 8, 4, guards=GUARDS)
+TWO = ListShape((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4, guards=GUARDS)))
 RECKONED = ComputedShape((Term(LOW, HIGH, 8, 4), Term(FEW, None, 1, 0)), 1, False)
-NULLABLE = Referred(Leaf("p", Decode("reference", 64)), ROW)
+NULLABLE = OptionalShape(Leaf("p", Decode("reference", 64)), ROW)
 VALUES: dict[str, Shape] = {
     "number": Leaf("n", WORD),
     "float": Leaf("n", Decode("float", 64)),
@@ -67,51 +67,52 @@ VALUES: dict[str, Shape] = {
     "text": Leaf("s", Decode("text")),
     "texts": Leaf("w", Decode("text", count=3)),
     "colour": Leaf("a", COLOUR, 4, 4, guards=GUARDS),
-    "counted": Bytes("a", 32, length=Leaf("n", WORD), guards=GUARDS),
-    "utf-16": Bytes("a", 32, "utf-16", length=Leaf("n", INT, 0, 4), guards=GUARDS),
-    "utf-32": Bytes("a", 32, "utf-32", limit=64),
-    "row": Row("a", Decode("bool", 8), 8, 1),
-    "slice": SequenceShape(Leaf("n", WORD), Row("a", INT, 8, 4, guards=GUARDS)),
+    "counted": StringShape("a", 32, length=Leaf("n", WORD), guards=GUARDS),
+    "utf-16": StringShape("a", 32, "utf-16", length=Leaf("n", INT, 0, 4), guards=GUARDS),
+    "utf-32": StringShape("a", 32, "utf-32", limit=64),
+    "row": NumbersShape("a", Decode("bool", 8), 8, 1),
+    "slice": SequenceShape(Leaf("n", WORD), NumbersShape("a", INT, 8, 4, guards=GUARDS)),
     "between": SequenceShape(
-        Between(Leaf("p", WORD), Leaf("q", WORD), 4), Row("a", INT, 8, 4, guards=GUARDS)
+        ElementCountShape(Leaf("p", WORD), Leaf("q", WORD), 4),
+        NumbersShape("a", INT, 8, 4, guards=GUARDS),
     ),
-    "items": Items((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4)), total=9),
-    "members": Members((("x", Leaf("a", INT, 0, 4)), ("y", Leaf("s", Decode("text"))))),
-    "bytes of a range": Ranged(BYTES, 0, 0, LOW, None),
-    "a later range": Ranged(BYTES, 2, 2, SIGNED, 64),
-    "wide range": Ranged(Bytes("a", 32, "utf-16", guards=GUARDS), 0, FEW, HIGH, None),
-    "row of a range": Ranged(ROW, 0, FEW, SIGNED, Between(HIGH, LOW, 4)),
-    "items of a range": Ranged(TWO, 0, SIGNED, 3, RECKONED),
-    "range to a difference": Ranged(ROW, 1, 1, Difference(LOW, FEW), None),
-    "up to its NUL": Bytes("a", 32, "utf-32", guards=GUARDS),
-    "address": Difference(Leaf("p", Decode("pointer", 64)), -8),
+    "items": ListShape((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4)), total=9),
+    "members": StructShape((("x", Leaf("a", INT, 0, 4)), ("y", Leaf("s", Decode("text"))))),
+    "bytes of a range": RangeShape(BYTES, 0, 0, LOW, None),
+    "a later range": RangeShape(BYTES, 2, 2, SIGNED, 64),
+    "wide range": RangeShape(StringShape("a", 32, "utf-16", guards=GUARDS), 0, FEW, HIGH, None),
+    "row of a range": RangeShape(ROW, 0, FEW, SIGNED, ElementCountShape(HIGH, LOW, 4)),
+    "items of a range": RangeShape(TWO, 0, SIGNED, 3, RECKONED),
+    "range to a difference": RangeShape(ROW, 1, 1, DifferenceShape(LOW, FEW), None),
+    "up to its NUL": StringShape("a", 32, "utf-32", guards=GUARDS),
+    "address": DifferenceShape(Leaf("p", Decode("pointer", 64)), -8),
     "reckoned": RECKONED,
-    "either": EitherShape(RECKONED, ROW, TWO),
-    "choice": Choice(FEW, ((0, BYTES), (5, ROW))),
-    "variants": Variants(
+    "either": ConditionalShape(RECKONED, ROW, TWO),
+    "choice": ChoiceShape(FEW, ((0, BYTES), (5, ROW))),
+    "variants": EnumShape(
         FEW,
         (
-            Case(0, "A", None),
-            Case(1, "B", TWO),
-            Case(None, "C", ROW, True),
-            Case(9, "D", None, left=2),
+            VariantCase(0, "A", None),
+            VariantCase(1, "B", TWO),
+            VariantCase(None, "C", ROW, True),
+            VariantCase(9, "D", None, left=2),
         ),
     ),
-    "of a variant": OfVariant(FEW, ((0, "A"), (1, "B")), "B", ROW),
-    "inside": Inside(FEW, 3, ROW),
-    "called": Called(LOW, ((0, ROW), (-8, NULLABLE))),
-    "sum": Sum(HIGH, -5, 4, INT),
-    "symbol": Sum(LOW, 8, 8, Decode("symbol", 64)),
-    "grid": Grid((FEW, LOW), SequenceShape(LOW, ROW)),
-    "element": Grid((FEW, LOW), SequenceShape(LOW, ROW), (1, 2)),
+    "of a variant": VariantCheckShape(FEW, ((0, "A"), (1, "B")), "B", ROW),
+    "inside": BoundsCheckShape(FEW, 3, ROW),
+    "called": CallerShape(LOW, ((0, ROW), (-8, NULLABLE))),
+    "sum": SumShape(HIGH, -5, 4, INT),
+    "symbol": SumShape(LOW, 8, 8, Decode("symbol", 64)),
+    "grid": MultiArrayShape((FEW, LOW), SequenceShape(LOW, ROW)),
+    "element": MultiArrayShape((FEW, LOW), SequenceShape(LOW, ROW), (1, 2)),
     "window": SequenceShape(LOW, ROW, SIGNED, FEW),
     "nullable": NULLABLE,
-    "noted": Noted("duration", (("secs", LOW), ("nanos", FEW))),
-    "date": Noted("unix-time", (("tv_sec", SIGNED), ("tv_nsec", FEW))),
-    "parts": Items(TWO.items, GUARDS, parts=True),
+    "noted": NotationShape("duration", (("secs", LOW), ("nanos", FEW))),
+    "date": NotationShape("unix-time", (("tv_sec", SIGNED), ("tv_nsec", FEW))),
+    "parts": ListShape(TWO.items, GUARDS, parts=True),
 }
 PLAN = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",),
-            tuple(Wanted(label, shape) for label, shape in VALUES.items()))  # fmt: skip
+            tuple(EventValue(label, shape) for label, shape in VALUES.items()))  # fmt: skip
 
 
 class Nobody(Processes):

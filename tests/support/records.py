@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from fetchc.tracer.decode import reader
-from fetchc.tracer.events import Field, Format, Plan, Wanted
+from fetchc.tracer.events import EventValue, Field, Format, Plan
 from fetchc.tracer.value_shapes import Shape
 
 Mapped = Callable[[int, int], bool | None]
@@ -66,7 +66,7 @@ def read(
     symbol: Symbol | None = None,
 ) -> tuple[object, tuple[str, ...]]:
     """The value of ``shape``, called ``v``, in a record; and the faults."""
-    plan = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), (Wanted("v", shape),))
+    plan = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), (EventValue("v", shape),))
     made = reader(plan, format_of(fields), mapped, symbol)
     args, faults = made(record(fields, values))
     return args["v"], faults

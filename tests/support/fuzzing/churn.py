@@ -22,7 +22,7 @@ import pytest
 
 from fetchc.cli import main
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.install import head, install, listed, uninstall
+from fetchc.tracer.install import group_and_event, install, listed, uninstall
 from fetchc.tracer.tracefs import Tracefs, find_tracefs
 from tests.support.programs import fixture
 
@@ -68,8 +68,8 @@ def _churned(tracefs: Tracefs, binary: str, count: int) -> Iterator[None]:
         for one in running:
             one.wait()
         for line in listed(tracefs):
-            if head(line)[0].startswith(group):
-                uninstall(tracefs, [head(line)])
+            if group_and_event(line)[0].startswith(group):
+                uninstall(tracefs, [group_and_event(line)])
 
 
 def rounds(seed: int, first: int, count: int) -> Generator[str | dict[str, object], None, None]:
@@ -123,7 +123,7 @@ def _round(tracefs: Tracefs, binary: str, group: str, source: random.Random) -> 
         except TracerError as refused:
             return "" if refused.text == lines[bad] else f"refused: {refused.text}"
     install(tracefs, lines)
-    there = {head(line) for line in listed(tracefs)}
+    there = {group_and_event(line) for line in listed(tracefs)}
     lacking = [event for event in names if event not in there]
     uninstall(tracefs, names)
     return f"{len(lacking)} of {count} were not listed" if lacking else ""

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from fetchc.debuginfo.perf_map_format import parse_lines
 from fetchc.diag.diagnostic import DebugInfoError, TracerError
-from fetchc.tracer.ring_buffer import Layout, Stacks, parse_format, parse_layout, samples
+from fetchc.tracer.ring_buffer import (
+    Stacks,
+    SubBufferLayout,
+    parse_format,
+    parse_sub_buffer_layout,
+    samples,
+)
 from tests.support.fuzzing.around import kept, served
 
 __all__ = ["READERS"]
@@ -20,18 +26,18 @@ def _perf_map(path: str) -> object:
 
 
 def _page(path: str) -> object:
-    return samples(Path(path).read_bytes(), Layout(0, 8, 16, 4096), 0)
+    return samples(Path(path).read_bytes(), SubBufferLayout(0, 8, 16, 4096), 0)
 
 
 def _stacks(path: str) -> object:
     form = parse_format(Path("format").read_text("utf-8", "replace"))
     stacks = Stacks(form)
-    return stacks.joined(samples(Path(path).read_bytes(), Layout(0, 8, 16, 4096), 0))
+    return stacks.joined(samples(Path(path).read_bytes(), SubBufferLayout(0, 8, 16, 4096), 0))
 
 
 def _layout(path: str) -> object:
     page, _, event = Path(path).read_text("utf-8", "replace").partition("===\n")
-    return parse_layout(page, event)
+    return parse_sub_buffer_layout(page, event)
 
 
 def _format(path: str) -> object:

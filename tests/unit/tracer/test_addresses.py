@@ -14,9 +14,9 @@ import pytest
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.decode import reader
 from fetchc.tracer.display_values import Hexadecimal, NoAddress, printed
-from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.events import EventValue, Plan
 from fetchc.tracer.guards import address_of_kernel, address_of_program
-from fetchc.tracer.value_shapes import Difference, Leaf, Members, Row, Shape
+from fetchc.tracer.value_shapes import DifferenceShape, Leaf, NumbersShape, Shape, StructShape
 from tests.support.records import format_of, record
 from tests.support.seeds import seeds
 
@@ -91,12 +91,12 @@ def shown(probed: str) -> list[tuple[str, str]]:
         "alone": leaf,
         "symbol": Leaf("a", Decode("symbol", 64)),
         "reference": Leaf("a", Decode("reference", 64)),
-        "row": Row("a", POINTER, 2, 8),
-        "member": Members((("x", leaf),)),
-        "moved": Difference(Leaf("b", POINTER), 0x10),
+        "row": NumbersShape("a", POINTER, 2, 8),
+        "member": StructShape((("x", leaf),)),
+        "moved": DifferenceShape(Leaf("b", POINTER), 0x10),
         "bits": Leaf("a", Decode("address", 64)),
     }
-    wanted = tuple([Wanted(label, shape) for label, shape in shapes.items()])
+    wanted = tuple([EventValue(label, shape) for label, shape in shapes.items()])
     plan = Plan("g", "ev", "/a", "f", "entry", 0, (f"p:g/ev {probed}",), wanted)
     values, faults = reader(plan, format_of(fields), None, lambda thread, address: None)(
         record(fields, [OF_KERNEL, 8])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fetchc
-from fetchc.tracer.value_shapes import Bytes
+from fetchc.tracer.value_shapes import StringShape
 from tests.support.programs import fixture
 
 
@@ -17,7 +17,7 @@ def split(binary: str) -> fetchc.Probe:
 @pytest.mark.parametrize("binary", ["go1.15", "go1.27"])
 def test_a_trace_reads_as_many_as_there_are(binary: str) -> None:
     (wanted,) = split(binary).plan(["$ret0:string"], "fetchc_x", "split").values
-    assert isinstance(wanted.shape, Bytes)
+    assert isinstance(wanted.shape, StringShape)
     assert wanted.shape.kind == "text"
     assert wanted.shape.length is not None
 

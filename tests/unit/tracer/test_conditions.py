@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.display_values import Character, CutText, Hexadecimal, SymbolName
-from fetchc.tracer.filter_conditions import Condition, accepts, of_nothing, parse_filter, unfit
+from fetchc.tracer.display_values import Character, CutString, Hexadecimal, SymbolName
+from fetchc.tracer.filter_conditions import Condition, accepts, mismatch, parse_filter, with_null
 from fetchc.tracer.number_values import meaning
 from fetchc.tracer.structure_values import NIL
 from fetchc.tracer.value_shapes import (
-    Asserted,
-    Bytes,
+    CastShape,
     Guard,
-    Identity,
-    Items,
     Leaf,
-    Members,
-    OfType,
-    Referred,
+    ListShape,
+    OptionalShape,
     Shape,
-    TypeName,
+    StringShape,
+    StructShape,
+    TypeAssertionShape,
+    TypeIdentity,
+    TypeNameShape,
 )
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def test_what_passes(text: str, passing: list[Value], stopped: list[Value]) -> N
 
 
 REFERENCE = Leaf("r", Decode("reference", bits=64))
-NULLABLE = Referred(Leaf("has", Decode("bool", bits=8)), Leaf("n", Decode("integer", bits=32)))
-REFERRED = Referred(REFERENCE, Leaf("t", Decode("text")))
+NULLABLE = OptionalShape(Leaf("has", Decode("bool", bits=8)), Leaf("n", Decode("integer", bits=32)))
+REFERRED = OptionalShape(REFERENCE, Leaf("t", Decode("text")))
 
 
 POINTED = Leaf("f", Decode("text"), guards=(Guard("g", 0, 0, empty=True),))
@@ -84,15 +84,15 @@ POINTED = Leaf("f", Decode("text"), guards=(Guard("g", 0, 0, empty=True),))
         ("n == 0", NULLABLE, [0], [None, 5]),
         ("s == null", REFERRED, [None], ["", "a"]),
         ("s != null", REFERRED, ["", "a"], [None]),
-        ("s == NULL", POINTED, [None], ["", "a", CutText("a", 9)]),
-        ("s != 0", POINTED, ["", CutText("a", 9)], [None]),
+        ("s == NULL", POINTED, [None], ["", "a", CutString("a", 9)]),
+        ("s != 0", POINTED, ["", CutString("a", 9)], [None]),
     ],
 )
 def test_null_is_no_value(
     text: str, shape: Shape, passing: list[Value], stopped: list[Value]
 ) -> None:
-    condition = of_nothing(one(text), shape)
-    assert unfit(condition, shape) is None
+    condition = with_null(one(text), shape)
+    assert mismatch(condition, shape) is None
     test = accepts(condition)
     assert [test(value) for value in passing] == [True] * len(passing)
     assert [test(value) for value in stopped] == [False] * len(stopped)
@@ -114,7 +114,7 @@ def test_a_number_of_the_networks_order() -> None:
         _, turned = meaning(Decode("turned", bits=bits), bits // 8)
         assert turned is not None
         assert turned(raw) == number
-    assert unfit(one("port:u16be == 443"), Leaf("f", Decode("turned", bits=16))) is None
+    assert mismatch(one("port:u16be == 443"), Leaf("f", Decode("turned", bits=16))) is None
 
 
 def test_functions_and_what_is_no_number() -> None:
@@ -128,7 +128,7 @@ def test_functions_and_what_is_no_number() -> None:
 
 
 def test_the_beginning_of_a_text_is_not_the_text() -> None:
-    cut = CutText("abc", 300)
+    cut = CutString("abc", 300)
     assert not accepts(one('s == "abc"'))(cut)
     assert accepts(one('s != "abc"'))(cut)
     assert accepts(one('s ~ "ab*"'))(cut)
@@ -138,8 +138,8 @@ def test_the_beginning_of_a_text_is_not_the_text() -> None:
     may_be = "abc" + 297 * "d"
     assert not accepts(one(f's != "{may_be}"'))(cut)
     assert accepts(one(f's != "{may_be[:-1]}"'))(cut)  # of another length
-    assert not accepts(one('s != "abcd"'))(CutText("abc", None))
-    assert accepts(one('s != "abd"'))(CutText("abc", None))
+    assert not accepts(one('s != "abcd"'))(CutString("abc", None))
+    assert accepts(one('s != "abd"'))(CutString("abc", None))
 
 
 INTEGER = Leaf("f", Decode("integer", bits=32, signed=True))
@@ -155,10 +155,10 @@ COLOUR = Leaf("f", Decode("enum", bits=32, enumerators=(("RED", 1), ("BLUE", 4))
         ("s == 1", TEXT),
         ("s == a", TEXT),
         ("s == NULL", TEXT),  # in an array
-        ("s == 1", Bytes("f", 32)),
+        ("s == 1", StringShape("f", 32)),
         ("e == GREEN", COLOUR),
-        ("c == 1", Members((("m", INTEGER),))),
-        ("c == 1", Items((INTEGER,))),
+        ("c == 1", StructShape((("m", INTEGER),))),
+        ("c == 1", ListShape((INTEGER,))),
         ("c == 1", Leaf("f", Decode("integer", count=4))),
         ('c == "a"', Leaf("f", Decode("text", count=4))),
         ("c & 1", Leaf("f", Decode("float", bits=64))),
@@ -166,8 +166,10 @@ COLOUR = Leaf("f", Decode("enum", bits=32, enumerators=(("RED", 1), ("BLUE", 4))
         ("f == 0x401000", Leaf("f", Decode("symbol", bits=64))),
     ],
 )
-def test_constants_that_can_never_be(text: str, shape: Leaf | Bytes | Members | Items) -> None:
-    diagnostic = unfit(one(text), shape)
+def test_constants_that_can_never_be(
+    text: str, shape: Leaf | StringShape | StructShape | ListShape
+) -> None:
+    diagnostic = mismatch(one(text), shape)
     assert diagnostic is not None
     assert diagnostic.code == "FC0752"
 
@@ -177,36 +179,36 @@ def test_constants_that_can_never_be(text: str, shape: Leaf | Bytes | Members | 
     [
         ("n == 1", INTEGER),
         ('s ~ "1"', TEXT),
-        ('s == "1"', Bytes("f", 32)),
+        ('s == "1"', StringShape("f", 32)),
         ("e == BLUE", COLOUR),
         ("e > 3", COLOUR),
         ("c == 'x'", Leaf("f", Decode("char", bits=8))),
         ("x < 1.5", Leaf("f", Decode("float", bits=64))),
     ],
 )
-def test_constants_that_can_be(text: str, shape: Leaf | Bytes) -> None:
-    assert unfit(one(text), shape) is None
+def test_constants_that_can_be(text: str, shape: Leaf | StringShape) -> None:
+    assert mismatch(one(text), shape) is None
 
 
 @pytest.mark.parametrize(
     ("text", "inner", "fits"),
     [
-        ('v == "a"', Bytes("f", 32), True),
-        ("v == 1", Bytes("f", 32), False),
+        ('v == "a"', StringShape("f", 32), True),
+        ("v == 1", StringShape("f", 32), False),
         ("v > 1", INTEGER, True),
-        ("v == 1", Items((INTEGER,)), False),
+        ("v == 1", ListShape((INTEGER,)), False),
     ],
 )
 def test_a_value_whose_type_is_compared_is_what_it_is_read_as(
     text: str, inner: Shape, fits: bool
 ) -> None:
-    dynamic = TypeName(INTEGER, INTEGER, cast("RuntimeTypes", None))
-    own, types = Identity(INTEGER, TEXT), cast("ObjectTypes", None)
+    dynamic = TypeNameShape(INTEGER, INTEGER, cast("RuntimeTypes", None))
+    own, types = TypeIdentity(INTEGER, TEXT), cast("ObjectTypes", None)
     for shape in (
-        Asserted(dynamic, 0, inner),
-        OfType(INTEGER, own, None, INTEGER, types, cast("TypeId", 0), inner),
+        TypeAssertionShape(dynamic, 0, inner),
+        CastShape(INTEGER, own, None, INTEGER, types, cast("TypeId", 0), inner),
     ):
-        assert (unfit(one(text), shape) is None) == fits
+        assert (mismatch(one(text), shape) is None) == fits
 
 
 @pytest.mark.parametrize("text", ['v == "a"', 'v != "a"', "v != 1", "v == 0", 'v ~ "*"', "v & 1"])

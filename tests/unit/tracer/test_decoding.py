@@ -9,14 +9,17 @@ import pytest
 from fetchc.diag.diagnostic import TracerError
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.decode import Decoder
-from fetchc.tracer.events import Field, Format, Plan, Sample, Wanted
+from fetchc.tracer.events import EventValue, Field, Format, Plan, Sample
 from fetchc.tracer.trace_instance import Processes
 from fetchc.tracer.value_shapes import Leaf
 from tests.support.records import COMM, THREAD, format_of, record
 
 FIELDS = [("n", "Q"), ("s", "text"), (COMM, "text")]
 GOOD = record(FIELDS, [7, b"text", b"comm"])
-VALUES = (Wanted("n", Leaf("n", Decode("integer", 64))), Wanted("s", Leaf("s", Decode("text"))))
+VALUES = (
+    EventValue("n", Leaf("n", Decode("integer", 64))),
+    EventValue("s", Leaf("s", Decode("text"))),
+)
 PLAN = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), VALUES)
 
 

@@ -6,17 +6,24 @@ import pytest
 
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.display_values import CutList
-from fetchc.tracer.value_shapes import Difference, Grid, Guard, Leaf, Row, SequenceShape
+from fetchc.tracer.value_shapes import (
+    DifferenceShape,
+    Guard,
+    Leaf,
+    MultiArrayShape,
+    NumbersShape,
+    SequenceShape,
+)
 from tests.support.records import NEAR, read
 
 INT = Decode("integer", 32, True)
 FIELDS = [("l", "i"), ("n", "i"), ("m", "i"), ("v", "24s")]
 
 
-def grid(*indices: int) -> Grid:
+def grid(*indices: int) -> MultiArrayShape:
     """Of two dimensions, six numbers of which are fetched."""
-    flat = SequenceShape(Leaf("l", INT), Row("v", INT, 6, 4))
-    return Grid((Leaf("n", INT), Leaf("m", INT)), flat, indices)
+    flat = SequenceShape(Leaf("l", INT), NumbersShape("v", INT, 6, 4))
+    return MultiArrayShape((Leaf("n", INT), Leaf("m", INT)), flat, indices)
 
 
 def bytes_of(*numbers: int) -> bytes:
@@ -74,7 +81,7 @@ def test_an_element_behind_what_was_fetched_is_a_fault() -> None:
 def test_a_difference() -> None:
     fields = [("a", "i"), ("b", "i"), ("p", "Q")]
     guards = (Guard("p"),)
-    shape = Difference(Leaf("a", INT, guards=guards), Leaf("b", INT, guards=guards))
+    shape = DifferenceShape(Leaf("a", INT, guards=guards), Leaf("b", INT, guards=guards))
     assert read(shape, fields, [5, 7, NEAR]) == (-2, ())
     assert read(shape, fields, [5, 7, 0]) == (None, ("v",))
 
@@ -82,7 +89,7 @@ def test_a_difference() -> None:
 def test_an_address_wraps_around_as_the_programs_does() -> None:
     # `&p[-1]`, `&p->x` where `p` is no address
     for bits, code, last in ((64, "Q", 2**64 - 4), (32, "I", 2**32 - 4)):
-        shape = Difference(Leaf("a", Decode("pointer", bits)), 4)
+        shape = DifferenceShape(Leaf("a", Decode("pointer", bits)), 4)
         assert read(shape, [("a", code)], [0]) == (last, ())
-        shape = Difference(Leaf("a", Decode("pointer", bits)), -8)
+        shape = DifferenceShape(Leaf("a", Decode("pointer", bits)), -8)
         assert read(shape, [("a", code)], [last]) == (4, ())

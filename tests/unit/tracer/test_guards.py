@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from fetchc.tracer.guards import OF_KERNEL, OF_PROGRAM, Remembered, guarded
+from fetchc.tracer.guards import OF_KERNEL, OF_PROGRAM, MappedCache, guarded
 
 
 def test_what_was_there_is_remembered_for_a_second() -> None:
@@ -18,7 +18,7 @@ def test_what_was_there_is_remembered_for_a_second() -> None:
         asked.append((thread, address))
         return True if address < 0x5000 else False if thread == 1 else None
 
-    look = Remembered(mapped, lambda: now)
+    look = MappedCache(mapped, lambda: now)
     assert look(1, 0x4010) is True
     assert look(1, 0x4FFF) is True  # the same page
     assert asked == [(1, 0x4010)]

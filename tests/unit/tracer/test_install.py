@@ -9,7 +9,7 @@ import pytest
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer import install as module
-from fetchc.tracer.install import head, install, listed, uninstall
+from fetchc.tracer.install import group_and_event, install, listed, uninstall
 from fetchc.tracer.tracefs import Tracefs
 
 
@@ -57,11 +57,13 @@ class Kernel(Tracefs):
         return count, None
 
     def _take(self, line: str, lines: list[str]) -> list[str]:
-        name = head(line)
+        name = group_and_event(line)
         if line.startswith("-:"):
             place = line.split()[1:]
-            gone = [one for one in lines if head(one) == name and one.split()[1:2] == place]
-            gone = gone if place else [one for one in lines if head(one) == name]
+            gone = [
+                one for one in lines if group_and_event(one) == name and one.split()[1:2] == place
+            ]
+            gone = gone if place else [one for one in lines if group_and_event(one) == name]
             if not gone:
                 raise OSError(errno.ENOENT, "No such file or directory")
             if self.busy.get(name):
@@ -184,7 +186,7 @@ def test_what_stays_in_use_is_told(kernel: Kernel) -> None:
         uninstall(kernel, [("g", "e0"), ("g", "e1"), ("g", "e2")])
     (told,) = refused.value.diagnostics
     assert (told.code, told.message) == ("FC0710", "`g/e1` cannot be removed: in use")
-    assert [head(line) for line in kernel.lines] == [("others", "one"), ("g", "e1")]
+    assert [group_and_event(line) for line in kernel.lines] == [("others", "one"), ("g", "e1")]
 
 
 def test_nothing_to_remove_asks_nothing(kernel: Kernel) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.events import EventValue, Plan
 from fetchc.tracer.filter_conditions import kernel_filter, parse_filter
-from fetchc.tracer.value_shapes import Bytes, Inside, Leaf, Sized
+from fetchc.tracer.value_shapes import BoundsCheckShape, Leaf, SizedStringShape, StringShape
 
 LINE = (
     "p:g/e /bin/x:0x10 c=$comm:string i8=%di:s8 u8=%di:u8 i32=+0(%di):s32 p=%si:x64 b=%dx:b5@3/8"
@@ -18,7 +18,7 @@ COLOURS = (("RED", 1), ("BLUE", 300))
 
 def plan(field: str, decode: Decode, offset: int = 0, size: int = 0) -> Plan:
     shape = Leaf(field, decode, offset, size)
-    return Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (Wanted("v", shape),))
+    return Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (EventValue("v", shape),))
 
 
 def sent(text: str, field: str, decode: Decode) -> str:
@@ -95,7 +95,7 @@ def test_what_only_the_reader_can_tell(text: str, field: str, decode: Decode) ->
 
 def test_an_element_that_may_not_be_there() -> None:
     number, element = Leaf("i32", Decode("integer", 32, True)), Leaf("u8", UNSIGNED8)
-    wanted = Wanted("v", Inside(number, 2, element))
+    wanted = EventValue("v", BoundsCheckShape(number, 2, element))
     listed = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (wanted,))
     assert kernel_filter(listed, parse_filter("v > 5")) == "u8 > 5"
 
@@ -106,8 +106,8 @@ def test_an_element_that_may_not_be_there() -> None:
 def test_a_text_with_a_nul_in_it_is_another_one_than_the_kernel_sees(
     text: str, expected: str
 ) -> None:
-    shape = Sized(Leaf("s", Decode("text")), Leaf("i32", Decode("integer", 32)))
-    listed = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (Wanted("v", shape),))
+    shape = SizedStringShape(Leaf("s", Decode("text")), Leaf("i32", Decode("integer", 32)))
+    listed = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (EventValue("v", shape),))
     assert kernel_filter(listed, parse_filter(text)) == expected
 
 
@@ -115,6 +115,6 @@ def test_a_part_of_a_field_is_not_for_the_kernel() -> None:
     condition = parse_filter("v == 1")
     assert kernel_filter(plan("u8", UNSIGNED8, 0, 1), condition) == ""
     assert kernel_filter(plan("u8", UNSIGNED8, 8), condition) == ""
-    shape = Bytes("s", 32)
-    cut = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (Wanted("v", shape),))
+    shape = StringShape("s", 32)
+    cut = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (LINE,), (EventValue("v", shape),))
     assert kernel_filter(cut, parse_filter('v == "a"')) == ""

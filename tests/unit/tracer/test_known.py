@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fetchc.target.machines import table
-from fetchc.tracer.structure_values import told, worded
+from fetchc.tracer.structure_values import described, interface_value
 
 START = 0x5000
 
@@ -22,44 +22,55 @@ def never(data: bytes, faults: list[str]) -> None:
 
 
 def test_one_value_alone_is_itself_and_several_are_a_text() -> None:
-    assert told([constant(5)], False)(b"", []) == 5
-    assert told([constant("open"), " ", constant("p"), ": ", constant(2)], False)(b"", []) == (
+    assert described([constant(5)], False)(b"", []) == 5
+    assert described([constant("open"), " ", constant("p"), ": ", constant(2)], False)(b"", []) == (
         "open p: 2"
     )
 
 
 def test_error_numbers_are_told_by_name() -> None:
-    assert str(told([constant(2)], True)(b"", [])) == "ENOENT"
-    assert told([constant(99999)], True)(b"", []) == 99999
-    assert told([constant(2)], False)(b"", []) == 2
+    assert str(described([constant(2)], True)(b"", [])) == "ENOENT"
+    assert described([constant(99999)], True)(b"", []) == 99999
+    assert described([constant(2)], False)(b"", []) == 2
 
 
 def test_what_could_not_be_read_makes_no_text() -> None:
-    assert told([constant(None), ": ", constant("x")], False)(b"", []) is None
+    assert described([constant(None), ": ", constant("x")], False)(b"", []) is None
 
 
 @pytest.mark.parametrize("address", [0, START, START + 8, 1])
 def test_values_of_other_types_are_not_read(address: int) -> None:
     plain = {"type": "main.other", "data": 1}
-    make = worded(constant(address), constant(START), {16: never}, constant(plain), False)
+    make = interface_value(constant(address), constant(START), {16: never}, constant(plain), False)
     assert make(b"", []) == plain
-    make = worded(constant(address), constant(START), {16: never}, constant("main.other"), True)
+    make = interface_value(
+        constant(address), constant(START), {16: never}, constant("main.other"), True
+    )
     assert make(b"", []) == "main.other"
 
 
 def test_the_value_of_a_known_type_stands_beside_it() -> None:
     known = {16: constant("text")}
-    make = worded(constant(START + 16), constant(START), known, constant({"type": "T"}), False)
+    make = interface_value(
+        constant(START + 16), constant(START), known, constant({"type": "T"}), False
+    )
     assert make(b"", []) == {"type": "T", "value": "text"}
-    assert worded(constant(START + 16), constant(START), known, never, True)(b"", []) == "text"
+    assert (
+        interface_value(constant(START + 16), constant(START), known, never, True)(b"", [])
+        == "text"
+    )
     wrong = {17: constant("text")}  # the next type's
-    make = worded(constant(START + 16), constant(START), wrong, constant({"type": "T"}), False)
+    make = interface_value(
+        constant(START + 16), constant(START), wrong, constant({"type": "T"}), False
+    )
     assert make(b"", []) == {"type": "T"}
 
 
 def test_a_value_that_could_not_be_read_is_left_out() -> None:
     known = {16: constant(None)}
-    make = worded(constant(START + 16), constant(START), known, constant({"type": "T"}), False)
+    make = interface_value(
+        constant(START + 16), constant(START), known, constant({"type": "T"}), False
+    )
     assert make(b"", []) == {"type": "T"}
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fetchc.tracer.events import Calls, Event, Plan, microseconds
+from fetchc.tracer.events import Event, OpenCalls, Plan, microseconds
 
 PLAN = Plan("g", "e", "/bin/x", "f", "entry", 0x10, (), ())
 
@@ -16,7 +16,7 @@ def event(timestamp: float) -> Event:
 
 
 def test_each_level_of_a_recursion_has_its_own_entry() -> None:
-    calls = Calls()
+    calls = OpenCalls()
     first, second = event(1.0), event(2.0)
     calls.enter(("f", 0x100), first)
     calls.enter(("f", 0x80), second)
@@ -26,7 +26,7 @@ def test_each_level_of_a_recursion_has_its_own_entry() -> None:
 
 
 def test_without_the_frame_the_last_call_returns_first() -> None:
-    calls = Calls()
+    calls = OpenCalls()
     entries = [event(float(number)) for number in range(3)]
     for entry in entries:
         calls.enter("goroutine", entry)
@@ -34,7 +34,7 @@ def test_without_the_frame_the_last_call_returns_first() -> None:
 
 
 def test_a_call_that_never_returned_does_not_stand_in_the_way() -> None:
-    calls = Calls()
+    calls = OpenCalls()
     calls.enter(0x100, event(1.0))  # left by longjmp
     again = event(2.0)
     calls.enter(0x100, again)
@@ -42,7 +42,7 @@ def test_a_call_that_never_returned_does_not_stand_in_the_way() -> None:
 
 
 def test_a_call_that_a_panic_ended_leaves_the_return_to_its_caller() -> None:
-    calls = Calls()
+    calls = OpenCalls()
     outer, again = event(1.0), event(3.0)
     calls.enter("goroutine", outer, 0x100)
     calls.enter("goroutine", event(2.0), 0x180)  # panics; the outer one recovers
@@ -57,7 +57,7 @@ def test_a_call_that_a_panic_ended_leaves_the_return_to_its_caller() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_ends_calls_a_return_has_its_own_entry(seed: int) -> None:
     """Goroutines call, return and panic by chance; the reader sees entries and returns alone."""
-    random, calls = Random(seed), Calls()
+    random, calls = Random(seed), OpenCalls()
     stacks: dict[int, list[tuple[int, Event]]] = {number: [] for number in range(4)}
     paired = unwound = 0
     for step in range(3000):
@@ -80,7 +80,7 @@ def test_whatever_ends_calls_a_return_has_its_own_entry(seed: int) -> None:
 
 
 def test_memory_is_bounded() -> None:
-    calls = Calls(keys=3, most=2)
+    calls = OpenCalls(keys=3, most=2)
     for key in range(5):
         calls.enter(key, event(float(key)))
     assert calls.forgotten == 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.display_values import NOTATIONS, SymbolName, printed
-from fetchc.tracer.value_shapes import Leaf, Noted
+from fetchc.tracer.value_shapes import Leaf, NotationShape
 from tests.support.records import read
 
 LONG = Decode("integer", 64, True)
@@ -81,7 +81,7 @@ def test_a_guid_is_what_python_says(number: UUID) -> None:
 
 
 def test_what_is_no_such_value_is_shown_by_its_members() -> None:
-    shape = Noted("date-time", (("_dateData", Leaf("v", LONG)),))
+    shape = NotationShape("date-time", (("_dateData", Leaf("v", LONG)),))
     value, faults = read(shape, [("v", "q")], [5 * TICKS])
     assert (value, faults) == ("0001-01-01T00:00:05", ())
     assert isinstance(value, SymbolName)

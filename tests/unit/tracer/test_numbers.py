@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.decode import reader
-from fetchc.tracer.events import Format, Plan, Wanted
+from fetchc.tracer.events import EventValue, Format, Plan
 from fetchc.tracer.number_values import numbers
 from fetchc.tracer.value_shapes import Guard, Leaf
 from tests.support.records import NEAR, format_of, record
@@ -27,7 +27,7 @@ LEAVES = {
 
 
 def plan(*labels: str) -> Plan:
-    wanted = tuple(Wanted(label, LEAVES[label]) for label in labels)
+    wanted = tuple(EventValue(label, LEAVES[label]) for label in labels)
     return Plan("g", "e", "/x", "f", "entry", 0, (), wanted)
 
 

@@ -7,7 +7,7 @@ import pytest
 from fetchc.ir.fetch import Decode
 from fetchc.program.entities import ObjectHeader
 from fetchc.quantities import TypeId
-from fetchc.tracer.value_shapes import Guard, Identity, Leaf, OfType
+from fetchc.tracer.value_shapes import CastShape, Guard, Leaf, TypeIdentity
 from tests.support.records import NEAR, read
 
 NUMBER = Decode("integer", 32)
@@ -41,12 +41,12 @@ class Types:
         return f"{assembly}.{row}"
 
 
-def shape(wanted: TypeId, types: Types) -> OfType:
-    element = None if wanted == CLASS else Identity(Leaf("erow", NUMBER), Leaf("easm", TEXT))
-    own = Identity(Leaf("row", NUMBER), Leaf("asm", TEXT))
+def shape(wanted: TypeId, types: Types) -> CastShape:
+    element = None if wanted == CLASS else TypeIdentity(Leaf("erow", NUMBER), Leaf("easm", TEXT))
+    own = TypeIdentity(Leaf("row", NUMBER), Leaf("asm", TEXT))
     reference = Leaf("ref", Decode("pointer", 64))
     inner = Leaf("v", NUMBER, guards=(Guard("ref"),))
-    return OfType(reference, own, element, Leaf("rank", NUMBER), types, wanted, inner)
+    return CastShape(reference, own, element, Leaf("rank", NUMBER), types, wanted, inner)
 
 
 @pytest.mark.parametrize(

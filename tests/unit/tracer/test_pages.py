@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.ring_buffer import Layout, parse_layout, samples
+from fetchc.tracer.ring_buffer import SubBufferLayout, parse_sub_buffer_layout, samples
 from tests.support.ring_pages import EVENT, PAGE, word
 
-LAYOUT = Layout(0, 8, 16, 4096)
+LAYOUT = SubBufferLayout(0, 8, 16, 4096)
 START = 5_000_000_000
 
 
@@ -35,7 +35,7 @@ def page(*parts: bytes, flags: int = 0, length: int | None = None) -> bytes:
 
 
 def test_the_layout_of_the_running_kernels() -> None:
-    assert parse_layout(PAGE, EVENT) == LAYOUT
+    assert parse_sub_buffer_layout(PAGE, EVENT) == LAYOUT
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_the_layout_of_the_running_kernels() -> None:
 )
 def test_other_pages_are_not_read(text: str, other: str) -> None:
     with pytest.raises(TracerError, match=r"FC0716: .* unknown layout"):
-        parse_layout(PAGE.replace(text, other), EVENT)
+        parse_sub_buffer_layout(PAGE.replace(text, other), EVENT)
 
 
 @pytest.mark.parametrize(("text", "other"), [("27 bits", "28 bits"), ("== 29", "== 28")])
 def test_other_records_are_not_read(text: str, other: str) -> None:
     with pytest.raises(TracerError, match="unknown layout"):
-        parse_layout(PAGE, EVENT.replace(text, other))
+        parse_sub_buffer_layout(PAGE, EVENT.replace(text, other))
 
 
 def test_records_bear_event_thread_and_time() -> None:

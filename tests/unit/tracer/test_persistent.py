@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fetchc.tracer.persistent_probes import Kept, definitions
+from fetchc.tracer.persistent_probes import AddedEvent, definitions
 from fetchc.tracer.tracefs import Tracefs, session_name
 
 LINE = "p:g/visit /bin/server:0x0000000000000010 a=%di:s32"
-KEPT = Kept("g", "visit", "/bin/server", "visit", ("a",), (LINE,))
+KEPT = AddedEvent("g", "visit", "/bin/server", "visit", ("a",), (LINE,))
 
 
 def tracefs(root: Path, lines: list[str], profile: list[str], **files: str) -> Tracefs:
@@ -75,7 +75,7 @@ def test_probes_of_the_kernel_are_others(tmp_path: Path) -> None:
 
 def test_probes_of_the_kernel_are_ours_and_have_hits(tmp_path: Path) -> None:
     line = "r10:g/read vfs_read ret=$retval:s64"
-    kept = Kept("g", "read", "kernel", "vfs_read", ("$retval",), (line,))
+    kept = AddedEvent("g", "read", "kernel", "vfs_read", ("$retval",), (line,))
     files = tracefs(
         tmp_path,
         [LINE],

@@ -8,9 +8,17 @@ import pytest
 
 import fetchc
 from fetchc.tracer import event_plan
-from fetchc.tracer.events import COMM, WHICH, Plan
+from fetchc.tracer.events import COMM, PLAN_INDEX, Plan
 from fetchc.tracer.value_plan import Shaper
-from fetchc.tracer.value_shapes import Bytes, Inside, Leaf, Members, Row, SequenceShape, Shape
+from fetchc.tracer.value_shapes import (
+    BoundsCheckShape,
+    Leaf,
+    NumbersShape,
+    SequenceShape,
+    Shape,
+    StringShape,
+    StructShape,
+)
 from tests.support.programs import fixture
 
 KERNEL = "6.1"
@@ -138,10 +146,10 @@ def test_strings_come_with_their_lengths() -> None:
         f"{COMM}=$comm",
     ]
     inside = plan.values[0].shape
-    assert isinstance(inside, Inside)
+    assert isinstance(inside, BoundsCheckShape)
     assert inside.least == 1
     shape = inside.inner
-    assert isinstance(shape, Bytes)
+    assert isinstance(shape, StringShape)
     assert shape.length is not None
     assert (shape.size, shape.length.field) == (256, "fetchc_1")
 
@@ -150,10 +158,10 @@ def test_slices_come_with_their_first_elements() -> None:
     plan = _go().plan(["main.levels", "s.aliases"], "fetchc_g")
     numbers, texts = [one.shape for one in plan.values]
     assert isinstance(numbers, SequenceShape)
-    assert isinstance(numbers.elements, Row)
+    assert isinstance(numbers.elements, NumbersShape)
     assert (numbers.elements.count, numbers.elements.size) == (64, 2)
     assert isinstance(texts, SequenceShape)
-    assert not isinstance(texts.elements, Row)
+    assert not isinstance(texts.elements, NumbersShape)
     assert len(texts.elements.items) == 4
 
 
@@ -175,7 +183,7 @@ def test_a_format_is_as_the_user_says() -> None:
     first, second, _ = [one.shape for one in plan.values]
     assert isinstance(first, Leaf)
     assert first.decode.kind == "address"  # a number to be shown in hexadecimal
-    assert isinstance(second, Row)
+    assert isinstance(second, NumbersShape)
 
 
 def test_objects_are_cut_shorter_until_all_fit() -> None:
@@ -184,8 +192,8 @@ def test_objects_are_cut_shorter_until_all_fit() -> None:
     for count in (2, 12, 24):
         plan = probe.plan([f"q{i}=r.Question[{i}].Name" for i in range(count)], "fetchc_g")
         inside = plan.values[0].shape
-        assert isinstance(inside, Inside)
-        assert isinstance(inside.inner, Bytes)
+        assert isinstance(inside, BoundsCheckShape)
+        assert isinstance(inside.inner, StringShape)
         sizes.append(inside.inner.size)
     assert sizes == [256, 128, 64]
 
@@ -203,7 +211,7 @@ def test_one_label_is_one_value() -> None:
     with pytest.raises(fetchc.CompileError) as raised:
         probe.plan(["a=r->i", "a=r->u"], "fetchc_g")
     assert raised.value.diagnostics[0].code == "FC0207"
-    for name in (COMM, WHICH):
+    for name in (COMM, PLAN_INDEX):
         with pytest.raises(fetchc.CompileError, match="fetchc keeps the name") as raised:
             probe.plan([f"{name}=r->i"], "fetchc_g")
         assert raised.value.diagnostics[0].code == "FC0207"
@@ -230,7 +238,7 @@ def test_an_argument_is_refused_alone() -> None:
 def test_members_that_cannot_be_had_leave_no_trace() -> None:
     plan = _probe("visit").plan(["*r"], "fetchc_g")
     (value,) = plan.values
-    assert isinstance(value.shape, Members)
+    assert isinstance(value.shape, StructShape)
     assert "tail" not in dict(value.shape.members)
     assert "words" in dict(value.shape.members)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fetchc.tracer.display_values import (
     CutList,
-    CutText,
+    CutString,
     Enumerator,
     Hexadecimal,
     SymbolName,
@@ -42,7 +42,7 @@ from fetchc.tracer.display_values import (
         ("\u202egnp.exe", r'"\u202egnp.exe"'),
         ("\u2066\u2028\u200f", r'"\u2066\u2028\u200f"'),
         ("\U000e0041", r'"\U000e0041"'),
-        (CutText("begin", 300), '"begin"…'),
+        (CutString("begin", 300), '"begin"…'),
         ([1, None, "x"], '[1, (fault), "x"]'),
         (CutList([1, 2], 9), "[1, 2, …]"),
         (CutList([], 9), "[…]"),

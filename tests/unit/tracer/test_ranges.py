@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.display_values import CutList, CutText
-from fetchc.tracer.value_shapes import Between, Bytes, Difference, Guard, Items, Leaf, Ranged, Row
+from fetchc.tracer.display_values import CutList, CutString
+from fetchc.tracer.value_shapes import (
+    DifferenceShape,
+    ElementCountShape,
+    Guard,
+    Leaf,
+    ListShape,
+    NumbersShape,
+    RangeShape,
+    StringShape,
+)
 from tests.support.records import NEAR, THREAD, read
 
 INT = Decode("integer", 32, True)
@@ -24,16 +33,16 @@ SIX = bytes_of(10, 11, 12, 13, 14, 15)
 LETTERS = b"a text of 24 characters!"
 
 
-def row(low: Leaf | int = 0, start: int = 0, bound: Leaf | int | None = None) -> Ranged:
-    return Ranged(Row("v", INT, 6, 4, 0, GUARD), start, low, HIGH, bound)
+def row(low: Leaf | int = 0, start: int = 0, bound: Leaf | int | None = None) -> RangeShape:
+    return RangeShape(NumbersShape("v", INT, 6, 4, 0, GUARD), start, low, HIGH, bound)
 
 
-def text(kind: str = "text", low: Leaf | int = 0) -> Ranged:
-    return Ranged(Bytes("v", 24, kind, 0, None, None, GUARD), 0, low, HIGH, None)
+def text(kind: str = "text", low: Leaf | int = 0) -> RangeShape:
+    return RangeShape(StringShape("v", 24, kind, 0, None, None, GUARD), 0, low, HIGH, None)
 
 
 def got(
-    shape: Ranged, low: int, high: int, bound: int = 0, pointer: int = NEAR, raw: bytes = SIX
+    shape: RangeShape, low: int, high: int, bound: int = 0, pointer: int = NEAR, raw: bytes = SIX
 ) -> object:
     """The value; ``fault`` where it could not be read."""
     value, faults = read(shape, FIELDS, [low, high, bound, pointer, raw])
@@ -82,11 +91,11 @@ def test_no_element_behind_the_last(bound: int, value: object) -> None:
 
 
 def test_lengths_that_no_program_has() -> None:
-    huge = Ranged(text().elements, 0, 0, BOUND, None)
+    huge = RangeShape(text().elements, 0, 0, BOUND, None)
     assert got(huge, 0, 0, 2**64 - 1, NEAR, LETTERS) == "fault"
     assert got(huge, 0, 0, 2**56, NEAR, LETTERS) == "fault"
     cut = got(huge, 0, 0, 2**56 - 1, NEAR, LETTERS)
-    assert isinstance(cut, CutText)
+    assert isinstance(cut, CutString)
     assert cut.length == 2**56 - 1
 
 
@@ -99,7 +108,7 @@ def test_a_pointer_that_leads_nowhere() -> None:
 
 def test_a_bound_that_could_not_be_read_is_one_fault() -> None:
     low, high = [Leaf(name, INT, guards=(Guard("p"),)) for name in ("l", "h")]
-    shape = Ranged(row().elements, 0, low, high, None)
+    shape = RangeShape(row().elements, 0, low, high, None)
     assert read(shape, FIELDS, [0, 3, 0, 8, SIX]) == (None, ("v",))
 
 
@@ -109,10 +118,10 @@ def test_texts_hold_any_byte_and_end_at_their_length() -> None:
     raw = b"\0\xff\xc3\xa9".ljust(24, b"x")
     assert got(text(), 0, 4, 0, NEAR, raw) == "\0\udcff\u00e9"
     cut = got(text(), 0, 25, 0, NEAR, LETTERS[:-1] + b"\xc3")
-    assert isinstance(cut, CutText)
+    assert isinstance(cut, CutString)
     assert (cut, cut.length) == (LETTERS[:-1].decode(), 25)  # without half a character
     behind = got(text(low=LOW), 30, 40, 0, NEAR, LETTERS)
-    assert isinstance(behind, CutText)
+    assert isinstance(behind, CutString)
     assert (behind, behind.length) == ("", 10)
 
 
@@ -122,8 +131,8 @@ def test_wide_characters(kind: str, codec: str) -> None:
     assert got(text(kind), 0, 4, 0, NEAR, raw) == "äbc€"
     assert got(text(kind, LOW), 1, 3, 0, NEAR, raw) == "bc"
     width = {"utf-16": 2, "utf-32": 4}[kind]
-    assert isinstance(got(text(kind), 0, 24 // width + 1, 0, NEAR, raw), CutText)
-    assert not isinstance(got(text(kind), 0, 24 // width, 0, NEAR, raw), CutText)
+    assert isinstance(got(text(kind), 0, 24 // width + 1, 0, NEAR, raw), CutString)
+    assert not isinstance(got(text(kind), 0, 24 // width, 0, NEAR, raw), CutString)
 
 
 def test_a_unit_that_is_no_character() -> None:
@@ -133,7 +142,7 @@ def test_a_unit_that_is_no_character() -> None:
 
 def test_elements_with_faults_go_by_the_index_in_the_range() -> None:
     each = [Leaf("v", INT, 4 * i, 4, guards=(Guard("b"),) if i == 2 else ()) for i in range(4)]
-    shape = Ranged(Items(tuple(each), GUARD), 0, LOW, HIGH, None)
+    shape = RangeShape(ListShape(tuple(each), GUARD), 0, LOW, HIGH, None)
     assert read(shape, FIELDS, [1, 4, 8, NEAR, SIX]) == ([11, None, 13], ("v[1]",))
     assert read(shape, FIELDS, [0, 2, 8, NEAR, SIX]) == ([10, 11], ())
     cut, _ = read(shape, FIELDS, [3, 9, NEAR, NEAR, SIX])
@@ -143,8 +152,8 @@ def test_elements_with_faults_go_by_the_index_in_the_range() -> None:
 
 def test_bounds_that_are_reckoned() -> None:
     # The size of a vector, and one less.
-    between = Between(Leaf("p", WORD), Leaf("b", WORD), 4)
-    shape = Ranged(row().elements, 0, Difference(LOW, 1), between, None)
+    between = ElementCountShape(Leaf("p", WORD), Leaf("b", WORD), 4)
+    shape = RangeShape(row().elements, 0, DifferenceShape(LOW, 1), between, None)
     assert read(shape, FIELDS, [2, 0, NEAR + 16, NEAR, SIX]) == ([11, 12, 13], ())
     assert read(shape, FIELDS, [2, 0, NEAR + 17, NEAR, SIX]) == (None, ("v",))
 
@@ -179,7 +188,7 @@ def test_zeros_behind_the_end_of_a_page(there: bool | None, value: str | None, c
     raw = b"before it   ".ljust(24, b"\0")
     found, faults = read(text(), FIELDS, [0, 16, 0, EDGE, raw], pages)
     assert (found, faults) == (value, () if value is not None else ("v",))
-    assert isinstance(found, CutText) == cut
+    assert isinstance(found, CutString) == cut
     assert pages.asked == [NEAR + 4096]
 
 
@@ -212,7 +221,7 @@ def test_zeros_alone() -> None:
 @pytest.mark.parametrize("kind", ["utf-16", "utf-32"])
 def test_wide_texts_end_at_a_unit_that_is_none(kind: str) -> None:
     width = {"utf-16": 2, "utf-32": 4}[kind]
-    shape = Bytes("v", 24, kind, 0, None, None, (Guard("p", empty=True),))
+    shape = StringShape("v", 24, kind, 0, None, None, (Guard("p", empty=True),))
 
     def shown(text: str, pointer: int = NEAR, pages: Pages | None = None) -> object:
         raw = text.encode(f"{kind}-le")[:24].ljust(24, b"\0")
@@ -225,12 +234,12 @@ def test_wide_texts_end_at_a_unit_that_is_none(kind: str) -> None:
     assert shown("x", 0) == ()  # NULL is no text, and no fault
     assert shown("x", 8) == ("v",)
     full = shown("x" * (24 // width))
-    assert isinstance(full, CutText)
+    assert isinstance(full, CutString)
     assert (full, full.length) == ("x" * (24 // width), None)
     # Zeros that may be memory that was not there end no text.
     inside = "x" * (12 // width)
     assert shown(inside, EDGE, Pages(True, True)) == inside
     assert shown(inside, EDGE, Pages(True, False)) == ("v",)
     cut = shown(inside, EDGE, Pages(True, None))
-    assert isinstance(cut, CutText)
+    assert isinstance(cut, CutString)
     assert cut == inside

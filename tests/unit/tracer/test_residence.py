@@ -7,9 +7,9 @@ import pytest
 import fetchc
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.decode import reader
-from fetchc.tracer.display_values import CutText
-from fetchc.tracer.events import Plan, Wanted
-from fetchc.tracer.value_shapes import Bytes, Guard, Leaf, Ranged, Row, Shape
+from fetchc.tracer.display_values import CutString
+from fetchc.tracer.events import EventValue, Plan
+from fetchc.tracer.value_shapes import Guard, Leaf, NumbersShape, RangeShape, Shape, StringShape
 from tests.support.kernel_lab import chosen
 from tests.support.records import NEAR, format_of, read, record
 
@@ -26,8 +26,8 @@ FIELDS = [
     ("z", "text"),
 ]
 RAW = b"a text of 24 characters!"
-WHOLE = Row("v", INT, 6, 4, 0, GUARD)
-TEXT = Ranged(Bytes("v", 24, "text", 0, None, None, GUARD), 0, 0, Leaf("h", INT), None)
+WHOLE = NumbersShape("v", INT, 6, 4, 0, GUARD)
+TEXT = RangeShape(StringShape("v", 24, "text", 0, None, None, GUARD), 0, 0, Leaf("h", INT), None)
 EDGE = NEAR + 4096 - 10
 
 
@@ -60,10 +60,10 @@ def test_of_two_pages_each_was_there() -> None:
 
 def test_what_lies_behind_the_page_is_left_out() -> None:
     cut = got(TEXT, "a", EDGE)
-    assert isinstance(cut, CutText)
+    assert isinstance(cut, CutString)
     assert (cut, cut.length) == (RAW[:10].decode(), 24)
     assert got(TEXT, "a", EDGE, 10) == RAW[:10].decode()
-    assert not isinstance(got(TEXT, "a", EDGE, 10), CutText)
+    assert not isinstance(got(TEXT, "a", EDGE, 10), CutString)
 
 
 def test_at_the_very_end_of_a_page() -> None:
@@ -78,7 +78,7 @@ def test_a_number_of_the_object_goes_by_its_texts() -> None:
     assert got(leaf, "a") == int.from_bytes(RAW[8:12], "little")
     assert got(leaf, "") == "fault"
     # Of several numbers that are read at once, too.
-    labels = [Wanted(name, leaf) for name in "vw"]
+    labels = [EventValue(name, leaf) for name in "vw"]
     plan = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), tuple(labels))
     data = record(FIELDS, [RAW, None, None, None, NEAR, 0, b"comm"])
     values, faults = reader(plan, format_of(FIELDS))(data)
@@ -94,7 +94,7 @@ def test_the_name_of_a_symbol_has_no_nul() -> None:
     data[18:20] = (60).to_bytes(2, "little")
     data[20:22] = (start + 4).to_bytes(2, "little")
     leaf = Leaf("s", Decode("text"))
-    plan = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), (Wanted("s", leaf),))
+    plan = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), (EventValue("s", leaf),))
     assert reader(plan, format_of(fields))(bytes(data)) == ({"s": "0x10"}, ())
     data[20:22] = start.to_bytes(2, "little")  # nothing was written
     assert reader(plan, format_of(fields))(bytes(data)) == ({"s": None}, ("s",))

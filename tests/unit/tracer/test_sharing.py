@@ -6,7 +6,7 @@ import pytest
 
 from fetchc.target.kernel_versions import kernel
 from fetchc.tracer.events import Plan
-from fetchc.tracer.install import shared
+from fetchc.tracer.install import kernel_events
 
 NEW, OLD = kernel("6.18"), kernel("5.3")
 GROUP = "fetchc_1_2_3"
@@ -21,7 +21,7 @@ def plan(event: str, arguments: str, *offsets: int, letter: str = "p") -> Plan:
 
 def test_equal_lists_become_one_event_with_numbers() -> None:
     one, two = plan("one", "n=%di:s32 c=$comm", 16, 32), plan("two", "n=+8(%si):s32 c=$comm", 48)
-    (event,) = shared([one, two], {}, NEW)
+    (event,) = kernel_events([one, two], {}, NEW)
     assert event.event == "one"
     assert event.plans == (one, two)
     assert event.definitions == (
@@ -33,7 +33,7 @@ def test_equal_lists_become_one_event_with_numbers() -> None:
 
 def test_a_plan_without_its_like_is_left_as_it_is() -> None:
     one = plan("one", "n=%di:s32")
-    (event,) = shared([one], {}, NEW)
+    (event,) = kernel_events([one], {}, NEW)
     assert event.definitions == one.definitions
 
 
@@ -47,17 +47,17 @@ def test_a_plan_without_its_like_is_left_as_it_is() -> None:
     ],
 )
 def test_other_names_types_or_kinds_are_other_events(other: Plan) -> None:
-    assert len(shared([plan("one", "n=%di:s32"), other], {}, NEW)) == 2
+    assert len(kernel_events([plan("one", "n=%di:s32"), other], {}, NEW)) == 2
 
 
 def test_a_filter_is_of_the_whole_event() -> None:
     plans = [plan(name, "n=%di:s32") for name in ("a", "b", "c", "d")]
-    events = shared(plans, {"b": "n > 1", "c": "n > 1", "d": "n > 2"}, NEW)
+    events = kernel_events(plans, {"b": "n > 1", "c": "n > 1", "d": "n > 2"}, NEW)
     assert [[one.event for one in event.plans] for event in events] == [["a"], ["b", "c"], ["d"]]
 
 
 def test_kernels_before_5_4_have_one_place_an_event() -> None:
-    assert len(shared([plan("one", "n=%di"), plan("two", "n=%di")], {}, OLD)) == 2
+    assert len(kernel_events([plan("one", "n=%di"), plan("two", "n=%di")], {}, OLD)) == 2
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_kernels_before_5_4_have_one_place_an_event() -> None:
     ],
 )
 def test_the_number_must_fit_into_the_event(arguments: str, events: int) -> None:
-    assert len(shared([plan("one", arguments), plan("two", arguments)], {}, NEW)) == events
+    assert len(kernel_events([plan("one", arguments), plan("two", arguments)], {}, NEW)) == events
 
 
 @pytest.mark.parametrize(("more", "events"), [(0, 1), (1, 2)])
@@ -91,13 +91,13 @@ def test_the_number_must_fit_into_the_line(more: int, events: int) -> None:
     for name in names:
         line = f"p:{GROUP}/{name} {path}:0x10 n=%di:s32"
         plans.append(Plan(GROUP, name, path, name, "entry", 0, (line,), ()))
-    made = shared(plans, {}, NEW)
+    made = kernel_events(plans, {}, NEW)
     assert len(made) == events
     assert max(len(line) for event in made for line in event.definitions) <= 4094
 
 
 def test_probes_of_events_have_an_event_each() -> None:
     plans = [plan(name, "n=$id:s32", letter="e") for name in ("one", "two")]
-    assert [event.definitions for event in shared(plans, {}, NEW)] == [
+    assert [event.definitions for event in kernel_events(plans, {}, NEW)] == [
         one.definitions for one in plans
     ]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fetchc.tracer.display_values import (
     SPELLINGS,
     CutList,
-    CutText,
+    CutString,
     Nanoseconds,
     SymbolName,
     duration,
@@ -111,7 +111,7 @@ def test_what_is_no_address_is_none(held: Value) -> None:
         ({"six": False, "zone": ""}, "1.2.3.4"),
         ({"six": True, "zone": ""}, "::ffff:1.2.3.4"),
         ({"six": True, "zone": "eth0"}, "::ffff:1.2.3.4%eth0"),
-        ({"six": True, "zone": CutText("eth", 40)}, None),
+        ({"six": True, "zone": CutString("eth", 40)}, None),
         ({"z": 0, "z4": 8, "z6noz": 16}, "invalid IP"),
         ({"z": 8, "z4": 8, "z6noz": 16}, "1.2.3.4"),
         ({"z": 16, "z4": 8, "z6noz": 16}, "::ffff:1.2.3.4"),

@@ -11,17 +11,21 @@ from pathlib import Path
 import pytest
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.tracer.persistent_probes import Kept, State, state_file
+from fetchc.tracer.persistent_probes import AddedEvent, State, state_file
 
-ONE = Kept("g", "e", "/bin/server", "main.f", ("r.id", "-x"), ("p:g/e /bin/server:0x10 a=%di",))
-TWO = Kept("g", "f", "/bin/server", None, (), ("p:g/f /bin/server:0x20", "p:g/f /bin/server:0x30"))
+ONE = AddedEvent(
+    "g", "e", "/bin/server", "main.f", ("r.id", "-x"), ("p:g/e /bin/server:0x10 a=%di",)
+)
+TWO = AddedEvent(
+    "g", "f", "/bin/server", None, (), ("p:g/f /bin/server:0x20", "p:g/f /bin/server:0x30")
+)
 
 
 def state(tmp_path: Path, boot: str = "b1") -> State:
     return State(str(tmp_path / "fetchc/definitions.json"), boot)
 
 
-def saved(tmp_path: Path, *kept: Kept) -> Path:
+def saved(tmp_path: Path, *kept: AddedEvent) -> Path:
     one = state(tmp_path)
     with one.locked():
         one.save(kept)
@@ -94,7 +98,7 @@ def test_bytes_that_are_no_text_are_damage(tmp_path: Path) -> None:
 
 def test_the_whole_entry_alone_is_taken(tmp_path: Path) -> None:
     saved(tmp_path).write_text(json.dumps(WHOLE | {"definitions": [ENTRY]}))
-    assert state(tmp_path).load() == [Kept("g", "e", "/b", "f", (), ())]
+    assert state(tmp_path).load() == [AddedEvent("g", "e", "/b", "f", (), ())]
 
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -120,7 +124,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 def append(path: str, number: int) -> None:
     one = State(path, "b1")
     with one.locked():
-        one.save([*one.load(), Kept("g", f"e{number}", "/b", None, (), ())])
+        one.save([*one.load(), AddedEvent("g", f"e{number}", "/b", None, (), ())])
 
 
 def test_two_at_once_lose_nothing(tmp_path: Path) -> None:

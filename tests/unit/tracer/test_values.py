@@ -14,25 +14,25 @@ from fetchc.tracer.decode import reader
 from fetchc.tracer.display_values import (
     CodeAddress,
     CutList,
-    CutText,
+    CutString,
     Hexadecimal,
     SymbolName,
     printed,
 )
-from fetchc.tracer.events import Plan, Wanted
+from fetchc.tracer.events import EventValue, Plan
 from fetchc.tracer.number_values import float_value
 from fetchc.tracer.value_shapes import (
-    Between,
-    Bytes,
-    Grid,
+    ElementCountShape,
     Guard,
-    Items,
     Leaf,
-    Members,
-    Referred,
-    Row,
+    ListShape,
+    MultiArrayShape,
+    NumbersShape,
+    OptionalShape,
     SequenceShape,
     Shape,
+    StringShape,
+    StructShape,
 )
 from tests.support.records import COMM, NEAR, THREAD, format_of, read, record
 
@@ -169,7 +169,7 @@ def test_a_null_that_was_asked_for_is_a_value() -> None:
 
 
 def test_rows_of_functions_by_name() -> None:
-    row = Row("v", Decode("symbol", 64), 3, 8, total=3)
+    row = NumbersShape("v", Decode("symbol", 64), 3, 8, total=3)
     names = {(THREAD, NEAR): "swap"}
     data = struct.pack("=3Q", NEAR, 0, NEAR + 1)
     got, _ = read(row, [("v", "24s")], [data], symbol=lambda *at: names.get(at))
@@ -193,7 +193,7 @@ def test_functions_by_name() -> None:
 
 # Counted texts: bytes, a pointer to them, their length.
 TEXT_FIELDS = [("v", "16s"), ("p", "Q"), ("n", "q")]
-COUNTED = Bytes("v", 16, length=Leaf("n", WORD), guards=(Guard("p"),))
+COUNTED = StringShape("v", 16, length=Leaf("n", WORD), guards=(Guard("p"),))
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ COUNTED = Bytes("v", 16, length=Leaf("n", WORD), guards=(Guard("p"),))
 def test_counted_texts(data: bytes, p: int, n: int, value: str | None) -> None:
     got, faults = read(COUNTED, TEXT_FIELDS, [data, p, n])
     assert (got, faults) == (value, () if value is not None else ("v",))
-    assert not isinstance(got, CutText)
+    assert not isinstance(got, CutString)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_counted_texts(data: bytes, p: int, n: int, value: str | None) -> None:
 def test_a_long_text_is_cut_between_characters(data: bytes, value: str) -> None:
     got, faults = read(COUNTED, TEXT_FIELDS, [data, NEAR, 1000])
     assert (got, faults) == (value, ())
-    assert isinstance(got, CutText)
+    assert isinstance(got, CutString)
     assert got.length == 1000
     assert printed(got).endswith('"…')
 
@@ -242,13 +242,13 @@ def test_a_text_of_zeros_is_looked_up() -> None:
 
 
 def test_utf_16_is_counted_in_units() -> None:
-    shape = Bytes("v", 16, "utf-16", length=Leaf("n", WORD), guards=(Guard("p"),))
+    shape = StringShape("v", 16, "utf-16", length=Leaf("n", WORD), guards=(Guard("p"),))
     data = "aü😀".encode("utf-16-le") + b"rest"
     assert read(shape, TEXT_FIELDS, [data, NEAR, 4]) == ("aü😀", ())
     lone = b"\x3d\xd8x\0"
     assert read(shape, TEXT_FIELDS, [lone, NEAR, 2]) == ("\ud83dx", ())
     long, _ = read(shape, TEXT_FIELDS, [b"x\0" * 8, NEAR, 9])
-    assert isinstance(long, CutText)
+    assert isinstance(long, CutString)
     assert (long, long.length) == ("x" * 8, 9)
     half = ("x" * 7 + "😀").encode("utf-16-le")[:16]
     long, _ = read(shape, TEXT_FIELDS, [half, NEAR, 9])
@@ -266,8 +266,8 @@ def test_utf_16_is_counted_in_units() -> None:
     ],
 )
 def test_bounded_texts(limit: int, data: bytes, value: str, cut: bool) -> None:
-    got, faults = read(Bytes("v", 16, limit=limit), [("v", "16s")], [data])
-    assert (got, faults, isinstance(got, CutText)) == (value, (), cut)
+    got, faults = read(StringShape("v", 16, limit=limit), [("v", "16s")], [data])
+    assert (got, faults, isinstance(got, CutString)) == (value, (), cut)
 
 
 KERNEL_TEXT = Leaf("v", Decode("text"))
@@ -291,14 +291,14 @@ def test_a_text_that_took_the_room_of_the_last_one_is_cut() -> None:
     data = data[:16] + struct.pack("=3I", first, at, at) + data[28:at]
     long = KERNEL_TEXT, Leaf("v", Decode("text", limit=4096))
     for shape, name in ((long[0], "v"), (long[1], "v"), (Leaf("w", Decode("text")), "w")):
-        plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (Wanted("a", shape),))
+        plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (EventValue("a", shape),))
         args, faults = reader(plan, format_of(fields))(data + b"\0")
         assert (args["a"], faults) == (("x" * 9, ()) if name == "v" else (None, ("a",)))
-        assert isinstance(args["a"], CutText) == (name == "v")
+        assert isinstance(args["a"], CutString) == (name == "v")
     short = Leaf("v", Decode("text", limit=4))
-    plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (Wanted("a", short),))
+    plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (EventValue("a", short),))
     args, _ = reader(plan, format_of(fields))(data + b"\0")
-    assert (args["a"], isinstance(args["a"], CutText)) == ("xxxx", False)
+    assert (args["a"], isinstance(args["a"], CutString)) == ("xxxx", False)
 
 
 def test_a_list_of_texts_of_which_one_took_all_room() -> None:
@@ -307,16 +307,23 @@ def test_a_list_of_texts_of_which_one_took_all_room() -> None:
     places = [2 << 16 | start, 4 << 16 | start + 2, start + 6, start + 6]
     data = record(fields, [[None] * 3, None])[:16] + struct.pack("=4I", *places) + b"a\0bcd\0"
     plan = Plan(
-        "g", "ev", "/x", "f", "entry", 0, ("",), (Wanted("v", Leaf("v", Decode("text", count=3))),)
+        "g",
+        "ev",
+        "/x",
+        "f",
+        "entry",
+        0,
+        ("",),
+        (EventValue("v", Leaf("v", Decode("text", count=3))),),
     )
     args, faults = reader(plan, format_of(fields))(data)
     assert (args["v"], faults) == (["a", "bcd", None], ("v[2]",))
-    assert [isinstance(one, CutText) for one in args["v"]] == [False, True, False]  # type: ignore[union-attr]
+    assert [isinstance(one, CutString) for one in args["v"]] == [False, True, False]  # type: ignore[union-attr]
 
 
 def test_a_text_that_is_the_next_one_was_not_read() -> None:
     fields = [("v", "text"), ("w", "text"), (COMM, "text")]
-    plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (Wanted("v", KERNEL_TEXT),))
+    plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), (EventValue("v", KERNEL_TEXT),))
     make = reader(plan, format_of(fields))
     fixed = struct.pack("=HBBiQ", 1, 0, 0, THREAD, 0)
     # Both begin where the area does; the first has the room that was left for both.
@@ -359,16 +366,16 @@ def test_lists_of_texts_some_of_which_have_no_pointer() -> None:
     assert got == (["a", None, None], ("v[2]",))
 
 
-ROW = Row("v", INT, 3, 4, total=3)
+ROW = NumbersShape("v", INT, 3, 4, total=3)
 
 
 def test_rows() -> None:
     data = struct.pack("=3i", 1, -2, 3)
     assert read(ROW, [("v", "12s")], [data]) == ([1, -2, 3], ())
-    got, _ = read(Row("v", INT, 3, 4, total=1000), [("v", "12s")], [data])
+    got, _ = read(NumbersShape("v", INT, 3, 4, total=1000), [("v", "12s")], [data])
     assert isinstance(got, CutList)
     assert got.length == 1000
-    colours = Row("v", COLOUR, 3, 4)
+    colours = NumbersShape("v", COLOUR, 3, 4)
     names = [one["name"] for one in read(colours, [("v", "12s")], [struct.pack("=3I", 0, 5, 6)])[0]]  # type: ignore[attr-defined]
     assert names == ["RED", "GREEN", None]
 
@@ -385,7 +392,7 @@ def test_rows() -> None:
     ],
 )
 def test_slices(p: int, n: int, value: object, cut: bool) -> None:
-    inner = Row("v", INT, 3, 4, guards=(Guard("p"),))
+    inner = NumbersShape("v", INT, 3, 4, guards=(Guard("p"),))
     fields = [("v", "12s"), ("p", "Q"), ("n", "q")]
     got, faults = read(
         SequenceShape(Leaf("n", WORD), inner), fields, [struct.pack("=3i", 1, -2, 3), p, n]
@@ -409,9 +416,9 @@ def test_slices(p: int, n: int, value: object, cut: bool) -> None:
 def test_vectors_end_where_their_second_pointer_is(
     start: int, end: int, value: object, cut: bool
 ) -> None:
-    inner = Row("v", INT, 3, 4, guards=(Guard("s"),))
+    inner = NumbersShape("v", INT, 3, 4, guards=(Guard("s"),))
     address = Decode("pointer", 64)
-    shape = SequenceShape(Between(Leaf("s", address), Leaf("e", address), 4), inner)
+    shape = SequenceShape(ElementCountShape(Leaf("s", address), Leaf("e", address), 4), inner)
     fields = [("v", "12s"), ("s", "Q"), ("e", "Q")]
     got, faults = read(shape, fields, [struct.pack("=3i", 1, -2, 3), start, end])
     assert (got, isinstance(got, CutList)) == (value, cut)
@@ -421,11 +428,13 @@ def test_vectors_end_where_their_second_pointer_is(
 def test_slices_of_texts() -> None:
     texts = tuple(
         [
-            Bytes(f"t{i}", 8, length=Leaf("h", WORD, 16 * i + 8, 8), guards=(Guard("h", 16 * i),))
+            StringShape(
+                f"t{i}", 8, length=Leaf("h", WORD, 16 * i + 8, 8), guards=(Guard("h", 16 * i),)
+            )
             for i in range(2)
         ]
     )
-    shape = SequenceShape(Leaf("n", WORD), Items(texts, guards=(Guard("p"),)))
+    shape = SequenceShape(Leaf("n", WORD), ListShape(texts, guards=(Guard("p"),)))
     fields = [("h", "32s"), ("t0", "8s"), ("t1", "8s"), ("p", "Q"), ("n", "q")]
     header = struct.pack("=4Q", NEAR, 2, NEAR, 9)
     got, faults = read(shape, fields, [header, b"ab", b"abcdefgh", NEAR, 2])
@@ -437,11 +446,11 @@ def test_slices_of_texts() -> None:
 
 
 def test_structures() -> None:
-    shape = Members(
+    shape = StructShape(
         (
             ("x", Leaf("v", INT, 0, 4, guards=(Guard("p"),))),
-            ("in", Members((("c", Leaf("v", Decode("char", 8), 4, 1)),))),
-            ("s", Bytes("t", 4, length=Leaf("n", WORD), guards=(Guard("q"),))),
+            ("in", StructShape((("c", Leaf("v", Decode("char", 8), 4, 1)),))),
+            ("s", StringShape("t", 4, length=Leaf("n", WORD), guards=(Guard("q"),))),
         ),
         (Guard("p"),),
     )
@@ -456,7 +465,7 @@ def test_structures() -> None:
 
 def test_a_structure_of_faults_is_one() -> None:
     a, b = (Leaf("v", INT, at, 4, guards=(Guard("p"),)) for at in (0, 4))
-    shape = Members((("a", a), ("b", b)), (Guard("p"),))
+    shape = StructShape((("a", a), ("b", b)), (Guard("p"),))
     got = read(shape, [("v", "8s"), ("p", "Q")], [b"", NEAR], lambda *_: False)
     assert got == (None, ("v",))
 
@@ -467,18 +476,18 @@ def test_a_null_beside_a_fault_was_read() -> None:
     ]
     fields = [("a", "text"), ("b", "text"), ("pa", "Q"), ("pb", "Q"), (COMM, "text")]
     values = [b"", b"", 0, 8, b"sh"]
-    assert read(Members(tuple(texts)), fields, values) == ({"a": None, "b": None}, ("v.b",))
-    pair = Items(tuple([leaf for _, leaf in texts]), parts=True)
+    assert read(StructShape(tuple(texts)), fields, values) == ({"a": None, "b": None}, ("v.b",))
+    pair = ListShape(tuple([leaf for _, leaf in texts]), parts=True)
     assert read(pair, fields, values) == ([None, None], ("v[1]",))
     values[2] = 8
-    assert read(Members(tuple(texts)), fields, values) == (None, ("v",))
+    assert read(StructShape(tuple(texts)), fields, values) == (None, ("v",))
     assert read(pair, fields, values) == (None, ("v",))
 
 
 def test_characters_in_registers_are_one_text() -> None:
     one = [Leaf(name, Decode("char", 8)) for name in "abc"]
     fields = [(name, "Q") for name in "abc"]
-    shape = Items(tuple(one), text=True)
+    shape = ListShape(tuple(one), text=True)
     assert read(shape, fields, [0x61, 0xC3, 0xBC]) == ("aü", ())
     assert read(shape, fields, [0x61, 0, 0x62]) == ("a", ())
 
@@ -489,11 +498,11 @@ EVERYTHING: list[Shape] = [
     Leaf("a", Decode("float", 32), 8, 4),
     Leaf("a", Decode("float", 64), 8, 8),
     Leaf("a", Decode("integer", 7, True), 0, 4, 11),
-    Bytes("a", 32, length=Leaf("n", WORD), guards=(Guard("p"),)),
-    Bytes("a", 32, "utf-16", length=Leaf("n", WORD), guards=(Guard("p"),)),
-    Bytes("a", 32, limit=64),
-    Row("a", Decode("bool", 8), 8, 1),
-    SequenceShape(Leaf("n", WORD), Row("a", INT, 8, 4, guards=(Guard("p"),))),
+    StringShape("a", 32, length=Leaf("n", WORD), guards=(Guard("p"),)),
+    StringShape("a", 32, "utf-16", length=Leaf("n", WORD), guards=(Guard("p"),)),
+    StringShape("a", 32, limit=64),
+    NumbersShape("a", Decode("bool", 8), 8, 1),
+    SequenceShape(Leaf("n", WORD), NumbersShape("a", INT, 8, 4, guards=(Guard("p"),))),
     Leaf("t", Decode("text")),
     Leaf("u", Decode("text", count=2)),
 ]
@@ -503,7 +512,7 @@ FIXED = struct.calcsize("=16x32sQq4I")
 
 @given(st.binary(min_size=FIXED, max_size=FIXED + 40), st.sampled_from([True, False, None]))
 def test_any_bytes_are_some_value(data: bytes, mapped: bool | None) -> None:
-    values = tuple([Wanted(f"v{i}", shape) for i, shape in enumerate(EVERYTHING)])
+    values = tuple([EventValue(f"v{i}", shape) for i, shape in enumerate(EVERYTHING)])
     plan = Plan("g", "ev", "/x", "f", "entry", 0, ("",), values)
     args, faults = reader(plan, format_of(EVERY_FIELD), lambda *_: mapped)(data)
     assert {label.partition("[")[0] for label in faults} >= {
@@ -517,9 +526,9 @@ def test_any_bytes_are_some_value(data: bytes, mapped: bool | None) -> None:
 def test_null_is_no_fault_where_a_reference_may_be_null() -> None:
     word = Leaf("at", Decode("pointer", 64))
     length = Leaf("n", INT, guards=(Guard("at", 0, 8),))
-    text = Bytes("text", 8, "utf-16", 0, length, None, (Guard("at", 0, 12),))
+    text = StringShape("text", 8, "utf-16", 0, length, None, (Guard("at", 0, 12),))
     fields = [("at", "Q"), ("n", "i"), ("text", "8s")]
-    shape = Referred(word, text)
+    shape = OptionalShape(word, text)
     assert read(shape, fields, [NEAR, 2, "hé".encode("utf-16-le")]) == ("hé", ())
     assert read(shape, fields, [0, 7, b"stale"]) == (None, ())
     assert read(text, fields, [0, 7, b"stale"]) == (None, ("v",))
@@ -567,12 +576,12 @@ def test_a_stack_begins_with_what_was_pushed_last(
 ) -> None:
     # As C# enumerates it. Of one that has more elements than were fetched the end is there.
     number = Leaf("n", INT)
-    row = SequenceShape(number, Row("v", INT, 4, 4), number, None, backwards=True)
+    row = SequenceShape(number, NumbersShape("v", INT, 4, 4), number, None, backwards=True)
     fields, record = [("n", "i"), ("v", "16s")], [count, struct.pack("=4i", 10, 11, 12, 13)]
     got, faults = read(row, fields, record)
     assert (got, faults) == (values, ())
     assert isinstance(got, list)
     assert printed(got, faults, "v") == shown
     for index, wanted in ((0, first), (2, third)):
-        got, faults = read(Grid((number,), row, (index,)), fields, record)
+        got, faults = read(MultiArrayShape((number,), row, (index,)), fields, record)
         assert (got, faults) == (wanted, () if wanted is not None else ("v",))

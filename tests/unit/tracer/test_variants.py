@@ -10,8 +10,8 @@ import pytest
 
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.display_values import NOTATIONS, Tuple, printed
-from fetchc.tracer.event_fields import number_alone
-from fetchc.tracer.structure_values import left_out, of_variant, parts, variant
+from fetchc.tracer.event_fields import plain_number
+from fetchc.tracer.structure_values import not_fetched, tuple_of, variant, variant_checked
 from fetchc.tracer.value_shapes import Leaf
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ CASES: dict[int | None, tuple[str, Make | None, bool]] = {
     2: ("Square", fixed(Tuple([1, 9])), False),
     3: ("Pair", fixed(Tuple([1, 9])), True),
     4: ("Point", fixed({"x": 1}), True),
-    5: ("Deep", left_out(2), False),
+    5: ("Deep", not_fetched(2), False),
     None: ("Some", fixed("text"), True),
 }
 
@@ -71,14 +71,14 @@ def test_the_only_variant_needs_no_tag() -> None:
 def test_a_tag_that_cannot_be_read_is_a_fault() -> None:
     faults: list[str] = []
     assert variant(fault("e"), CASES)(b"", faults) is None
-    assert of_variant(fault("e"), {0: "A"}, "A", fixed(1))(b"", faults) is None
+    assert variant_checked(fault("e"), {0: "A"}, "A", fixed(1))(b"", faults) is None
     assert faults == ["e", "e"]
 
 
 def test_a_number_of_no_variant_is_shown() -> None:
     known: dict[int | None, tuple[str, Make | None, bool]] = {0: ("A", None, False)}
     assert variant(fixed(7), known)(b"", []) == 7
-    assert of_variant(fixed(7), {0: "A"}, "A", fixed(1))(b"", []) == {"variant": 7}
+    assert variant_checked(fixed(7), {0: "A"}, "A", fixed(1))(b"", []) == {"variant": 7}
 
 
 def test_a_field_that_cannot_be_read_is_told_by_its_way() -> None:
@@ -86,18 +86,18 @@ def test_a_field_that_cannot_be_read_is_told_by_its_way() -> None:
     cases: dict[int | None, tuple[str, Make | None, bool]] = {None: ("Some", fault("e.Some"), True)}
     assert printed(variant(fixed(1), cases)(b"", faults), faults, "e") == "Some((fault))"
     faults = []
-    made = parts([fixed(1), fault("e[1]")], "e")(b"", faults)
+    made = tuple_of([fixed(1), fault("e[1]")], "e")(b"", faults)
     assert printed(made, faults, "e") == "(1, (fault))"
     faults = []
-    assert parts([fault("e[0]"), fault("e[1]")], "e")(b"", faults) is None
+    assert tuple_of([fault("e[0]"), fault("e[1]")], "e")(b"", faults) is None
     assert faults == ["e"]
 
 
 def test_a_field_of_another_variant_is_not_read() -> None:
     names = {0: "Circle", None: "Square"}
-    assert of_variant(fixed(0), names, "Circle", fixed(7))(b"", []) == 7
+    assert variant_checked(fixed(0), names, "Circle", fixed(7))(b"", []) == 7
     faults: list[str] = []
-    made = of_variant(fixed(5), names, "Circle", fault("never"))(b"", faults)
+    made = variant_checked(fixed(5), names, "Circle", fault("never"))(b"", faults)
     assert (printed(made), faults) == ("{variant=Square}", [])
 
 
@@ -141,4 +141,4 @@ def test_times_count_from_1970(seconds: int, nanoseconds: int, text: str | None)
 
 def test_a_tag_keeps_its_sign_without_its_name() -> None:
     tag = Leaf("tag", Decode("enum", 8, True, None, (("Left", -5),)), 4, 1)
-    assert number_alone(tag) == Leaf("tag", Decode("integer", 8, True), 4, 1)
+    assert plain_number(tag) == Leaf("tag", Decode("integer", 8, True), 4, 1)

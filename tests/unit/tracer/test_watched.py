@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from fetchc.tracer.processes import Watched
+from fetchc.tracer.processes import WatchedFiles
 
 
 def test_changes_are_told_once(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("1")
     two.write_text("2")
-    watched = Watched()
+    watched = WatchedFiles()
     watched.watch(str(one))
     watched.watch(str(two))
     assert watched.changes() == ()
@@ -29,7 +29,7 @@ def test_changes_are_told_once(tmp_path: Path) -> None:
 
 
 def test_what_is_named_by_a_process_goes_with_it() -> None:
-    watched = Watched()
+    watched = WatchedFiles()
     with subprocess.Popen(["sleep", "60"]) as process:
         watched.watch(f"/proc/{process.pid}/exe")
         assert watched.changes() == ()

@@ -6,7 +6,7 @@ import pytest
 
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.display_values import CutList
-from fetchc.tracer.value_shapes import Guard, Items, Leaf, Row, SequenceShape
+from fetchc.tracer.value_shapes import Guard, Leaf, ListShape, NumbersShape, SequenceShape
 from tests.support.records import read
 
 INT = Decode("integer", 32, True)
@@ -15,7 +15,7 @@ FIELDS = [("l", "i"), ("s", "i"), ("a", "i"), ("v", "24s")]
 
 def window(around: bool) -> SequenceShape:
     """Of an array of which six numbers are fetched."""
-    elements = Row("v", INT, 6, 4)
+    elements = NumbersShape("v", INT, 6, 4)
     return SequenceShape(
         Leaf("l", INT), elements, Leaf("s", INT), Leaf("a", INT) if around else None
     )
@@ -70,7 +70,7 @@ def test_an_index_outside_of_the_array_is_a_fault(length: int, start: int, whole
 
 def test_a_fault_goes_by_the_index_in_the_part() -> None:
     items = tuple([Leaf("v", INT, 4 * at, 4, 0, (Guard("p", 8 * at),)) for at in range(3)])
-    shape = SequenceShape(Leaf("l", INT), Items(items), Leaf("s", INT))
+    shape = SequenceShape(Leaf("l", INT), ListShape(items), Leaf("s", INT))
     pointers = [0x7F0000001000, 0x7F0000001000, 0]
     fields = [("l", "i"), ("s", "i"), ("p", "24s"), ("v", "24s")]
     words = b"".join(one.to_bytes(8, "little") for one in pointers)

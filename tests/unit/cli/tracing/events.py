@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fetchc.cli.trace_targets import Target
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.events import Event, Plan, Wanted
+from fetchc.tracer.events import Event, EventValue, Plan
 from fetchc.tracer.filter_conditions import parse_filter
 from fetchc.tracer.value_shapes import Leaf
 
@@ -17,7 +17,7 @@ __all__ = ["event", "plan", "target"]
 
 
 def plan(event: str = "f", function: str | None = "main.f", kind: str = "entry") -> Plan:
-    values = (Wanted("n", Leaf("n", Decode("integer", 32, True))),)
+    values = (EventValue("n", Leaf("n", Decode("integer", 32, True))),)
     line = "p:g/f /bin/x:0x10 n=%di:s32"
     return Plan("g", event, "/bin/x", function, kind, 0x1000, (line,), values)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fetchc.cli.trace_events import Hits, value_of
 from fetchc.cli.trace_targets import FRAME, GOROUTINE, Target
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.filter_conditions import Condition, of_nothing, parse_filter
+from fetchc.tracer.filter_conditions import Condition, parse_filter, with_null
 from fetchc.tracer.value_shapes import Leaf
 from tests.unit.cli.tracing.events import event, plan, target
 
@@ -105,7 +105,7 @@ def test_null_is_no_fault() -> None:
     made = plan()
     written = parse_filter("n == nil")
     assert isinstance(written, Condition)
-    asked = of_nothing(written, Leaf("n", Decode("reference", 64)))
+    asked = with_null(written, Leaf("n", Decode("reference", 64)))
     hits = Hits([Target("hit", made, ("n",), asked)])
     assert hits.hit(event(made, {"n": None})) is not None
     assert hits.hit(event(made, {"n": None}, faults=("n",))) is None

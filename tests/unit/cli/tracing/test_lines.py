@@ -14,7 +14,7 @@ from fetchc.cli.trace_json import JsonLines
 from fetchc.cli.trace_text import TextLines
 from fetchc.tracer.display_values import (
     CutList,
-    CutText,
+    CutString,
     Enumerator,
     Hexadecimal,
     NoAddress,
@@ -175,9 +175,9 @@ def test_values_with_a_look_of_their_own_are_plain_in_json() -> None:
 
 
 def test_what_was_cut_is_named_with_its_length() -> None:
-    value: Value = {"s": CutText("abc", 300), "l": [CutList([1, 2], 9), [1]]}
+    value: Value = {"s": CutString("abc", 300), "l": [CutList([1, 2], 9), [1]]}
     assert one_value(value)["cut"] == {"v.s": 300, "v.l[0]": 9}
-    assert one_value(CutText("abc", None))["cut"] == {"v": None}
+    assert one_value(CutString("abc", None))["cut"] == {"v": None}
     assert "cut" not in one_value(["abc"])
 
 

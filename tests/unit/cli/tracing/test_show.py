@@ -20,30 +20,34 @@ TYPES = cast("RuntimeTypes", None)
 
 def of_kinds(inner: shapes.Leaf) -> list[shapes.Shape]:
     """Shapes that have ``inner`` somewhere in them."""
-    dynamic = shapes.TypeName(NUMBER, NUMBER, TYPES)
-    row = shapes.Row("r", inner.decode, 2, 8)
+    dynamic = shapes.TypeNameShape(NUMBER, NUMBER, TYPES)
+    row = shapes.NumbersShape("r", inner.decode, 2, 8)
     sequence = shapes.SequenceShape(NUMBER, row)
     return [
         inner,
         row,
         sequence,
-        shapes.Items((NUMBER, inner)),
-        shapes.Ranged(row, 0, 0, NUMBER, None),
-        shapes.Inside(NUMBER, 1, inner),
-        shapes.Grid((NUMBER,), sequence),
-        shapes.Members((("n", NUMBER), ("f", inner))),
-        shapes.Noted("decimal", (("f", inner),)),
-        shapes.Spelled("error", (("f", inner),)),
-        shapes.EitherShape(shapes.ComputedShape((), 0, True), NUMBER, inner),
-        shapes.Choice(NUMBER, ((1, inner),)),
-        shapes.Variants(NUMBER, (shapes.Case(1, "A", None), shapes.Case(2, "B", inner))),
-        shapes.OfVariant(NUMBER, ((1, "A"),), "A", inner),
-        shapes.Kept(NUMBER, 4, inner),
-        shapes.Referred(NUMBER, inner),
-        shapes.Asserted(dynamic, 8, inner),
-        shapes.Worded(dynamic, shapes.Members((("data", inner),)), (), False),
-        shapes.Worded(dynamic, NUMBER, (shapes.DescribedShape(8, ("at ", inner), False),), False),
-        shapes.Sum(NUMBER, 4, 8, inner.decode),
+        shapes.ListShape((NUMBER, inner)),
+        shapes.RangeShape(row, 0, 0, NUMBER, None),
+        shapes.BoundsCheckShape(NUMBER, 1, inner),
+        shapes.MultiArrayShape((NUMBER,), sequence),
+        shapes.StructShape((("n", NUMBER), ("f", inner))),
+        shapes.NotationShape("decimal", (("f", inner),)),
+        shapes.FormattedShape("error", (("f", inner),)),
+        shapes.ConditionalShape(shapes.ComputedShape((), 0, True), NUMBER, inner),
+        shapes.ChoiceShape(NUMBER, ((1, inner),)),
+        shapes.EnumShape(
+            NUMBER, (shapes.VariantCase(1, "A", None), shapes.VariantCase(2, "B", inner))
+        ),
+        shapes.VariantCheckShape(NUMBER, ((1, "A"),), "A", inner),
+        shapes.GrowthCheckShape(NUMBER, 4, inner),
+        shapes.OptionalShape(NUMBER, inner),
+        shapes.TypeAssertionShape(dynamic, 8, inner),
+        shapes.InterfaceShape(dynamic, shapes.StructShape((("data", inner),)), (), False),
+        shapes.InterfaceShape(
+            dynamic, NUMBER, (shapes.TypeDescription(8, ("at ", inner), False),), False
+        ),
+        shapes.SumShape(NUMBER, 4, 8, inner.decode),
     ]
 
 
@@ -58,4 +62,4 @@ def test_a_number_is_none(shape: shapes.Shape) -> None:
 
 
 def test_a_caller_that_is_not_known_is_one() -> None:
-    assert has_function(shapes.Called(NUMBER, ((5, NUMBER),)))
+    assert has_function(shapes.CallerShape(NUMBER, ((5, NUMBER),)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fetchc.cli.trace_events import Hit
 from fetchc.cli.trace_totals import HistogramTally, Summary, Sums
-from fetchc.tracer.display_values import CutList, CutText
+from fetchc.tracer.display_values import CutList, CutString
 from tests.unit.cli.tracing.events import event, plan, target
 
 if TYPE_CHECKING:
@@ -65,7 +65,14 @@ def test_structures_and_faults_are_keys() -> None:
 def test_what_was_cut_is_not_what_is_whole() -> None:
     shown = target("hit", MADE, measure="n", by="s", sums=("n",))
     tally, sums = HistogramTally("n", "s"), Sums(["n"], "s")
-    keys: list[Value] = ["abc", CutText("abc", 300), CutText("abc", 9), "abc", CutList([1], 5), [1]]
+    keys: list[Value] = [
+        "abc",
+        CutString("abc", 300),
+        CutString("abc", 9),
+        "abc",
+        CutList([1], 5),
+        [1],
+    ]
     for key in keys:
         for one in (tally, sums):
             one.add(Hit(shown, event(MADE, {"n": 1, "s": key}), None))
