@@ -32,8 +32,8 @@ def lines(listed: Sequence[ListedEvent]) -> Iterator[str]:
         hits = "?" if one.hits is None else str(one.hits)
         words = [f"{one.name:<{width}}", f"{_STATES[one.enabled]:<3}", f"{hits:>7} hits"]
         words.append(_OWNERS[one.owner])
-        if one.kept is not None:
-            words.append(_source(one.kept.function, one.kept.expressions))
+        if one.added is not None:
+            words.append(_source(one.added.function, one.added.expressions))
         yield printable("  ".join(words).rstrip())
         for line in one.definitions:
             yield "    " + printable(line)
@@ -52,9 +52,9 @@ def document(listed: Sequence[ListedEvent], diagnostics: Sequence[Diagnostic]) -
                 "group": one.group,
                 "event": one.event,
                 "owner": one.owner,
-                "binary": None if one.kept is None else one.kept.binary,
-                "function": None if one.kept is None else one.kept.function,
-                "expressions": None if one.kept is None else list(one.kept.expressions),
+                "binary": None if one.added is None else one.added.binary,
+                "function": None if one.added is None else one.added.function,
+                "expressions": None if one.added is None else list(one.added.expressions),
                 "definitions": list(one.definitions),
                 "enabled": one.enabled,
                 "hits": one.hits,

@@ -82,8 +82,8 @@ class HistogramTally:
         """What is not in the histograms."""
         if self._without:
             yield f"{self._without} hits without a number are not in the histogram"
-        if self._histograms.unkept:
-            yield f"{self._histograms.unkept} hits are in no histogram: there were too many keys"
+        if self._histograms.dropped:
+            yield f"{self._histograms.dropped} hits are in no histogram: there were too many keys"
 
 
 def _bars(histogram: Histogram) -> Iterator[str]:

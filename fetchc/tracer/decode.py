@@ -9,6 +9,7 @@ from fetchc.tracer.events import COMM, PLAN_INDEX, Event
 from fetchc.tracer.list_values import ElementMakers
 from fetchc.tracer.processes import mapped
 from fetchc.tracer.ring_buffer import unreadable
+from fetchc.tracer.string_values import bounded, sized
 from fetchc.tracer.structure_values import (
     choice,
     computed,
@@ -20,7 +21,6 @@ from fetchc.tracer.structure_values import (
     optional,
     pointers,
 )
-from fetchc.tracer.text_values import bounded, sized
 from fetchc.tracer.value_shapes import (
     BoundsCheckShape,
     CallerShape,
@@ -82,7 +82,7 @@ def reader(
     is 0 (see ``guards``); None where it cannot be known, and then 0 stands.
     ``symbol(thread, address)`` gives the name of what is at an address, None for a plain number.
     """
-    preparing = _Preparing(format, plan.witnesses, mapped, symbol, plan.of_kernel)
+    preparing = _Preparing(format, plan.fault_probes, mapped, symbol, plan.of_kernel)
     makers = [
         (one.label, preparing.maker(one.shape, one.label, frozenset())) for one in plan.values
     ]
@@ -353,7 +353,7 @@ class Decoder:
         if read is None:
             if which >= len(self._plans):
                 raise unreadable(f"one of `{self._format.event}` is of its part {which}")
-            known = mapped if self._processes.known else None
+            known = mapped if self._processes.visible else None
             read = reader(self._plans[which], self._format, known, self._symbol)
             self._readers[which] = read
         args, faults = read(data)

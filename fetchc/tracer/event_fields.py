@@ -224,7 +224,9 @@ class LeafShapes:
         no_text = text and bool(guards) and not guards[-1].moved
         if (empty and guards) or no_text:
             last = guards[-1]
-            emptied = Guard(last.field, last.offset, last.moved, True, last.kernel, last.told)
+            emptied = Guard(
+                last.field, last.offset, last.moved, True, last.kernel, last.read_checks
+            )
             guards = (*guards[:-1], emptied)
         return Leaf(field, lowered.decode, offset, size, shift, guards)
 
@@ -279,7 +281,7 @@ class Block(Record):
     size: int
     field: str
     user: bool
-    told: tuple[tuple[str, int], ...] = ()
+    read_checks: tuple[tuple[str, int], ...] = ()
 
     def has(self, offset: int, size: int) -> bool:
         """Whether ``size`` bytes from ``offset`` on are all in it."""
@@ -322,7 +324,7 @@ def chunks(size: int) -> list[tuple[int, Array]]:
     return chunks
 
 
-_WITNESSED = 2  # bytes of the smallest number that is witnessed
+_LEAST_PROBED = 2  # bytes of the smallest number that is probing_faults
 
 
 class Fields:
@@ -349,7 +351,7 @@ class Fields:
 
     @contextmanager
     def assuming(self) -> Iterator[None]:
-        """For values of which one of several is there, as nobody asked: nothing is witnessed.
+        """For values of which one of several is there, as nobody asked: nothing is probing_faults.
 
         Of the others the bytes are something else, and texts of them may take the event's room.
         """
@@ -364,7 +366,7 @@ class Fields:
         """Every field with its fetch, in the order of the record."""
         return tuple(self._listed)
 
-    def witnesses(self) -> tuple[FaultProbe, ...]:
+    def fault_probes(self) -> tuple[FaultProbe, ...]:
         """Fetch what tells whether the numbers behind pointers could be read.
 
         Of each pointer the first and the last number behind it, which may be of two pages; of each
@@ -437,25 +439,25 @@ class Fields:
         first = ""
         start = Deref(value.base, value.offset) if value.user else value
         if value.user:
-            self._require_told()
+            self._require_read_checks()
         for low, store in chunks(size):
             # Never a field that is there already: that would tear the row apart.
             name = self._new(for_kernel(Fetch(moved_by(start, low), store), self._kernel))
             first = first or name
         # Of the two pages that the bytes can be in: eight bytes from the first one on, or as many
         # that end with it, are in the first page, and the last ones reach the second.
-        told = self._told(start, (0, -7, max(size - 8, 0))) if value.user else ()
-        self._blocks.append(Block(base, offset, size, first, value.user, told))
+        checks = self._read_checks(start, (0, -7, max(size - 8, 0))) if value.user else ()
+        self._blocks.append(Block(base, offset, size, first, value.user, checks))
         return first, 0
 
-    def _can_tell(self) -> bool:
+    def _has_read_checks(self) -> bool:
         apart = self._found.site.architecture.addresses_apart
         return apart and self._kernel.version >= self._kernel.store("symbol_text").first
 
-    def _require_told(self) -> None:
+    def _require_read_checks(self) -> None:
         # An array that is read by `+u` no kernel takes (traceprobe_parse_probe_arg_body): it is
         # read by an address that is no address of the kernel, whatever the sign in front of it.
-        if self._can_tell():
+        if self._has_read_checks():
             return
         kernel, rule = self._kernel, self._kernel.store("symbol_text")
         reason = "this machine's kernel reads one number at a time of the program's memory"
@@ -474,7 +476,7 @@ class Fields:
             help="a text up to its NUL can be had: `:ustring`",
         )
 
-    def _told(self, start: Deref, starts: Iterable[int]) -> tuple[tuple[str, int], ...]:
+    def _read_checks(self, start: Deref, starts: Iterable[int]) -> tuple[tuple[str, int], ...]:
         # As the name of a symbol eight bytes are a text, of which the kernel says whether it could
         # be read.
         found = []
@@ -506,17 +508,17 @@ class Fields:
                 continue
             field, start = self._pointer(pointer)
             size = number if position == len(loads) else 8 * (position == len(loads) - maybe_null)
-            if size >= _WITNESSED and not kernel and not self._assumed:
+            if size >= _LEAST_PROBED and not kernel and not self._assumed:
                 ends = self._loaded.setdefault(load.base, (field, start, []))[2]
                 ends.append(load.offset + size - 1)
-            told: tuple[tuple[str, int], ...] = ()
+            checks: tuple[tuple[str, int], ...] = ()
             if kernel and load.user and position == len(loads):
                 found = [one for one in self._blocks if one.user and one.base == pointer]
-                told = next((one.told for one in found if one.has(load.offset, 1)), ())
-                if number and not told and self._can_tell():
-                    told = self._told(Deref(pointer, load.offset), (0, number - 8))
+                checks = next((one.read_checks for one in found if one.has(load.offset, 1)), ())
+                if number and not checks and self._has_read_checks():
+                    checks = self._read_checks(Deref(pointer, load.offset), (0, number - 8))
             of_kernel = kernel and not load.user
-            guards.append(Guard(field, start, load.offset, kernel=of_kernel, told=told))
+            guards.append(Guard(field, start, load.offset, kernel=of_kernel, read_checks=checks))
         return tuple(guards)
 
     def _pointer(self, pointer: Value) -> tuple[str, int]:

@@ -49,7 +49,7 @@ class _Layout(Record):
 
     fields: tuple[tuple[str, Fetch], ...]
     values: tuple[EventValue, ...]
-    witnesses: tuple[FaultProbe, ...]
+    fault_probes: tuple[FaultProbe, ...]
 
 
 def check_argument(argument: Argument, text: str, found: Found, kernel: Kernel) -> CheckedArgument:
@@ -92,9 +92,9 @@ def plan(
     event = event or event_name(site.named_after)
     named = _named(wanted, kernel)
     refusal: CompileError | None = None
-    for limits, witnessed in _steps():
+    for limits, probing_faults in _steps():
         try:
-            layouts = _layouts(found, kernel, named, limits, witnessed)
+            layouts = _layouts(found, kernel, named, limits, probing_faults)
             lines = tuple(
                 [
                     defined(each.site, layout.fields, kernel, group, event)
@@ -103,7 +103,7 @@ def plan(
             )
         except CompileError as error:
             refusal = error
-            codes = _TOO_MUCH + _TOO_LONG if witnessed else _TOO_MUCH
+            codes = _TOO_MUCH + _TOO_LONG if probing_faults else _TOO_MUCH
             if not any(one.code in codes for one in error.diagnostics):
                 raise
         else:
@@ -121,7 +121,7 @@ def plan(
         site.address,
         lines,
         layouts[0].values,
-        layouts[0].witnesses,
+        layouts[0].fault_probes,
     )
 
 
@@ -193,7 +193,7 @@ def _layouts(
     kernel: Kernel,
     named: list[tuple[CheckedArgument, str]],
     limits: Limits,
-    witnessed: bool,
+    probing_faults: bool,
 ) -> list[_Layout]:
     # Of each address; those of a function's returns are mostly one.
     layouts: list[_Layout] = []
@@ -208,7 +208,7 @@ def _layouts(
             layouts.append(layouts[-1])
             continue
         before = nodes
-        layouts.append(_layout(each, kernel, named, checkers, nodes, limits, witnessed))
+        layouts.append(_layout(each, kernel, named, checkers, nodes, limits, probing_faults))
     return layouts
 
 
@@ -225,7 +225,7 @@ def _layout(
     checkers: list[Checker],
     nodes: list[Typed],
     limits: Limits,
-    witnessed: bool,
+    probing_faults: bool,
 ) -> _Layout:
     names = {name for _, name in named}
     fields = Fields(found, kernel, names)
@@ -237,8 +237,8 @@ def _layout(
     # Of an event `$comm` would be a field of that name.
     of_event = found.site.probe_kind == "eprobe"
     comm = Fetch(KernelValue("comm", "$COMM") if of_event else Comm(), Text())
-    witnesses = fields.witnesses() if witnessed else ()
-    return _Layout((*fields.listed, (COMM, comm)), tuple(values), witnesses)
+    fault_probes = fields.fault_probes() if probing_faults else ()
+    return _Layout((*fields.listed, (COMM, comm)), tuple(values), fault_probes)
 
 
 def _shape(
@@ -256,7 +256,7 @@ def _same(layouts: list[_Layout], event: str) -> None:
         same = [(name, fetch.store) for name, fetch in first.fields] == [
             (name, fetch.store) for name, fetch in other.fields
         ]
-        values = (first.values, first.witnesses) == (other.values, other.witnesses)
+        values = (first.values, first.fault_probes) == (other.values, other.fault_probes)
         if not same or not values:
             raise reject(
                 "FC0404",

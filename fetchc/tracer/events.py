@@ -65,7 +65,7 @@ class Plan(Record):
 
     ``definitions`` are lines of ``uprobe_events``, one for each address, all of one group and
     event. ``kind`` is that of the JSON form: entry, return, return-site, line, inline, offset.
-    ``address`` is the first probed instruction's, as the file states it. ``witnesses`` say of
+    ``address`` is the first probed instruction's, as the file states it. ``fault_probes`` say of
     memory of the program whether it could be read.
     """
 
@@ -77,7 +77,7 @@ class Plan(Record):
     address: int
     definitions: tuple[str, ...]
     values: tuple[EventValue, ...]
-    witnesses: tuple[FaultProbe, ...] = ()
+    fault_probes: tuple[FaultProbe, ...] = ()
 
     @property
     def of_kernel(self) -> bool:

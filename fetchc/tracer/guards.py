@@ -8,7 +8,7 @@ one before it led somewhere. Where all of them did, only a number that is 0 is l
 that begins at a byte of such a number is ``""`` if there is memory and a fault if there is none:
 the kernel says so of each page that a :class:`~fetchc.tracer.events.Witness` is in.
 
-Of other pages, and where the event has no room for witnesses, the program is asked. That is some
+Of other pages, and where the event has no room for fault_probes, the program is asked. That is some
 time after the event, when it may have mapped or unmapped the page, or have ended. Then a 0 stands.
 """
 
@@ -171,20 +171,20 @@ class Presence:
     """
 
     def __init__(
-        self, witnesses: Sequence[tuple[int, int, int, int]], last: int, mapped: Mapped | None
+        self, fault_probes: Sequence[tuple[int, int, int, int]], last: int, mapped: Mapped | None
     ) -> None:
-        """``witnesses``: of each text, and of the one behind it, where in the record the word is
+        """``fault_probes``: of each text, and of the one behind it, where in the record the word is
         that says where it is; where the pointer is, and how far behind it the text begins.
         ``last`` is the last text's word.
         """
-        self._witnesses = witnesses
+        self._fault_probes = fault_probes
         self._last = last
         self._mapped = mapped
 
     def __call__(self, data: bytes, address: int) -> bool | None:
         """Whether there was memory, None if unknown."""
         page = address >> _PAGE
-        for text, following, pointer, moved in self._witnesses:
+        for text, following, pointer, moved in self._fault_probes:
             if (_WORD(data, pointer)[0] + moved & _MASK) >> _PAGE != page:
                 continue
             if not _HALF_WORD(data, self._last)[0] >> 16:
@@ -274,11 +274,11 @@ class Residence:
         return all(self.there(data, page * _PAGE_BYTES) for page in pages)
 
 
-def if_resident(make: Make, told: Residence, moved: int, size: int, path: str) -> Make:
+def if_resident(make: Make, residence: Residence, moved: int, size: int, path: str) -> Make:
     """``make`` of an object of ``size`` bytes if all of it was read; else ``path`` is a fault."""
 
     def careful(data: bytes, faults: Faults) -> Value:
-        if not told.all_there(data, moved, size):
+        if not residence.all_there(data, moved, size):
             faults.append(path)
             return None
         return make(data, faults)

@@ -53,21 +53,21 @@ class Histogram:
 
 
 class Histograms:
-    """One histogram for each key; ``unkept`` counts values whose key came too late for one."""
+    """One histogram for each key; ``dropped`` counts values whose key came too late for one."""
 
-    __slots__ = ("_by_key", "_keys", "unkept")
+    __slots__ = ("_by_key", "_keys", "dropped")
 
     def __init__(self, keys: int = MOST_KEYS) -> None:
         self._by_key: dict[Hashable, Histogram] = {}
         self._keys = keys
-        self.unkept = 0
+        self.dropped = 0
 
     def add(self, key: Hashable, value: int) -> None:
         """Count ``value`` under ``key``."""
         histogram = self._by_key.get(key)
         if histogram is None:
             if len(self._by_key) >= self._keys:
-                self.unkept += 1
+                self.dropped += 1
                 return
             histogram = self._by_key[key] = Histogram()
         histogram.add(value)

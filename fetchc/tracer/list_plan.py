@@ -301,7 +301,7 @@ class RangeShapes(ListShapes):
         guards = self._fields.guards(start, maybe_null=True)
         if guards and not guards[-1].moved:
             *before, last = guards
-            empty = Guard(last.field, last.offset, 0, True, last.kernel, last.told)
+            empty = Guard(last.field, last.offset, 0, True, last.kernel, last.read_checks)
             guards = (*before, empty)
         return StringShape(field, size, encoding, at, None, None, guards)
 

@@ -8,6 +8,7 @@ from math import prod
 from fetchc.record import Record
 from fetchc.tracer.display_values import CutList, CutString
 from fetchc.tracer.guards import HIGHEST, by_length
+from fetchc.tracer.string_values import WIDTHS, counted, decoded, joined
 from fetchc.tracer.structure_values import (
     LeafMakers,
     counted_between,
@@ -16,7 +17,6 @@ from fetchc.tracer.structure_values import (
     pointers,
     up_to_length,
 )
-from fetchc.tracer.text_values import WIDTHS, counted, decoded, joined
 from fetchc.tracer.value_shapes import ElementCountShape, ListShape, NumbersShape, StringShape
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ class ElementMakers(LeafMakers):
         makers = self._each(items, path, trusted)
         if items.text:
             return joined(makers)
-        if items.parts:
+        if items.is_tuple:
             from fetchc.tracer.structure_values import tuple_of
 
             return self._guarded(tuple_of(makers, path), items.guards, path, trusted, None)
@@ -112,7 +112,7 @@ class ElementMakers(LeafMakers):
 
         last, begin = elements.guards[-1], self._offset(elements.field, elements.offset)
         place = self._offset(last.field, last.offset)
-        return Read(begin, place, last.moved, self._there, self._told(last))
+        return Read(begin, place, last.moved, self._there, self._residence(last))
 
     def _ranged(self, shape: RangeShape, path: str, trusted: Trusted) -> Make:
 
@@ -214,14 +214,14 @@ class Read(Record):
 
     It stands in the record from ``begin`` on. A page that was not there is zeros in the record.
     Zeros of the source are no other ones, and ``there(data, address)`` is asked; None where
-    nobody can be. What the kernel read of a program's memory is ``told``.
+    nobody can be. What the kernel read of a program's memory is ``residence``.
     """
 
     begin: int
     pointer: int
     moved: int
     there: There | None
-    told: Residence | None = None
+    residence: Residence | None = None
 
     def sure(self, data: bytes, low: int, high: int) -> int | None:
         """Up to where the record is known to be what the program had; None for a fault.
@@ -234,8 +234,8 @@ class Read(Record):
         while low < high:
             address = low + shift & _MASK
             end = min(high, low + _PAGE - address % _PAGE)
-            if self.told is not None:
-                if not self.told.there(data, address):
+            if self.residence is not None:
+                if not self.residence.there(data, address):
                     return low if low > first else None
             elif not any(data[low:end]):
                 there = None if self.there is None else self.there(data, address)

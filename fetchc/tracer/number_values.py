@@ -198,7 +198,7 @@ def numbers(
         field = fields[leaf.field]
         size = leaf.size or field.size
         code, then = meaning(leaf.decode, size, leaf.shift)
-        if then is None and not any(guard.empty or guard.told for guard in leaf.guards):
+        if then is None and not any(guard.empty or guard.read_checks for guard in leaf.guards):
             found.append((field.offset + leaf.offset, size, code, one.label, leaf))
     found.sort(key=lambda each: each[:2])
     listed = []

@@ -206,7 +206,7 @@ _READINGS = 8
 class ListedEvent(Record):
     """An event with its definitions, as the kernel lists them.
 
-    ``owner`` is ``added`` (then ``kept`` says what for), ``session``, ``stale`` (a session's that
+    ``owner`` is ``added`` (then ``added`` says what for), ``session``, ``stale`` (a session's that
     is gone) or ``other``. ``enabled`` is the state in the top instance, or in the session's; None
     where there is no such event. ``hits`` counts those while it was enabled anywhere, None where
     it is not known.
@@ -216,7 +216,7 @@ class ListedEvent(Record):
     event: str
     owner: str
     definitions: tuple[str, ...]
-    kept: AddedEvent | None
+    added: AddedEvent | None
     enabled: bool | None
     hits: int | None
 

@@ -76,9 +76,9 @@ def parse_sub_buffer_layout(page: str, event: str) -> SubBufferLayout:
     Raises TracerError FC0716 where it is not one that :func:`samples` reads.
     """
     fields = {name: (int(at), int(size)) for name, at, size in _FIELD.findall(page)}
-    told = dict(re.findall(r"^\s*(\w+)\s*:\s*(\d+) bits$", event, re.MULTILINE))
-    told |= dict(re.findall(r"^\s*(\w+)\s*: type == (\d+)$", event, re.MULTILINE))
-    if {"timestamp", "commit", "data"} - fields.keys() or told != _KNOWN_EVENT_HEADER:
+    stated = dict(re.findall(r"^\s*(\w+)\s*:\s*(\d+) bits$", event, re.MULTILINE))
+    stated |= dict(re.findall(r"^\s*(\w+)\s*: type == (\d+)$", event, re.MULTILINE))
+    if {"timestamp", "commit", "data"} - fields.keys() or stated != _KNOWN_EVENT_HEADER:
         raise unreadable("the ring buffer's pages have an unknown layout")
     data, room = fields["data"]
     if fields["timestamp"][1] != 8 or data % 4 or sys.byteorder != "little":

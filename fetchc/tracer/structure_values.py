@@ -30,7 +30,7 @@ from fetchc.tracer.guards import (
     names,
 )
 from fetchc.tracer.number_values import CODES, meaning, numbers
-from fetchc.tracer.text_values import Texts
+from fetchc.tracer.string_values import Texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ def interface(shape: InterfaceShape, maker: Callable[[Shape], Make]) -> Make:
         one.wanted: described(
             [part if isinstance(part, str) else maker(part) for part in one.parts], one.numbered
         )
-        for one in shape.known
+        for one in shape.descriptions
     }
     word, start = maker(shape.dynamic.word), maker(shape.dynamic.start)
     return interface_value(word, start, known, maker(shape.plain), shape.inner)
@@ -617,21 +617,21 @@ class LeafMakers:
     def __init__(
         self,
         format: Format,
-        witnesses: tuple[FaultProbe, ...],
+        fault_probes: tuple[FaultProbe, ...],
         mapped: Mapped | None,
         symbol: Symbol | None,
         of_kernel: bool,
     ) -> None:
         self._fields = {field.name: field for field in format.fields}
         self._texts = Texts(format)
-        told = [
+        probes = [
             (*self._texts.words(one.field), self._offset(one.pointer, one.offset), one.moved)
-            for one in witnesses
+            for one in fault_probes
         ]
         asked = None if mapped is None else MappedCache(mapped)
         self._there: There | None = None
-        if told or asked is not None:
-            self._there = Presence(told, self._texts.last, asked)
+        if probes or asked is not None:
+            self._there = Presence(probes, self._texts.last, asked)
         self._symbol = symbol
         self._pointer = address_of_kernel if of_kernel else address_of_program
 
@@ -719,23 +719,23 @@ class LeafMakers:
             if (guard.field, guard.offset) not in trusted
         ]
         doubt = None
-        told = self._told(guards[-1]) if guards and zero is not None else None
-        if told is not None and zero is not None:
+        residence = self._residence(guards[-1]) if guards and zero is not None else None
+        if residence is not None and zero is not None:
             from fetchc.tracer.guards import if_resident
 
-            make = if_resident(make, told, guards[-1].moved, zero[1] - zero[0], path)
+            make = if_resident(make, residence, guards[-1].moved, zero[1] - zero[0], path)
         elif zero is not None and guards and self._there is not None and not guards[-1].kernel:
             last = guards[-1]
             place = self._offset(last.field, last.offset), last.moved
             doubt = ZeroCheck(*zero, *place, self._there)
         return guarded(make, checks, doubt, path, none)
 
-    def _told(self, guard: Guard) -> Residence | None:
-        if not guard.told:
+    def _residence(self, guard: Guard) -> Residence | None:
+        if not guard.read_checks:
             return None
         from fetchc.tracer.guards import Residence
 
-        fields = [(self._fields[name], behind) for name, behind in guard.told]
+        fields = [(self._fields[name], behind) for name, behind in guard.read_checks]
         texts = [(self._texts.one(field, None, field.name), behind) for field, behind in fields]
         return Residence(self._offset(guard.field, guard.offset), texts)
 

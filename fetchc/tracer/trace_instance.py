@@ -46,14 +46,14 @@ _FRESH = 1_000_000_000  # nanoseconds: a number is not reused within a second
 class Processes:
     """The process of each thread seen, kept for a second of the trace's time.
 
-    ``known`` says whether the kernel's numbers are those that this process sees: they are not
+    ``visible`` says whether the kernel's numbers are those that this process sees: they are not
     in a PID namespace.
     """
 
     def __init__(self, tracefs: Tracefs) -> None:
         self._tracefs = tracefs
         self._known: dict[int, tuple[int, int]] = {}  # thread -> process, until when
-        self.known = _first_namespace()
+        self.visible = _first_namespace()
 
     def of(self, thread: int, nanoseconds: int) -> int:
         """The process of ``thread`` at a time of the trace; the thread's own number if unknown.
@@ -64,7 +64,7 @@ class Processes:
         known = self._known.get(thread)
         if known is not None and nanoseconds < known[1]:
             return known[0]
-        process = _from_proc(thread) if self.known else None
+        process = _from_proc(thread) if self.visible else None
         if process is None:
             self._read_saved(nanoseconds)
             known = self._known.get(thread)
@@ -78,7 +78,7 @@ class Processes:
             return
         for line in self._tracefs.read("saved_tgids").splitlines():
             thread, process = map(int, line.split())
-            if not self.known or not os.path.exists(f"/proc/{thread}"):
+            if not self.visible or not os.path.exists(f"/proc/{thread}"):
                 self._known[thread] = (process, nanoseconds + _FRESH)
 
 

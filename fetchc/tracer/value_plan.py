@@ -129,7 +129,7 @@ class EnumShapes(LeafShapes):
             left.append(member.name)
             return VariantCase(variant.value, member.name, None, left=len(filled))
         # What one field is in is not shown: `Some(3)`.
-        if isinstance(inner, ListShape) and inner.parts and len(inner.items) == 1:
+        if isinstance(inner, ListShape) and inner.is_tuple and len(inner.items) == 1:
             return VariantCase(variant.value, member.name, inner.items[0], single=True)
         return VariantCase(variant.value, member.name, inner)
 
@@ -425,7 +425,7 @@ class Shaper(RangeShapes, EnumShapes, CallerShapes, ComputedShapes, FormattedSha
             checker.warnings.append(left_out(checker, node, left))
         if numbered and not left:
             parts = tuple([inner for _, inner in found])
-            return ListShape(parts, self._guards_of(node), parts=True)
+            return ListShape(parts, self._guards_of(node), is_tuple=True)
         return StructShape(tuple(found), self._guards_of(node), tuple(left))
 
     def _are_text(self, made: SliceType, format: Format | None) -> bool:

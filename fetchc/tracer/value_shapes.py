@@ -86,7 +86,7 @@ class InterfaceShape(Record):
 
     dynamic: TypeNameShape
     plain: Shape
-    known: tuple[TypeDescription, ...]
+    descriptions: tuple[TypeDescription, ...]
     inner: bool
 
 
@@ -152,7 +152,7 @@ class ListShape(Record):
     guards: tuple[Guard, ...] = ()
     total: int = 0
     text: bool = False
-    parts: bool = False
+    is_tuple: bool = False
 
 
 class SequenceShape(Record):
@@ -392,7 +392,7 @@ class Guard(Record):
     moved: int = 0
     empty: bool = False
     kernel: bool = False
-    told: tuple[tuple[str, int], ...] = ()
+    read_checks: tuple[tuple[str, int], ...] = ()
 
 
 class Leaf(Record):

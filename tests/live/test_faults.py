@@ -2,7 +2,7 @@
 
 A program of our own passes good pointers and bad ones. The kernel shows bytes of an earlier event
 for a number behind a bad pointer, and the next text for a text (its facts are in
-``fetchc.tracer.guards`` and ``fetchc.tracer.text_values``): both are reproduced here.
+``fetchc.tracer.guards`` and ``fetchc.tracer.string_values``): both are reproduced here.
 """
 
 from __future__ import annotations

@@ -115,13 +115,13 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hits(
-    program: Path, seed: int, wanted: list[str], witnesses: bool = True
+    program: Path, seed: int, wanted: list[str], fault_probes: bool = True
 ) -> tuple[list[list[str]], list[Event]]:
     probe = fetchc.open(str(program)).probe("use")
 
     def plans(group: str) -> list[Plan]:
         plan = probe.plan(wanted, group)
-        if witnesses:
+        if fault_probes:
             return [plan]
         return [
             Plan(
@@ -170,16 +170,16 @@ def test_each_alone(program: Path, label: str) -> None:
 
 
 def test_without_what_the_kernel_tells_it_is_seen_to_fail(program: Path) -> None:
-    said, events = hits(program, 1, WANTED, witnesses=False)
+    said, events = hits(program, 1, WANTED, fault_probes=False)
     assert wrong(said, events, WANTED)
 
 
 def test_a_constant_address(program: Path) -> None:
     labels = ["*(int *)0x4000", "*(struct node *)0x4000", "*(char **)0x4000", "*(double *)0x4000"]
-    for witnesses in (True, False):  # without them the bounds alone say nothing of it
-        _, events = hits(program, 1, labels, witnesses)
+    for fault_probes in (True, False):  # without them the bounds alone say nothing of it
+        _, events = hits(program, 1, labels, fault_probes)
         faults = [event.faults == tuple(labels) for event in events]
-        assert all(faults) == witnesses
+        assert all(faults) == fault_probes
 
 
 CROWDED = r"""

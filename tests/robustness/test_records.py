@@ -109,7 +109,7 @@ VALUES: dict[str, Shape] = {
     "nullable": NULLABLE,
     "noted": NotationShape("duration", (("secs", LOW), ("nanos", FEW))),
     "date": NotationShape("unix-time", (("tv_sec", SIGNED), ("tv_nsec", FEW))),
-    "parts": ListShape(TWO.items, GUARDS, parts=True),
+    "parts": ListShape(TWO.items, GUARDS, is_tuple=True),
 }
 PLAN = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",),
             tuple(EventValue(label, shape) for label, shape in VALUES.items()))  # fmt: skip

@@ -27,7 +27,7 @@ class Nobody(Processes):
     """Every thread is its own process."""
 
     def __init__(self) -> None:
-        self.known = False
+        self.visible = False
 
     def of(self, thread: int, nanoseconds: int) -> int:
         return thread

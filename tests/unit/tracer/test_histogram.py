@@ -54,7 +54,7 @@ def test_one_for_each_key_and_no_more_than_fit() -> None:
     for key, value in [("a", 1), ("b", 1), ("b", 2), ("c", 9)]:
         histograms.add(key, value)
     assert [(key, each.total) for key, each in histograms] == [("a", 1), ("b", 2)]
-    assert histograms.unkept == 1
+    assert histograms.dropped == 1
 
 
 @pytest.mark.parametrize(

@@ -477,7 +477,7 @@ def test_a_null_beside_a_fault_was_read() -> None:
     fields = [("a", "text"), ("b", "text"), ("pa", "Q"), ("pb", "Q"), (COMM, "text")]
     values = [b"", b"", 0, 8, b"sh"]
     assert read(StructShape(tuple(texts)), fields, values) == ({"a": None, "b": None}, ("v.b",))
-    pair = ListShape(tuple([leaf for _, leaf in texts]), parts=True)
+    pair = ListShape(tuple([leaf for _, leaf in texts]), is_tuple=True)
     assert read(pair, fields, values) == ([None, None], ("v[1]",))
     values[2] = 8
     assert read(StructShape(tuple(texts)), fields, values) == (None, ("v",))

@@ -15,7 +15,7 @@ from tests.support.records import NEAR, format_of, read, record
 
 INT = Decode("integer", 32, True)
 # Texts of the first eight bytes, of those that end with the first one, of the last eight.
-GUARD = (Guard("p", told=(("a", 0), ("b", -7), ("c", 16))),)
+GUARD = (Guard("p", read_checks=(("a", 0), ("b", -7), ("c", 16))),)
 FIELDS = [
     ("v", "24s"),
     ("a", "text"),
@@ -74,7 +74,7 @@ def test_at_the_very_end_of_a_page() -> None:
 
 
 def test_a_number_of_the_object_goes_by_its_texts() -> None:
-    leaf = Leaf("v", INT, 8, 4, guards=(Guard("p", moved=8, told=GUARD[0].told),))
+    leaf = Leaf("v", INT, 8, 4, guards=(Guard("p", moved=8, read_checks=GUARD[0].read_checks),))
     assert got(leaf, "a") == int.from_bytes(RAW[8:12], "little")
     assert got(leaf, "") == "fault"
     # Of several numbers that are read at once, too.

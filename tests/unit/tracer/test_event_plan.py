@@ -33,36 +33,38 @@ def _go(function: str = "main.(*server).handleRequest") -> fetchc.Probe:
 
 
 def _fetched(plan: Plan) -> list[str]:
-    # But for the witnesses, which come behind the values and in front of the task's name.
+    # But for the fault_probes, which come behind the values and in front of the task's name.
     (line,) = plan.definitions
-    witnesses = tuple([f"{one.field}=" for one in plan.witnesses])
+    fault_probes = tuple([f"{one.field}=" for one in plan.fault_probes])
     fetched = line.split(" ")[2:]
-    assert [one for one in fetched[-1 - len(witnesses) : -1] if not one.endswith(":string")] == []
-    return [one for one in fetched if not one.startswith(witnesses)]
+    assert [
+        one for one in fetched[-1 - len(fault_probes) : -1] if not one.endswith(":string")
+    ] == []
+    return [one for one in fetched if not one.startswith(fault_probes)]
 
 
-def _witnesses(plan: Plan) -> list[str]:
+def _fault_probes(plan: Plan) -> list[str]:
     named = dict([one.split("=") for one in plan.definitions[0].split(" ")[2:]])
-    return [named[one.field] for one in plan.witnesses]
+    return [named[one.field] for one in plan.fault_probes]
 
 
 def test_the_kernel_tells_whether_a_number_could_be_read() -> None:
     probe = _probe("visit")
     # The highest byte of a number behind each pointer; the stack is always there.
     plan = probe.plan(["r->head->next->value", "r->head->value", "depth"], "fetchc_g")
-    assert _witnesses(plan) == ["+3(+8(+288(%di))):string", "+3(+288(%di)):string"]
-    assert _witnesses(probe.plan(["r->in", "r->head"], "fetchc_g")) == [
+    assert _fault_probes(plan) == ["+3(+8(+288(%di))):string", "+3(+288(%di)):string"]
+    assert _fault_probes(probe.plan(["r->in", "r->head"], "fetchc_g")) == [
         "+81(%di):string",
         "+295(%di):string",
     ]
-    assert _witnesses(probe.plan(["*(int *)0x4000"], "fetchc_g")) == ["@0x4003:string"]
+    assert _fault_probes(probe.plan(["*(int *)0x4000"], "fetchc_g")) == ["@0x4003:string"]
 
 
-def test_witnesses_give_way_to_values() -> None:
+def test_fault_probes_give_way_to_values() -> None:
     probe = _probe("visit")
     many = [f"w{number}=*(long *)({number} * 64)" for number in range(60)]
-    assert len(probe.plan(many[:40], "fetchc_g").witnesses) == 40
-    assert probe.plan(many, "fetchc_g").witnesses == ()
+    assert len(probe.plan(many[:40], "fetchc_g").fault_probes) == 40
+    assert probe.plan(many, "fetchc_g").fault_probes == ()
 
 
 def test_a_number_has_the_pointers_on_its_way() -> None:

@@ -30,9 +30,9 @@ def test_word_for_word_it_was_added(tmp_path: Path) -> None:
     profile = [f"  /bin/server {'visit':<44} {12:15}"]
     enabled(tmp_path, "g/visit", "1\n")
     (one,) = definitions(tracefs(tmp_path, [LINE], profile), [KEPT])
-    assert (one.owner, one.kept, one.enabled, one.hits) == ("added", KEPT, True, 12)
+    assert (one.owner, one.added, one.enabled, one.hits) == ("added", KEPT, True, 12)
     (one,) = definitions(tracefs(tmp_path, [LINE + " b=%si"], profile), [KEPT])
-    assert (one.owner, one.kept) == ("other", None)
+    assert (one.owner, one.added) == ("other", None)
     (one,) = definitions(tracefs(tmp_path, [LINE, LINE.replace("10 a", "20 a")], profile), [KEPT])
     assert (one.owner, len(one.definitions), one.hits) == ("other", 2, None)
 

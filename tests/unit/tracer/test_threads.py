@@ -86,7 +86,7 @@ def test_numbers_of_another_namespace_are_told(
     assert told.code == "FC0713"
     assert told.message == "the kernel knows process 7 by another number"
     known = processes(tmp_path, f"{os.getpid()} 77\n")
-    assert not known.known
+    assert not known.visible
     assert known.of(os.getpid(), 0) == 77  # the kernel's number, not this process's
 
 
