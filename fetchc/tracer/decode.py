@@ -1,4 +1,4 @@
-"""Records become events: the fields that all have here, the values by the plan's reader."""
+"""Decodes records of the ring buffer to events: the common fields, and the values by the plan."""
 
 from __future__ import annotations
 
@@ -66,20 +66,19 @@ if TYPE_CHECKING:
 __all__ = ["Decoder", "reader"]
 
 # ------------------------------------------------------------------------------
-# Records become values: the decoders of a plan, prepared once for the format of its event.
+# The values of a record: the readers of a plan, prepared once for the format of its event.
 
 
 def reader(
     plan: Plan, format: Format, mapped: Mapped | None = None, symbol: Symbol | None = None
 ) -> Callable[[bytes], tuple[dict[str, Value], tuple[str, ...]]]:
-    """What takes a record of ``plan``'s event and gives its values by label, and the faults.
+    """A function from a record of ``plan``'s event to its values by label, and the faults.
 
-    A fault is the label of a value that could not be read, and is None then; of one inside of a
-    value, with the way to it (``r.name``, ``rows[2]``).
+    A fault is the label of a value that could not be read, which is None then; for a part of a
+    value, the path to it (``r.name``, ``rows[2]``).
 
-    ``mapped(thread, address)`` says whether a program has memory at an address: a number that
-    the kernel could not load from behind a plausible pointer is 0 in the record, as is one that
-    is 0 (see ``guards``); None where it cannot be known, and then 0 stands.
+    ``mapped(thread, address)`` says whether a program has memory at an address, because a number 0
+    may be a fault (see ``guards``); None if unknown, and then the value is 0.
     ``symbol(thread, address)`` gives the name of what is at an address, None for a plain number.
     """
     preparing = _Preparing(format, plan.fault_probes, mapped, symbol, plan.of_kernel)
@@ -116,7 +115,7 @@ class _Preparing(ElementMakers):
     """Makers of values of every shape."""
 
     def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
-        """What makes the value of ``shape``; ``trusted`` are the pointers looked at."""
+        """The reader of ``shape``; ``trusted`` are the pointers that are checked already."""
         match shape:
             case Leaf(decode=decode) if decode.kind == "text":
                 make = self._text(shape, path)
@@ -314,12 +313,12 @@ class _Preparing(ElementMakers):
 
 _address = struct.Struct("<Q").unpack_from
 _number = struct.Struct("<I").unpack_from
-_HEADER = 8  # bytes of common fields; the probed address is behind them
+_HEADER = 8  # bytes of common fields; the probed address follows
 _ADDRESSES = ("__probe_ip", "__probe_func")  # of an entry, of a return; an event has none
 
 
 class Decoder:
-    """Makes the events of one event of the kernel, which has ``plans``."""
+    """Decodes the records of one event of the kernel, which is shared by ``plans``."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Values whose type is told by the object: Go's interfaces, type assertions, .NET's casts."""
+"""The shapes of values that depend on the dynamic type (interfaces, casts) or on the caller."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class DynamicTypeShapes(LeafShapes):
     """Shapes that compare or name a dynamic type."""
 
     def within(self, shape: Shape, limits: Limits, given: Iterable[Granted]) -> Shape:
-        """``shape`` behind all that assertions and indices take for granted, the last first."""
+        """``shape`` with the checks of its assertions and indices around it, the last first."""
         for one in given:
             if isinstance(one, Counted):
                 count = capacity if one.most else length
@@ -123,12 +123,12 @@ class DynamicTypeShapes(LeafShapes):
         checker = self._checker
         types = checker.program.object_types()
         assert types is not None
-        told = described(checker, one, types)
+        parts = described(checker, one, types)
         reference = self._leaf(self._word(one.reference))
         element = None
-        if told.element_row is not None and told.element_assembly is not None:
-            element = self._identity(told.element_row, told.element_assembly)
-        own, rank = self._identity(told.row, told.assembly), self._leaf(self._word(told.rank))
+        if parts.element_row is not None and parts.element_assembly is not None:
+            element = self._identity(parts.element_row, parts.element_assembly)
+        own, rank = self._identity(parts.row, parts.assembly), self._leaf(self._word(parts.rank))
         return CastShape(reference, own, element, rank, types, one.wanted, inner, otherwise)
 
     def _identity(self, row: Typed, assembly: Typed) -> TypeIdentity:
@@ -165,19 +165,18 @@ class DynamicTypeShapes(LeafShapes):
 
 
 # ------------------------------------------------------------------------------
-# What interfaces of Go hold, in words, where it is of a type that is known by name.
+# Descriptions of the values in Go interfaces, for the types in ``targets/runtime/go/known.toml``.
 #
-# Which types, and what is said of each, is in ``targets/runtime/go/known.toml``. What they need
-# is fetched beside the interface, whatever it holds; the reader takes it where the dynamic type
-# is that one, and else tells the type's name alone.
+# What a description needs is fetched with the interface, whatever it holds. The reader uses it if
+# the dynamic type is that one; else it shows the type's name only.
 
 _INNER = ("", "first", "second")
-_SHORTEST = 64  # bytes of a text: where there is room for less, types are told alone
+_SHORTEST = 64  # bytes of a string: with less room only the type is shown
 _PLACE = r"\{(\w*)(:errno)?\}"
 
 
 class InterfaceDescriptions:
-    """Adds words to shapes of interfaces. ``shape`` and ``dynamic_type`` are the shaper's."""
+    """Adds descriptions to interfaces. ``shape`` and ``dynamic_type`` are the shaper's."""
 
     __slots__ = ("_checker", "_dynamic_type", "_fields", "_limits", "_shape")
 
@@ -193,7 +192,7 @@ class InterfaceDescriptions:
         self._shape, self._dynamic_type = shape, dynamic_type
 
     def of(self, node: Typed, made: InterfaceType, plain: Shape, level: int = 0) -> Shape:
-        """``plain`` of the interface ``node``, with words of what it holds where that is known.
+        """``plain`` of the interface ``node``, with descriptions of the values it may hold.
 
         ``level`` counts the errors around it. ``plain`` alone where the program has none of the
         types, or there is no room.
@@ -202,7 +201,7 @@ class InterfaceDescriptions:
         if dynamic is None or self._limits.text < _SHORTEST:
             return plain
         known = []
-        for name, words in self._told(node, made, level).items():
+        for name, words in self._descriptions(node, made, level).items():
             mark = self._fields.mark()
             try:
                 with self._fields.assuming():
@@ -213,14 +212,14 @@ class InterfaceDescriptions:
                 known += one
         return InterfaceShape(dynamic, plain, tuple(known), level > 0) if known else plain
 
-    def _told(self, node: Typed, made: InterfaceType, level: int) -> Mapping[str, str]:
-        told = table("runtime/go/known")
+    def _descriptions(self, node: Typed, made: InterfaceType, level: int) -> Mapping[str, str]:
+        listed = table("runtime/go/known")
         found: Mapping[str, str] = {}
         if made.empty:
-            found = told["any"] if level == 0 else {}
+            found = listed["any"] if level == 0 else {}
         elif self._checker.spell(node.type) == "error" and level < len(_INNER):
-            names = told["inner"][_INNER[level]] if level else told["error"]
-            found = {name: told["error"][name] for name in names}
+            names = listed["inner"][_INNER[level]] if level else listed["error"]
+            found = {name: listed["error"][name] for name in names}
         return found
 
     def _one(
@@ -252,17 +251,16 @@ class InterfaceDescriptions:
 
 
 # ------------------------------------------------------------------------------
-# What a register held on entry: by the address that the function returns to, from its caller.
+# Entry values (DW_OP_entry_value): the caller, found by the return address, has the variable.
 #
-# For each call that is known (``Program.callers``) the variable has another place, so the
-# expression is fetched for each of them; calls that pass it in the same place share what is
-# fetched.
+# For each call site (``Program.callers``) the variable has another location, so the expression is
+# fetched for each of them; call sites with the same location share what is fetched.
 
 _MOST_PLACES = 24  # of one variable, each fetched for itself
 
 
 def variable_on_entry(node: Typed) -> Held | None:
-    """The variable in ``node`` whose place is known on entry alone; None where it has another."""
+    """The variable in ``node`` that is an entry value; None where it has a location."""
     while not isinstance(node, Held):
         if isinstance(node, Special | Constant) or not hasattr(node, "base"):
             return None
@@ -281,7 +279,7 @@ def _with(node: Typed, inner: Typed) -> Typed:
 
 
 class CallerShapes(LeafShapes):
-    """Shapes of what only callers know."""
+    """Shapes of entry values, by the caller."""
 
     def _by_caller(
         self, node: Typed, held: Held, format: Format | None, limits: Limits
@@ -291,14 +289,14 @@ class CallerShapes(LeafShapes):
         known = site.program.callers(site.function, site.address)
         found = None if known.reason else self._called(node, held, known, format, limits)
         if found is None:
-            reason = known.reason or "no call in the file tells what it passes"
+            reason = known.reason or "no call site in the file describes what it passes"
             raise lost(site, register_of(held.place), held.span, held.name, reason)
         return found
 
     def _called(
         self, node: Typed, held: Held, known: Callers, format: Format | None, limits: Limits
     ) -> CallerShape | None:
-        # None where no call tells anything.
+        # None where no call site describes the value.
         checker = self._checker
         stem, self._fields.stem = self._fields.stem, None
         mark = self._fields.mark()
@@ -361,7 +359,7 @@ class CallerShapes(LeafShapes):
         return isinstance(made, PointerType) and strings.is_text_pointer(self._checker, made)
 
     def _object(self, held: Held) -> Typed:
-        # Of a pointer that is in no memory, the address of what it leads to.
+        # An implicit pointer: the address of what it points to.
         made, place = self._checker.resolved(held.type), held.place
         if not isinstance(place, PointerTo) or not isinstance(made, PointerType):
             return held
@@ -373,7 +371,7 @@ class CallerShapes(LeafShapes):
     def _unplaced(
         self, node: Typed, held: Held, simple: Plain, start: tuple[Leaf, int] | None
     ) -> SumShape | None:
-        # The value of the variable itself, where it is in no place: a constant, an address.
+        # The value of a variable without a location: a constant, an address.
         inner = node
         while isinstance(inner, Convert):
             inner = inner.base
@@ -413,13 +411,13 @@ class CallerShapes(LeafShapes):
 
 
 # ------------------------------------------------------------------------------
-# Parameters of Go that some calls lose: a reader is given what tells these calls.
+# Parameters of Go that are lost when the stack grows: the reader detects these calls.
 
 _LOST = "FC0623"
 
 
 def checked_for_growth(checker: Checker, fields: Fields, shape: Shape) -> Shape:
-    """``shape``, as a fault in calls that lost what it is made of."""
+    """``shape``, or a fault in calls that run again after the stack has grown."""
     site = checker.site
     if site.function is None or not any(one.code == _LOST for one in checker.warnings):
         return shape

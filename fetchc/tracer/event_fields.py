@@ -464,7 +464,7 @@ class Fields:
         notes: tuple[str, ...] = ()
         if kernel.version < rule.first:
             reason = (
-                f"Linux {kernel.name} does not tell whether memory of the program could be read"
+                f"Linux {kernel.name} does not report whether it could read memory of the program"
             )
             notes = (f"Linux {dotted(rule.first)} was the first (`symstr`)",)
         raise reject(
@@ -473,7 +473,7 @@ class Fields:
             self.span,
             "memory of the program",
             notes=notes,
-            help="a text up to its NUL can be had: `:ustring`",
+            help="fetch a string up to its NUL: `:ustring`",
         )
 
     def _read_checks(self, start: Deref, starts: Iterable[int]) -> tuple[tuple[str, int], ...]:

@@ -163,7 +163,7 @@ def distinct(wanted: Sequence[CheckedArgument]) -> list[CheckedArgument]:
                 help="give one of them another name",
             )
         if one.argument.name in _OWN:
-            raise reject("FC0207", f"fetchc keeps the name `{one.label}` for itself")
+            raise reject("FC0207", f"fetchc reserves the name `{one.label}`")
     return list(listed.values())
 
 

@@ -196,7 +196,9 @@ def _condition(text: str, start: int, end: int) -> Condition:
     if unjoined := _UNJOINED.search(found["expression"]):
         at = left + start + unjoined.start(1)
         joint = Span(at, at + len(unjoined[1]))
-        raise _wrong(text, joint, f"`{unjoined[1]}` joins nothing", "write `&&` or `||`")
+        raise _wrong(
+            text, joint, f"`{unjoined[1]}` does not join comparisons", "write `&&` or `||`"
+        )
     symbol = found["order"] or found["same"] or found["equal"]
     constant: int | float | str | bool
     word, nil = False, found["word"] in _NIL
@@ -210,7 +212,7 @@ def _condition(text: str, start: int, end: int) -> Condition:
     elif found["number"].startswith("'"):
         constant = _unquoted(found["number"], text, span)
         if symbol not in ("==", "!="):
-            raise _wrong(text, span, "a character is compared with `==` and `!=` alone")
+            raise _wrong(text, span, "compare a character with `==` or `!=` only")
     else:
         constant = _number(found["number"])
         if symbol == "&" and (isinstance(constant, float) or constant < 0):
@@ -221,13 +223,13 @@ def _condition(text: str, start: int, end: int) -> Condition:
 def _slip(part: str) -> str | None:
     # What is written like that in other languages.
     if re.search(r"[=!~]\s*'", part):
-        return "a text stands in double quotes"
+        return "a string is in double quotes"
     if re.search(r"[^=!<>]=[^=]", part):
         return "equality is `==`"
     if re.match(rf"\s*(?:{_NUMBER}|{_QUOTED})\s*[=!<>&]", part):
-        return "put the constant behind the operator"
+        return "put the constant after the operator"
     if re.match(r"\s*(?:!|not\b)", part):
-        return "nothing turns a comparison round: write `!=` for `==`, `<=` for `>`"
+        return "there is no negation: write `!=` for `==`, `<=` for `>`"
     if re.search(r"\sin\s*[({\[]", part):
         return "write each of them: `n == 1 || n == 2`"
     return None
@@ -266,7 +268,7 @@ def _wrong(text: str, span: Span, what: str, help: str | None = None) -> Compile
                 "FC0751",
                 f"the filter does not parse: {what}",
                 Label(span, "no comparison"),
-                notes=("numbers take `==` `!=` `<` `<=` `>` `>=` `&`, texts `==` `!=` `~`",),
+                notes=("numbers take `==` `!=` `<` `<=` `>` `>=` `&`, strings `==` `!=` `~`",),
                 help=help or 'write `EXPR op CONST`: `len(s) > 8`, `r->name ~ "a*"`',
             ),
         )
@@ -348,7 +350,7 @@ def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
         if isinstance(shape, Leaf) and shape.decode.count is not None:
             return _misfit(condition, "a list compares with no constant")
         if not isinstance(condition.constant, str) or condition.word:
-            return _misfit(condition, "the value is a text", _for_text(condition))
+            return _misfit(condition, "the value is a string", _for_text(condition))
         return None
     if isinstance(shape, CallerShape | ChoiceShape | TypeSwitchShape):
         problems = [mismatch(condition, one) for _, one in shape.cases]
@@ -378,9 +380,9 @@ def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
 
 def _for_text(condition: Condition) -> str:
     if _asks_for_nil(condition):
-        return 'compare it with the empty text: `== ""`'
+        return 'compare it with the empty string: `== ""`'
     written = condition.constant if condition.word else "a"
-    return f'compare it with a text: `== "{written}"`'
+    return f'compare it with a string: `== "{written}"`'
 
 
 def _asks_for_nil(condition: Condition) -> bool:

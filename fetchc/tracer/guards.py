@@ -1,15 +1,15 @@
-"""What a guard tells: whether a pointer can lead anywhere, and whether memory is where it leads.
+"""Faults: whether the pointers to a value are addresses, and whether the kernel could read it.
 
-What the kernel does when a load fails depends on which one it is (process_fetch_insn of
-kernel/trace/trace_probe_tmpl.h). After the last load of a chain the number is 0. After an inner
-one nothing is stored, and the record holds what an earlier event left in the buffer. So each
-pointer on the way is fetched as a value of its own: it is a last load, and can be believed if the
-one before it led somewhere. Where all of them did, only a number that is 0 is left in doubt. A text
-that begins at a byte of such a number is ``""`` if there is memory and a fault if there is none:
-the kernel says so of each page that a :class:`~fetchc.tracer.events.Witness` is in.
+A failed load depends on its place in the chain (process_fetch_insn of
+kernel/trace/trace_probe_tmpl.h). If the last load fails, the number is 0. If an inner one fails,
+nothing is stored, and the record holds stale bytes of an earlier event. So each pointer on the path
+is fetched as a value of its own: that is a last load, and valid if the pointer before it is an
+address. If all are, only a number 0 is in doubt. A string that begins at a byte of that number is
+``""`` if the page is mapped, and a fault if it is not: a :class:`~fetchc.tracer.events.FaultProbe`.
 
-Of other pages, and where the event has no room for fault_probes, the program is asked. That is some
-time after the event, when it may have mapped or unmapped the page, or have ended. Then a 0 stands.
+For other pages, and where the event has no room for fault probes, the program is asked. That is
+some time after the event: it may have mapped or unmapped the page, or have ended. Then the number
+is shown as 0.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ _WORD = struct.Struct("=Q").unpack_from
 _HALF_WORD = struct.Struct("=I").unpack_from
 _MASK = (1 << 64) - 1
 # No program has memory in the first page (vm.mmap_min_addr; the privileged may lower it), nor
-# behind the user half, which has 56 bits of addresses with five levels of pages.
+# above the user half, which has 56 address bits with five levels of page tables.
 LOWEST = 0x1000
 HIGHEST = 1 << (56 if sys.maxsize > 1 << 32 else 32)
 OF_PROGRAM = ((LOWEST, HIGHEST),)
-"""From which address on, and up to which, a program can have memory."""
+"""The ranges of addresses where a program can have memory."""
 # The kernel's half. The last page is of error numbers as pointers (include/linux/err.h); s390 has
 # an address space of its own for the kernel, 32-bit machines differ in where they divide theirs.
-# Between the halves is no memory: there the kernel lets poisoned pointers lead, of what it took out
-# of a list (0xdead000000000100, include/linux/poison.h), and a load of that leaves what was in the
+# Between the halves is no memory: poisoned list pointers of the kernel point there
+# (0xdead000000000100, include/linux/poison.h), and a load from there leaves stale bytes in the
 # buffer. Sources: Documentation/arch of Linux: x86/x86_64/mm.rst, riscv/vm-layout.rst (5 levels),
 # arm64/memory.rst (52 bits; tags of pointers, 0xf0 to 0xff, lie on top of them).
 _HALVES = {"x86_64": 0xFF << 56, "riscv64": 0xFF << 56, "aarch64": 0xF0 << 56}
@@ -79,18 +79,18 @@ _DIVIDED = _WORD_BITS == 64 and _MACHINE != "s390x"
 _LAST = (1 << _WORD_BITS) - 0x1000
 _HALF = _HALVES.get(_MACHINE, 1 << 63)
 OF_KERNEL = (*OF_PROGRAM, (_HALF, _LAST)) if _DIVIDED else ((LOWEST, _LAST),)
-"""What a load of the kernel's own memory can be of: where the address tells whose it is, the
-kernel reads the program's memory by it (``CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE``)."""
+"""The ranges that a load of a kernel probe can read: where the address ranges do not overlap
+(``CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE``), also the program's memory."""
 _PAGE = 12  # bits of an address inside of the smallest page
 _FRESH = 1.0  # seconds
 _MOST = 100_000
 
 
 class ZeroCheck(Record):
-    """A number that is 0 where it could not be loaded: the bytes of the record it is in.
+    """A number that is 0 after a fault: the bytes ``low`` to ``high`` of the record.
 
-    It was loaded from ``moved`` bytes behind where the word at ``pointer`` leads. ``there`` is
-    asked whether that could be read.
+    It was loaded from ``moved`` bytes after the address in the word at ``pointer``; ``there`` says
+    whether that could be read.
     """
 
     low: int
@@ -107,11 +107,11 @@ def guarded(
     path: str,
     none: Value = 0,
 ) -> Make:
-    """``make`` where the pointers on the way lead somewhere; else ``path`` is a fault.
+    """``make`` if the pointers on the path are addresses; else ``path`` is a fault.
 
-    Each of ``checks``, outermost first, is the offset of a pointer in the record, how far from
-    where it leads the next load is, whether NULL stands for a thing without entries, which is
-    ``none`` then, and the bounds of where it can lead.
+    Each of ``checks``, outermost first, is the offset of a pointer in the record, the offset of the
+    next load from where it points, whether NULL is the value ``none`` and no fault, and the ranges
+    where it can point.
     """
     if not checks and doubt is None:
         return make
@@ -143,9 +143,9 @@ def guarded(
 
 
 def by_length(length: Make, make: Make, empty: Callable[[], Value], path: str) -> Make:
-    """``make`` where there is anything to be made: by ``length``, and nothing else, at 0.
+    """``make``, or ``empty`` where ``length`` is 0.
 
-    A length that no program could have made is a fault: it is of memory that is something else.
+    A length that no object can have is a fault: the memory is something else.
     """
 
     def counted(data: bytes, faults: Faults) -> Value:
@@ -166,16 +166,16 @@ def by_length(length: Make, make: Make, empty: Callable[[], Value], path: str) -
 class Presence:
     """``there(data, address)``: whether the program of a record had memory at ``address``.
 
-    By what the kernel could read when the record was made, where that tells of this page; else by
-    ``mapped``, which asks the program now. None where neither knows.
+    A fault probe on that page says what the kernel could read at the hit; else ``mapped`` asks the
+    program now. None where neither knows.
     """
 
     def __init__(
         self, fault_probes: Sequence[tuple[int, int, int, int]], last: int, mapped: Mapped | None
     ) -> None:
-        """``fault_probes``: of each text, and of the one behind it, where in the record the word is
-        that says where it is; where the pointer is, and how far behind it the text begins.
-        ``last`` is the last text's word.
+        """``fault_probes``: the record offsets of each one's ``__data_loc`` word and of the
+        next one's, of the pointer, and the offset of the byte from the pointer. ``last`` is the
+        record offset of the last ``__data_loc`` word.
         """
         self._fault_probes = fault_probes
         self._last = last
@@ -188,20 +188,20 @@ class Presence:
             if (_WORD(data, pointer)[0] + moved & _MASK) >> _PAGE != page:
                 continue
             if not _HALF_WORD(data, self._last)[0] >> 16:
-                break  # there was no room for texts
+                break  # the event had no room for strings
             place = _HALF_WORD(data, text)[0]
-            # Not so far that it was read: no length, or the next text begins in its place.
+            # Not read if it has no length, or the next string begins at its place.
             advanced: bool = place & 0xFFFF != _HALF_WORD(data, following)[0] & 0xFFFF
             return advanced and place >> 16 != 0
         return None if self._mapped is None else self._mapped(THREAD(data, PID)[0], address)
 
 
 class MappedCache:
-    """``mapped(thread, address)`` with the pages that were there remembered for a second.
+    """``mapped(thread, address)``, with mapped pages cached for a second.
 
-    Zeros are frequent, and asking costs some microseconds. That a page is not there is not
-    remembered: programs map new ones all the time. That a thread cannot be asked is: of a program
-    that ended early, all events may still be to be read.
+    Zeros are frequent, and asking costs some microseconds. Pages that are not mapped are not
+    cached: programs map new ones all the time. Threads that cannot be asked are: a program may end
+    long before its last event is read.
     """
 
     def __init__(self, mapped: Mapped, clock: Callable[[], float] = time.monotonic) -> None:
@@ -232,24 +232,23 @@ class MappedCache:
 
 
 # ------------------------------------------------------------------------------
-# Memory of programs that a probe of the kernel read: whether it was in RAM.
+# User memory read by a kernel probe: whether it was in RAM.
 #
-# A probe of a program brings a page in that is not there. One of the kernel may not wait, and
-# what it could not read leaves in the record what was there before (``copy_from_user_nofault`` of
-# mm/maccess.c clears nothing; seen on 7.3). A number does not tell. A text does, and as the name
-# of a symbol (``symstr``) any eight bytes are a short one: fetched beside the others, it says
-# whether these could be read.
+# A uprobe faults a page in. A kprobe must not sleep: a failed read leaves stale bytes in the record
+# (``copy_from_user_nofault`` of mm/maccess.c clears nothing; seen on 7.3). A number does not show
+# the failure, a string does; and as the name of a symbol (``symstr``) any eight bytes are a short
+# string. So one is fetched for each page.
 
 
-_PAGE_BYTES = 4096  # bytes; of larger ones the ends of what is read are told all the same
-_READ = 8  # bytes that a text tells of
+_PAGE_BYTES = 4096  # bytes; with larger pages the ends of the range are still checked
+_READ = 8  # bytes that one check covers
 
 
 class Residence:
-    """What the texts beside the bytes of an object say.
+    """Whether the pages of an object were in RAM, by the read checks of its guard.
 
-    ``pointer`` is where in the record the address is that the object was found by; each of
-    ``texts`` comes with how far behind it the bytes are that it tells of.
+    ``pointer`` is the record offset of the pointer to the object; each of ``texts`` comes with the
+    offset from that pointer of the bytes that it checks.
     """
 
     def __init__(self, pointer: int, texts: Sequence[tuple[Make, int]]) -> None:
@@ -268,7 +267,7 @@ class Residence:
         return False
 
     def all_there(self, data: bytes, moved: int, size: int) -> bool:
-        """Whether ``size`` bytes were, from ``moved`` bytes behind where the pointer leads on."""
+        """Whether ``size`` bytes were, from ``moved`` bytes after where the pointer points."""
         low = _WORD(data, self._pointer)[0] + moved & _MASK
         pages = range(low // _PAGE_BYTES, (low + size - 1) // _PAGE_BYTES + 1)
         return all(self.there(data, page * _PAGE_BYTES) for page in pages)
@@ -296,10 +295,10 @@ def names(
     symbol: Symbol,
     pointer: Callable[[int], Hexadecimal],
 ) -> Callable[[bytes], list[Value]]:
-    """The names of the addresses that stand at ``start`` of a record.
+    """The names of the addresses at ``start`` of a record.
 
-    NULL has none, and what ``symbol(thread, address)`` does not know is a plain number, which
-    ``pointer`` makes of what is no address.
+    NULL has none. What ``symbol(thread, address)`` does not find is a number; ``pointer`` marks
+    what is not an address.
     """
 
     def name(thread: int, address: int) -> Value:
@@ -319,17 +318,16 @@ def names(
 
 
 # ------------------------------------------------------------------------------
-# Which numbers can be addresses: the bits of a pointer that cannot are marked.
+# Which numbers can be addresses; other pointers are marked.
 #
-# Pointers that were never set, that were overwritten or that carry an error number lead nowhere;
-# as plain addresses people would follow them. What a debugger says of a load from there, a mark
-# says of the value alone: nothing is read.
+# Uninitialized, overwritten and error pointers point nowhere; the mark keeps people from following
+# them. It depends on the number alone: nothing is read.
 #
 # Sources: Documentation/arch of Linux: x86/x86_64/mm.rst and 5level-paging.rst (47 or 56 bits),
 # arm64/memory.rst and tagged-pointers.rst (52 bits, with a tag on top), include/linux/err.h.
 
 _CPU = "/proc/cpuinfo"
-_FIRST = 1 << 13  # bytes of it: the first processor, of which all others are like
+_FIRST = 1 << 13  # bytes of it: the first processor; the others have the same flags
 _VSYSCALL = 0xFFFF_FFFF_FF60_0000  # a page of the kernel's half that x86-64 programs can call
 _VSYSCALL_END = _VSYSCALL + 0x1000
 
@@ -347,21 +345,21 @@ def _user_end() -> int:
 
 _USER_END = _user_end()
 _TAG = 0xFF << 56 if _MACHINE == "aarch64" else 0
-# Below the first page and above the last one are numbers as pointers. Those below, people write on
-# purpose; of the kernel's own half each address is one, as far as it is canonical.
+# Below the first page and above the last one, pointers are numbers; those below are often on
+# purpose. In the kernel's half every canonical address counts.
 _KERNEL = max(OF_KERNEL[-1][0], _MASK + 1 - _USER_END if _MACHINE == "x86_64" else 0)
 _KERNEL_END = OF_KERNEL[-1][1]
 
 
 def address_of_program(number: int) -> Hexadecimal:
-    """A pointer of a program: one that it cannot have anything at is a :class:`NoAddress`."""
+    """A pointer of a program; a :class:`NoAddress` where a program can have no memory."""
     if number & ~_TAG < _USER_END or _VSYSCALL <= number < _VSYSCALL_END:
         return Hexadecimal(number)
     return NoAddress(number)
 
 
 def address_of_kernel(number: int) -> Hexadecimal:
-    """A pointer that the kernel has: into its own half, or into a program's."""
+    """A pointer of the kernel: into its own half, or into a program's."""
     if number & ~_TAG < _USER_END or _KERNEL <= number < _KERNEL_END:
         return Hexadecimal(number)
     return NoAddress(number)

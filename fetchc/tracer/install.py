@@ -398,7 +398,7 @@ def leftover_warnings(names: list[str]) -> tuple[Diagnostic, ...]:
         return ()
     what = "a session that was killed" if len(names) == 1 else f"{len(names)} sessions, killed,"
     notes = tuple(f"`{name}`" for name in names[:3])
-    help = "take it away: `fetchc remove --stale`"
+    help = "remove them: `fetchc remove --stale`"
     return (Diagnostic("FC0612", f"{what} left definitions in the kernel", notes=notes, help=help),)
 
 

@@ -101,7 +101,7 @@ def _several(name: str, addresses: list[str]) -> Diagnostic:
         f"{len(addresses)} functions of this kernel are called `{name}`",
         notes=(
             *((f"they are at {', '.join(shown)}",) if shown else ()),
-            "a definition by that name is refused, or of the first one, by the kernel's version",
+            "the kernel refuses a definition by that name, or takes the first function",
         ),
         help="probe a function that calls the one you mean",
     )
@@ -143,7 +143,7 @@ BUILT = {
 }  # fmt: skip
 BLACKLIST = "/sys/kernel/debug/kprobes/blacklist"
 _BANNED = "`{}` is on the kernel's list of functions that must not be probed"
-_UNKNOWN = "`{}` is none of the functions that the kernel can trace"
+_UNKNOWN = "the kernel cannot trace `{}`"
 
 
 def unprobeable(

@@ -1,4 +1,4 @@
-"""Texts, arrays, slices and sequences: how many elements a reader gets, and where they are."""
+"""The shapes of strings, arrays, slices, ranges, and of values that Go prints in its own form."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ __all__ = ["FormattedShapes", "ListShapes", "RangeShapes"]
 
 
 class ListShapes(DynamicTypeShapes):
-    """Shapes of several elements."""
+    """Shapes of strings and lists."""
 
     def _string(self, node: Typed, made: StringType | SliceType, limits: Limits) -> StringShape:
         found = pointed(self._checker.site, indexing.data_pointer(self._checker, node, made))
@@ -74,7 +74,7 @@ class ListShapes(DynamicTypeShapes):
     def _counted(
         self, node: Typed, found: Memory, encoding: str, count: Member, limits: Limits
     ) -> StringShape:
-        # A text whose units begin at ``found`` and are as many as a member of it says.
+        # A string whose units begin at ``found``; the member ``count`` of ``node`` is their number.
         start = load_word(self._checker.site, found, node.span)
         assert isinstance(start, Deref)
         field, at = self._fields.block(start, limits.text)
@@ -177,7 +177,7 @@ class ListShapes(DynamicTypeShapes):
         return MultiArrayShape(lengths, flat, indices)
 
     def _elements_between(self, first: Typed, end: Typed, limits: Limits) -> SequenceShape:
-        # Of a vector: the pointers to its first element and behind its last one.
+        # Of a vector: the pointers to its first element and past its last one.
         one = indexing.element_at(self._checker, first, 0, first.span, first.span)
         each = self._checker.size(one.type)
         assert each
@@ -202,7 +202,7 @@ class ListShapes(DynamicTypeShapes):
             one = found_range
             return RangeShape(one.elements, one.start, one.low, one.high, one.bound, to_nul=True)
         if made.count is None or made.count == 0:
-            # A text up to its NUL, or a refusal that says why.
+            # A string up to its NUL, or a refusal that says why.
             return self._leaf(aggregates.array(checker, node, made, whole=True)[0])
         found = where(checker.site, node)
         if is_character(element):
@@ -237,15 +237,15 @@ class ListShapes(DynamicTypeShapes):
         return StringShape(field, size, "text", at, None, count, self._fields.guards(start))
 
     def _number_of(self, element: TypeId) -> Plain | None:
-        # How elements that are numbers side by side are shown: maps, channels and function values
-        # are worth what their pointers lead to.
+        # How the elements of an array of numbers are shown; None for maps, channels and function
+        # values, which are shown as what they point to.
         made = self._checker.resolved(element)
         if isinstance(made, MapType | ChannelType) or self._is_closure(made):
             return None
         return self._plain(element)
 
     def _is_closure(self, made: Type) -> bool:
-        """Whether a value of the type leads to the address of code, and to what it captured."""
+        """Whether a value of the type points to a closure: code and captures."""
         if not self._checker.site.language.closures or not isinstance(made, PointerType):
             return False
         return isinstance(self._checker.resolved(made.target), FunctionType)
@@ -268,7 +268,7 @@ class ListShapes(DynamicTypeShapes):
 
 
 # ------------------------------------------------------------------------------
-# Ranges whose bounds are known when the program runs: a first part of the elements is fetched.
+# Ranges: the bounds are read at run time, so the first elements are fetched.
 
 
 class RangeShapes(ListShapes):
@@ -293,7 +293,7 @@ class RangeShapes(ListShapes):
         return RangeShape(elements, node.start, bounds[0], bounds[1], bound)
 
     def _wide_text(self, node: Typed, encoding: str, limits: Limits) -> StringShape:
-        # Up to the first unit that is 0; NULL is no text.
+        # Up to the first unit that is 0; NULL is no string.
         start = load_word(self._checker.site, pointed(self._checker.site, node), node.span)
         assert isinstance(start, Deref)
         size = limits.text
@@ -369,10 +369,9 @@ def _numbers(format: Format, size: int) -> Decode | None:
 
 
 # ------------------------------------------------------------------------------
-# Values that a language prints in a form of its own: which of them there are, and their parts.
+# Values that Go prints in a form of its own (times, IP addresses, UUIDs): their parts.
 #
-# Types are known by their full names, which ``targets/runtime`` lists, and by what they are made
-# of.
+# ``targets/runtime`` lists the full names of the types; their members are checked too.
 
 _ADDRESS = 16  # bytes of the longest
 _ZONE = 32  # bytes of an address' zone, the name of an interface of the machine
@@ -380,7 +379,7 @@ _WORDS = (Decode("integer", 64), Decode("pointer", 64))
 
 
 class FormattedShapes(ListShapes):
-    """Shapes of values in a form of their own."""
+    """Shapes of formatted values."""
 
     def _form(self, made: Type) -> str:
         # What the language's own table calls the form of a type; empty where it has none.
@@ -403,7 +402,7 @@ class FormattedShapes(ListShapes):
         return found
 
     def _spelled(self, node: Typed, made: Type, limits: Limits) -> FormattedShape | None:
-        """The shape of a value that is written as no other of its kind; None of all others."""
+        """The shape of a value that its language prints in its own form; None for all others."""
         form = self._form(made)
         match form, made:
             case "time", StructType():
@@ -433,8 +432,8 @@ class FormattedShapes(ListShapes):
         return tuple(found) if len(found) == len(wanted) else ()
 
     def _internet_address(self, node: Typed, limits: Limits) -> FormattedShape | None:
-        # From Go 1.23 on `z` leads to what is told of the address, before it is one of two pointers
-        # that variables of the package have, or one to the name of a zone.
+        # From Go 1.23 on `z` is a handle of the address's details; before, it is one of
+        # two variables' values, or a pointer to the name of the zone.
         words = [self._inside(node, "addr", "hi"), self._inside(node, "addr", "lo")]
         kind = self._inside(node, "z")
         if kind is not None and isinstance(self._checker.resolved(kind.type), PointerType):

@@ -190,8 +190,8 @@ class Process:
         if not mapping.path.startswith("/") or mapping.path.startswith("/memfd:"):
             raise reject(
                 "FC0906",
-                f"the code at {address:#x} is in memory, where the runtime compiled it to",
-                notes=("a probe there can be set in no file, or never fires",),
+                f"the code at {address:#x} was compiled at run time and is in no file",
+                notes=("a uprobe needs a file: the kernel refuses it here, or it never fires",),
                 help="compile the method ahead of time, or probe one that it calls",
             )
         raise reject("FC0206", f"{address:#x} is {mapping.path}:{offset:#x}, in no method there")

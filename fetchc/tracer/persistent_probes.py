@@ -148,14 +148,14 @@ class State:
             "FC0712",
             f"{self.path} cannot be used",
             notes=(str(error),),
-            help="see to it, or set XDG_STATE_HOME to another directory",
+            help="fix that, or set XDG_STATE_HOME to another directory",
         )
 
     def _damaged(self) -> TracerError:
         return refused(
             "FC0712",
             f"{self.path} is damaged",
-            notes=("it is not what fetchc wrote, so nothing in it is trusted",),
+            notes=("fetchc did not write it, so nothing in it is used",),
             help="delete it; what it listed stays in the kernel",
         )
 
@@ -358,7 +358,7 @@ def _chosen(present: list[ListedEvent], name: str) -> ListedEvent:
     if found[0].owner == "stale":
         help = "`fetchc remove --stale` removes it"
     what = f"`{found[0].name}` was not added by `fetchc add`"
-    raise refused("FC0711", what, notes=("it is left alone",), help=help)
+    raise refused("FC0711", what, notes=("fetchc does not remove it",), help=help)
 
 
 def _present(kept: Sequence[AddedEvent], tracefs: Tracefs) -> list[AddedEvent]:

@@ -167,9 +167,9 @@ def unloaded(pid: int, path: str) -> str | None:
     if any(one.path == real for one in mappings):
         return None
     if any(one.path == real + DELETED for one in mappings):
-        before = f"process {pid} runs the `{path}` of before: the file was replaced since"
+        before = f"process {pid} runs the `{path}` from before the file was replaced"
         own = os.path.realpath(f"/proc/{pid}/exe") == real + DELETED
-        return f"{before}; that one is `-x /proc/{pid}/exe`" if own else before
+        return f"{before}; trace that one with `-x /proc/{pid}/exe`" if own else before
     return f"process {pid} has not loaded `{path}`; it, or a child of it, may do so later"
 
 
@@ -201,8 +201,8 @@ class WatchedFiles:
         for path in changed:
             now = self._files[path] = _identity(path)
             what = "deleted" if now is None else "replaced"
-            note = "processes that run the old one are traced on, and no others"
-            help = "start the trace again to see the new one" if now else None
+            note = "only processes that run the old file are traced"
+            help = "start the trace again to trace the new file" if now else None
             message = f"the traced file {path} was {what}"
             found.append(Diagnostic("FC0613", message, notes=(note,), help=help))
         return tuple(found)

@@ -1,4 +1,4 @@
-"""Texts of a record: which ones the kernel could read, and their characters."""
+"""Strings of a record: which ones the kernel could read, and their characters."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 __all__ = ["WIDTHS", "Texts", "bounded", "counted", "decoded", "joined", "sized"]
 
-_MOST_CONTINUED = 3  # bytes behind the first of a character of UTF-8
+_MOST_CONTINUED = 3  # continuation bytes of a UTF-8 character
 
 
 class Texts:
-    """The texts that the kernel fetched up to their NUL.
+    """The strings that the kernel fetched up to their NUL.
 
-    A text is a word of the record: where its bytes are (low half), how many they are with the NUL
-    (high half). Before it fetches the kernel writes there the room that is left and where it
-    begins, and when a pointer on the way to the text cannot be read, that stays: the text seems
-    to be what the next one is (``store_trace_args`` of kernel/trace/trace_probe_tmpl.h). When the
-    text itself cannot be read its length is 0. So a text was read if the one behind it begins
-    where it ends; the last of every event is one that never faults. The name of a symbol
-    (``symstr``) has no NUL, and the room that is left stays written where there is one
-    (``fetch_store_symstring`` of kernel/trace/trace_probe_kernel.h): it ends where the next begins.
+    A string is a ``__data_loc`` word of the record: offset (low half), length with the NUL (high
+    half). Before the fetch the kernel writes the offset and the free room there. If a pointer on
+    the path cannot be read, that word stays, and the next string begins at the same offset
+    (``store_trace_args`` of kernel/trace/trace_probe_tmpl.h). If the string itself cannot be read,
+    its length is 0. So a string was read if the next one begins where it ends; the last of every
+    event never faults. The name of a symbol (``symstr``) has no NUL, and its word keeps the free
+    room (``fetch_store_symstring`` of kernel/trace/trace_probe_kernel.h): it ends where the next
+    string begins.
 
-    A text can take all the room that is left for those behind it. One of 4096 bytes (PATH_MAX) or
-    more has no room of its own (``fetch_store_strlen`` of kernel/trace/trace_uprobe.c): it takes
-    that of the others, is cut without a word, and leaves nothing for the event's last one.
+    A string can take the room of those after it. One of 4096 bytes (PATH_MAX) or more has no room
+    of its own (``fetch_store_strlen`` of kernel/trace/trace_uprobe.c): it takes that of the others,
+    is cut without a mark, and leaves nothing for the event's last one.
     """
 
     def __init__(self, format: Format) -> None:
@@ -47,19 +47,19 @@ class Texts:
         self.last = texts[-1].offset if texts else 0
 
     def words(self, field: str) -> tuple[int, int]:
-        """Where the words of a text and of the one behind it are in the record."""
+        """The record offsets of the ``__data_loc`` words of a string and of the next one."""
         return self._words[field], self._next[field]
 
     def one(self, field: Field, limit: int | None, path: str) -> Make:
-        """What makes the value of a text, of which ``limit`` bytes are the object's."""
+        """The reader of a string, of which ``limit`` bytes are the object's."""
         return _single(field.offset, self._next.get(field.name), self.last, limit, path)
 
     def several(
         self, field: Field, count: int, pointers: int | None, total: int, path: str
     ) -> Make:
-        """What makes a list of texts; ``pointers`` is where in the record their pointers are.
+        """The reader of a list of strings; ``pointers`` is the record offset of their pointers.
 
-        A text whose pointer is NULL is none, and no fault.
+        A string whose pointer is NULL is None, and no fault.
         """
         following = self._next.get(field.name)
         return _several(field.offset, following, self.last, count, pointers, total, path)
@@ -94,9 +94,9 @@ def _bytes(data: bytes, start: int, size: int) -> bytes:
 
 
 def _up_to_room(text: bytes, data: bytes, end: int, last: int) -> str:
-    """The text that ends at ``end``: cut where it took the room of the event's last one.
+    """The string that ends at ``end``: cut where it took the room of the event's last one.
 
-    Records are filled up to whole words.
+    Records are padded to whole words.
     """
     if _word(data, last)[0] >> 16 or end + 3 < len(data):
         return decoded(text)
@@ -143,7 +143,7 @@ def _several(
 
 
 def bounded(start: int, end: int, kind: str, whole: bool) -> Make:
-    """A text up to the first NUL of these bytes, which are all of its object (``whole``) or not."""
+    """A string up to the first NUL; ``whole``: the bytes are all of its object."""
 
     def make(data: bytes, faults: Faults) -> Value:
         stop = data.find(b"\0", start, end)
@@ -155,7 +155,7 @@ def bounded(start: int, end: int, kind: str, whole: bool) -> Make:
 
 
 def counted(start: int, size: int, kind: str, length: Callable[[bytes], int]) -> Make:
-    """A text of as many bytes (units of utf-16) as ``length`` says; ``size`` bytes are there."""
+    """A string of ``length`` bytes (units, of utf-16), of which ``size`` bytes are fetched."""
     width = WIDTHS.get(kind, 1)
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -168,7 +168,7 @@ def counted(start: int, size: int, kind: str, length: Callable[[bytes], int]) ->
 
 
 def sized(text: Make, length: Make) -> Make:
-    """A text that ends at a NUL, marked as cut where its object has more bytes than that."""
+    """A string that ends at a NUL, marked as cut where its object has more bytes than that."""
 
     def make(data: bytes, faults: Faults) -> Value:
         found = text(data, faults)
@@ -184,7 +184,7 @@ def sized(text: Make, length: Make) -> Make:
 
 
 def joined(characters: Sequence[Make]) -> Make:
-    """The text of characters in registers, each a value of its own, up to the first NUL."""
+    """The string of characters in registers, each a value of its own, up to the first NUL."""
 
     def make(data: bytes, faults: Faults) -> Value:
         text = "".join([str(one(data, faults)) for one in characters])
@@ -194,7 +194,7 @@ def joined(characters: Sequence[Make]) -> Make:
 
 
 def decoded(text: bytes, kind: str = "text", cut: bool = False) -> str:
-    """The characters of ``text``; what is none is kept as a surrogate.
+    """The characters of ``text``; an invalid byte becomes a surrogate.
 
     ``cut``: more bytes followed, of which the last character may lack some; it is left out.
     ``kind``: text (UTF-8, a byte that is no part of it is U+DC80 to U+DCFF) or utf-16 (of the
@@ -212,7 +212,7 @@ def decoded(text: bytes, kind: str = "text", cut: bool = False) -> str:
 
 
 WIDTHS = {"utf-16": 2, "utf-32": 4}
-"""Bytes of a text's units, where not 1."""
+"""Bytes of a unit, by encoding, where not 1."""
 
 _UNIT = struct.Struct("=I")
 

@@ -1,4 +1,4 @@
-"""Values that are made of other values of the record."""
+"""Readers of composite values: structures, enums, interfaces, casts, computed numbers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     Symbol = Callable[[int, int], str | None]
     Mapped = Callable[[int, int], bool | None]
     There = Callable[[bytes, int], bool | None]
-    Trusted = frozenset[tuple[str, int]]  # pointers that were looked at before
+    Trusted = frozenset[tuple[str, int]]  # pointers that are checked already
 
 __all__ = [
     "NIL",
@@ -120,7 +120,7 @@ def not_negative(number: Make, path: str) -> Make:
 
 
 def choice(tag: Make, cases: Mapping[int, Make]) -> Make:
-    """The one of several values that a number says is there; None where it names none."""
+    """One of several values by a number; None where ``cases`` lacks it."""
 
     def make(data: bytes, faults: Faults) -> Value:
         number = tag(data, faults)
@@ -148,19 +148,16 @@ def members(makers: Sequence[tuple[str, Make]], path: str, left: tuple[str, ...]
 
 
 def none_read(values: Collection[Value], faults: int) -> bool:
-    """Whether all of the values are missing, each for a fault: ``faults`` were met.
-
-    What is missing for none is null, which was read.
-    """
+    """Whether all values are None, each for a fault; None without a fault is a null."""
     return 0 < len(values) <= faults and all(one is None for one in values)
 
 
 def difference(
     first: Make, less: Make | int, bits: int | None, pointer: Callable[[int], Value], path: str
 ) -> Make:
-    """A number less another one, as the kind of number that the first is.
+    """A number minus another one, of the same kind as the first.
 
-    Of an address, which has ``bits``, those are left that it has room for; ``pointer`` makes it.
+    An address is cut to ``bits``, and ``pointer`` makes its value.
     """
     mask = -1 if bits is None else (1 << bits) - 1
 
@@ -181,8 +178,8 @@ def computed(
 ) -> Make:
     """A number of elements as the sum of its terms (see :class:`fetchc.tracer.value_shapes.Term`).
 
-    What cannot be is a fault: less than 0, addresses that are no whole elements apart, a term
-    that adds nothing and is not ``each``.
+    A fault: a sum below 0, a difference that is no multiple of ``each``, a term with ``times`` 0
+    that is neither 0 nor ``each``.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -223,7 +220,7 @@ def either(number: Make, at_none: Make, other: Make) -> Make:
 
 
 def notation(parts: Make, written: Callable[[dict[str, int]], str | None]) -> Make:
-    """An object as people write it; the object itself where it is none that can be written."""
+    """An object as one string; the object itself where its numbers are not valid for that."""
 
     def make(data: bytes, faults: Faults) -> Value:
         found = parts(data, faults)
@@ -237,7 +234,7 @@ def notation(parts: Make, written: Callable[[dict[str, int]], str | None]) -> Ma
 
 
 def optional(reference: Make, inner: Make) -> Make:
-    """What a reference leads to; None where it leads nowhere."""
+    """What a reference points to; None where it is null."""
 
     def make(data: bytes, faults: Faults) -> Value:
         return inner(data, faults) if reference(data, faults) else None
@@ -255,7 +252,7 @@ def optional(reference: Make, inner: Make) -> Make:
 def variant(tag: Make | None, cases: Mapping[int | None, Case]) -> Make:
     """The one of ``cases`` that the number ``tag`` names, else the one of None.
 
-    None, with a fault of the tag, where that could not be read; the number where it names none.
+    None, with a fault of the tag, where that could not be read; the number where no case has it.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -279,7 +276,7 @@ def not_fetched(count: int) -> Make:
 
 
 def variant_checked(tag: Make, names: Mapping[int | None, str], wanted: str, inner: Make) -> Make:
-    """``inner`` where ``tag`` tells the variant ``wanted``, else the name of the one it tells.
+    """``inner`` where ``tag`` selects the variant ``wanted``, else the selected one's name.
 
     The other one is not read: its bytes mean something else. One without a name is null.
     """
@@ -299,7 +296,7 @@ def variant_checked(tag: Make, names: Mapping[int | None, str], wanted: str, inn
 
 
 def tuple_of(makers: Sequence[Make], path: str) -> Make:
-    """A tuple; one fault where none of its parts could be read."""
+    """A tuple; one fault where no part could be read."""
 
     def make(data: bytes, faults: Faults) -> Value:
         before = len(faults)
@@ -313,7 +310,7 @@ def tuple_of(makers: Sequence[Make], path: str) -> Make:
 
 
 # ------------------------------------------------------------------------------
-# Values whose type is only known when they are read: what Go's interfaces hold, .NET's objects.
+# Values that depend on the dynamic type: Go's interfaces, .NET's objects.
 
 
 NIL = SymbolName("nil")
@@ -328,10 +325,10 @@ _MASK = (1 << 64) - 1
 def type_name(
     word: Make, start: Make, types: RuntimeTypes, pointer: Callable[[int], Value]
 ) -> Make:
-    """The name of a dynamic type; its address where the program's own types have none there.
+    """The name of a dynamic type; its address where the program has no type there.
 
-    ``word`` makes the address of its descriptor, ``start`` that of the beginning of them all;
-    ``pointer`` shows an address.
+    ``word`` reads the address of its descriptor, ``start`` that of the first descriptor;
+    ``pointer`` makes the value of an address.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -370,7 +367,7 @@ def type_switch(word: Make, start: Make, name: Make, cases: Mapping[int, Make]) 
 
 
 def interface(shape: InterfaceShape, maker: Callable[[Shape], Make]) -> Make:
-    """The reader of ``shape``; ``maker`` makes those of the shapes in it."""
+    """The reader of ``shape``; ``maker`` makes the readers of the shapes in it."""
     known = {
         one.wanted: described(
             [part if isinstance(part, str) else maker(part) for part in one.parts], one.numbered
@@ -382,9 +379,9 @@ def interface(shape: InterfaceShape, maker: Callable[[Shape], Make]) -> Make:
 
 
 def described(parts: Sequence[str | Make], numbered: bool) -> Make:
-    """The words and values of ``parts`` in a row, one value alone as it is; None where one is none.
+    """The strings and values of ``parts``, joined; one value alone as it is; None if one is None.
 
-    ``numbered``: numbers among them are error numbers of the system, which are told by name.
+    ``numbered``: numbers among them are shown as names of errno.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -407,9 +404,9 @@ def _error_name(one: Value) -> Value:
 def interface_value(
     word: Make, start: Make, known: Mapping[int, Make], plain: Make, inner: bool
 ) -> Make:
-    """``plain`` of an interface and, where its dynamic type is one of ``known``, what that makes.
+    """``plain`` of an interface, with the description for its dynamic type, if ``known`` has one.
 
-    With ``inner`` the one or the other, to be part of a text. The other types' values are not read.
+    With ``inner`` the one or the other, as a part of a string. Other types' values are not read.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -485,7 +482,7 @@ _ROWS = (1 << 24) - 1
 
 
 # ------------------------------------------------------------------------------
-# Values that the caller knows: which one is there, by the address that the function returns to.
+# Values that depend on the caller, by the return address.
 
 _PROBED = 8
 """Offset of the probed address in a record: kernel/trace/trace_probe.h, uprobe_trace_entry_head."""
@@ -493,9 +490,9 @@ _WORD = struct.Struct("=Q")
 
 
 def by_caller(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) -> Make:
-    """What the case of the distance from the probe to the address ``returned`` makes.
+    """The case of the distance from the probed instruction to the return address.
 
-    Of a call that none knows ``{"caller": ...}``: the function that made it, or the address.
+    For other call sites ``{"caller": ...}``: the calling function, or the address.
     """
     known = {distance & _MASK: one for distance, one in cases.items()}
 
@@ -507,7 +504,7 @@ def by_caller(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) 
         if one is not None:
             return one(data, faults)
         (thread,) = THREAD(data, PID)
-        # The byte in front is of the call; behind one that never returns is another function.
+        # The byte before is in the call; after a call that never returns is another function.
         name = None if symbol is None else symbol(thread, address - 1)
         return {"caller": ReturnAddress(address) if name is None else SymbolName(name)}
 
@@ -515,7 +512,7 @@ def by_caller(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) 
 
 
 def growth_checked(word: Make, distance: int, inner: Make, path: str) -> Make:
-    """What ``inner`` makes; a fault where the word is the address so far from the probe."""
+    """``inner``; a fault where the word is the address at ``distance`` from the probe."""
     lost = distance & _MASK
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -530,7 +527,7 @@ def growth_checked(word: Make, distance: int, inner: Make, path: str) -> Make:
 
 
 def summed(shape: SumShape, word: Make | None, symbol: Symbol | None) -> Make:
-    """The low bytes of a word and a constant, as the number that they are."""
+    """The low bytes of the sum of a word and a constant, as a number."""
     code, then = meaning(shape.decode, shape.size)
     unpack = struct.Struct("=" + code).unpack
     named = shape.decode.kind == "symbol"
@@ -551,7 +548,7 @@ def summed(shape: SumShape, word: Make | None, symbol: Symbol | None) -> Make:
 
 
 # ------------------------------------------------------------------------------
-# Lists whose elements are in the record one after the other.
+# Lists whose elements are adjacent in the record.
 
 
 def row_of(values: Callable[[bytes], list[Value]], count: int, total: int) -> Make:
@@ -572,7 +569,7 @@ def listed(makers: Sequence[Make], total: int) -> Make:
 
 
 def bounds_checked(number: Make, least: int, inner: Make, path: str) -> Make:
-    """``inner`` where there are ``least`` elements, else a fault: behind the last one is none."""
+    """``inner`` where there are at least ``least`` elements, else a fault."""
 
     def make(data: bytes, faults: Faults) -> Value:
         count = number(data, faults)
@@ -606,13 +603,13 @@ def up_to_length(some: Make, length_of: Callable[[bytes], int], most: int) -> Ma
 
 
 # ------------------------------------------------------------------------------
-# Makers of single values and of rows of numbers, behind the pointers that led to them.
+# Readers of numbers, strings and arrays of numbers, with the checks of their pointers.
 
 _POINTER = 8  # bytes
 
 
 class LeafMakers:
-    """Makers of what is made of nothing else, for the records of one format."""
+    """Readers of values that are made of no other values, for the records of one format."""
 
     def __init__(
         self,
@@ -640,7 +637,7 @@ class LeafMakers:
         return numbers(plan.values, self._fields, self._there)
 
     def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
-        """What makes the value of ``shape``; ``trusted`` are the pointers looked at."""
+        """The reader of ``shape``; ``trusted`` are the pointers that are checked already."""
         raise NotImplementedError
 
     def _offset(self, field: str, offset: int) -> int:
@@ -701,7 +698,7 @@ class LeafMakers:
         zero: tuple[int, int] | None,
         none: Value = 0,
     ) -> Make:
-        """``make`` behind its guards; ``zero`` are the bytes that are 0 after a fault."""
+        """``make`` with its guard checks; ``zero`` are the bytes that are 0 after faults."""
         if len(guards) > 1 and guards[-1].empty:
             # NULL there may be a pointer that could not be loaded.
             *before, last = guards
@@ -741,5 +738,5 @@ class LeafMakers:
 
 
 def pointers(guards: tuple[Guard, ...]) -> Trusted:
-    """The pointers of guards, for what is behind them to trust."""
+    """The pointers of guards, for values that are loaded through them to trust."""
     return frozenset([(guard.field, guard.offset) for guard in guards])

@@ -138,7 +138,7 @@ _MEANING = {
     ),
     "Failed to find the given file": "the path is the one that the kernel sees",
     "String accepts only memory argument": "texts and arrays are read from memory only",
-    "Argument expression is too long": "`fetchc check` tells how long it may be",
+    "Argument expression is too long": "`fetchc check` shows how long it may be",
     "Failed to register probe event": (
         "some functions must not be probed: see /sys/kernel/debug/kprobes/blacklist"
     ),

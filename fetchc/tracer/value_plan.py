@@ -1,7 +1,7 @@
-"""From a typed tree to the shape of its value: what is fetched for a reader, and how it is read.
+"""From a typed tree to the shape of its value: what to fetch, and how to read it.
 
-Where a definition for people names each member (``lower``), a reader takes whole objects: a
-structure or an array is fetched as its bytes, in one piece, and taken apart later.
+A definition for people names each member (``lower``). A reader takes whole objects: a structure or
+an array is fetched as its bytes, in one piece, and decoded later.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
 __all__ = ["ComputedShapes", "EnumShapes", "Shaper", "is_tuple"]
 
 # ------------------------------------------------------------------------------
-# Enums with fields and tuples: which of the variants is there is told by the record itself.
+# Enums with fields, and tuples (Rust): the record has the tag that selects the variant.
 
 
 def is_tuple(members: tuple[Member, ...]) -> bool:
@@ -142,13 +142,13 @@ class EnumShapes(LeafShapes):
 
 
 # ------------------------------------------------------------------------------
-# Numbers that a reader makes of others, and objects that it picks by such a number.
+# Numbers that the reader computes, and objects that it selects by such a number.
 
 _MOST_TOGETHER = 256  # bytes
 
 
 class ComputedShapes(DynamicTypeShapes):
-    """Shapes of what is in no place."""
+    """Shapes of computed values."""
 
     def _made(
         self, node: typed_tree.Computed | typed_tree.Either, limits: Limits
@@ -164,7 +164,7 @@ class ComputedShapes(DynamicTypeShapes):
         return self._reckoned(node)
 
     def _fetch_together(self, node: typed_tree.Either) -> None:
-        # What lies side by side comes in as few pieces as can be.
+        # Adjacent objects are fetched in as few pieces as possible.
         spans: dict[Value, tuple[Memory, int, int]] = {}
         for one in _objects(node):
             try:
@@ -327,13 +327,12 @@ class Shaper(RangeShapes, EnumShapes, CallerShapes, ComputedShapes, FormattedSha
                 ]
                 return StructShape(tuple(parts), self._guards_of(node))
             case _:
-                # A text behind a pointer, a pointer, or a refusal.
+                # A string by its pointer, a pointer, or a refusal.
                 (lowered,) = lower(checker, node, None, whole=False)
                 return self._leaf(lowered)
 
     def _code_of(self, node: Typed) -> Typed:
-        # The address that a function value's object begins with.
-        # Its own type is that of a pointer to code.
+        # A function value points to an object that begins with the address of the code.
         return Follow(
             Convert(node, self._checker.pointer_to(node.type), node.span), node.type, node.span
         )
@@ -354,7 +353,7 @@ class Shaper(RangeShapes, EnumShapes, CallerShapes, ComputedShapes, FormattedSha
         )
 
     def _counts(self, node: Typed) -> bool:
-        # len(m), cap(c): the run-time's header behind a map or channel, which may be nil.
+        # len(m), cap(c): a field of the runtime's map or channel header; the pointer may be nil.
         if not (isinstance(node, Part) and isinstance(node.base, Follow)):
             return False
         held = self._checker.resolved(node.base.base.type)
@@ -376,7 +375,7 @@ class Shaper(RangeShapes, EnumShapes, CallerShapes, ComputedShapes, FormattedSha
         return leaf
 
     def _referred(self, node: Typed, made: Type, inner: Shape) -> Shape:
-        # What a reference leads to: nothing where it is null.
+        # What a reference points to: None where it is null.
         simple = plain(self._checker, node.type)
         if not isinstance(made, PointerType) or simple is None:
             return inner
@@ -429,14 +428,14 @@ class Shaper(RangeShapes, EnumShapes, CallerShapes, ComputedShapes, FormattedSha
         return StructShape(tuple(found), self._guards_of(node), tuple(left))
 
     def _are_text(self, made: SliceType, format: Format | None) -> bool:
-        # Bytes that are asked for as a text end where their number says, not at a NUL.
+        # A byte slice shown as a string ends at its length, not at a NUL.
         if format is None or not _is_text(format):
             return False
         return is_byte(self._checker.resolved(made.element))
 
 
 def _natural(made: object, format: Format) -> bool:
-    # `:string` of what is a text with an end is what a reader shows anyway.
+    # A reader shows these as strings without `:string` too.
     return _is_text(format) and isinstance(made, StringType | ArrayType)
 
 

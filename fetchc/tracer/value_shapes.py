@@ -1,7 +1,7 @@
-"""How the fields of a record make one value.
+"""Shapes: how the fields of a record make one value.
 
-A place in a record is a field's name and a number of bytes from its start. Fields that were made
-for one object lie side by side, so a place may be behind the end of the field it is named by.
+A place in a record is a field's name and a byte offset from its start. The fields of one object
+are adjacent in the record, so an offset may exceed the size of the field.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# Values whose type is told by the object.
+# Values whose type is in the object: interfaces of Go, objects of .NET.
 
 
 class TypeNameShape(Record):
     """The name of the dynamic type of a Go interface.
 
-    ``word`` is the address of its descriptor, ``start`` the address that ``types`` count from.
+    ``word`` is the address of its type descriptor, ``start`` the address that the offsets of
+    ``types`` are relative to.
     """
 
     word: Leaf
@@ -67,10 +68,10 @@ class TypeNameShape(Record):
 
 
 class TypeDescription(Record):
-    """What is said of a value whose descriptor is ``wanted`` bytes from the start of all.
+    """How to describe a value whose type descriptor has the offset ``wanted``.
 
-    ``parts`` are words and values; one alone is the value itself. ``numbered``: a number among
-    them is a system's error number.
+    ``parts`` are strings and values; one alone is the value itself. ``numbered``: a number among
+    them is an errno.
     """
 
     wanted: int
@@ -79,9 +80,9 @@ class TypeDescription(Record):
 
 
 class InterfaceShape(Record):
-    """A Go interface, with what is said of its value where the dynamic type is a known one.
+    """A Go interface, with a description of its value for some dynamic types.
 
-    The others are ``plain``. ``inner``: the words alone, as they are part of others.
+    For other types the value is ``plain``. ``inner``: the description alone, as a part of another.
     """
 
     dynamic: TypeNameShape
@@ -91,7 +92,7 @@ class InterfaceShape(Record):
 
 
 class TypeAssertionShape(Record):
-    """A value that is there if the dynamic type is the one ``wanted`` bytes from the start.
+    """The value of a type assertion: ``inner`` if the dynamic type has the offset ``wanted``.
 
     Else it is ``{"type": ...}``, that type's name.
     """
@@ -102,9 +103,9 @@ class TypeAssertionShape(Record):
 
 
 class TypeSwitchShape(Record):
-    """One of several values, by the dynamic type: each of a type so far from the start.
+    """One of several values by the dynamic type; ``cases`` have the offset of its descriptor.
 
-    Of no such type it is ``{"type": ...}``, as :class:`Asserted`.
+    For another type it is ``{"type": ...}``, as :class:`Asserted`.
     """
 
     dynamic: TypeNameShape
@@ -112,19 +113,18 @@ class TypeSwitchShape(Record):
 
 
 class TypeIdentity(Record):
-    """What a type is known by: the assembly's name, and a number that has its row in ``row``."""
+    """What identifies a .NET type: the assembly's name, and a number that holds its row."""
 
     row: Leaf
     assembly: Leaf
 
 
 class CastShape(Record):
-    """A value that is there if the object of ``reference`` is of the type ``wanted``.
+    """The value of a cast: ``inner`` if the object of ``reference`` is of the type ``wanted``.
 
-    Else it is ``{"type": ...}``, the name of the object's own type. ``element`` is that of an
-    array's elements, None where no array is wanted, ``rank`` a number that tells arrays of
-    several dimensions apart. Of null there is nothing to compare. ``otherwise`` is what else the
-    value is.
+    Else it is ``otherwise``, or ``{"type": ...}`` with the object's own type. ``element`` is the
+    type of an array's elements (None: no array is wanted), ``rank`` a number that depends on the
+    number of dimensions. A null reference has no type to compare.
     """
 
     reference: Leaf
@@ -138,14 +138,13 @@ class CastShape(Record):
 
 
 # ------------------------------------------------------------------------------
-# Several elements, and how many of them there are.
+# Lists, and how many elements they have.
 
 
 class ListShape(Record):
     """A list whose elements are shapes of their own.
 
-    ``text``: they are the characters of one, which ends at the first NUL or with them. ``parts``:
-    they are those of a tuple.
+    ``text``: they are the characters of a string, which ends at the first NUL or after the last.
     """
 
     items: tuple[Shape, ...]
@@ -156,11 +155,11 @@ class ListShape(Record):
 
 
 class SequenceShape(Record):
-    """A list of as many elements as ``length`` says, of which ``elements`` has the first.
+    """A list of ``length`` elements; ``elements`` has the first of them.
 
-    With ``start`` they are those of an array, of which the list has some: from that index on, and
-    with ``around``, the number of all, from the first one behind the last. ``backwards``: from the
-    one in front of that index on, down to the array's first.
+    With ``start`` the list is a part of an array, from that index on. ``around`` is the capacity of
+    a ring buffer: the list continues at index 0. ``backwards``: from the element before ``start``
+    down to the first.
     """
 
     length: Leaf | ElementCountShape
@@ -171,10 +170,10 @@ class SequenceShape(Record):
 
 
 class RangeShape(Record):
-    """The elements from ``low`` up to, not including, ``high``: a list, or the text of the bytes.
+    """The elements from ``low`` up to, not including, ``high``: a list, or a string.
 
-    ``elements`` begins with the one of the index ``start``. There are ``bound`` of them in all,
-    None where nothing tells. ``to_nul``: of a text no more than up to its first NUL.
+    ``elements`` begins with the index ``start``. ``bound`` is the length of the whole, None if
+    unknown. ``to_nul``: a string ends at its first NUL.
     """
 
     elements: NumbersShape | ListShape | StringShape
@@ -186,7 +185,7 @@ class RangeShape(Record):
 
 
 class BoundsCheckShape(Record):
-    """A value that is there if ``number`` says that there are at least ``least`` elements."""
+    """``inner`` if ``number``, the length, is at least ``least``; else a fault."""
 
     number: Shape
     least: int
@@ -194,7 +193,7 @@ class BoundsCheckShape(Record):
 
 
 class MultiArrayShape(Record):
-    """The elements of an array of several dimensions, as ``flat`` has them side by side.
+    """An array of several dimensions; ``flat`` has its elements in row-major order.
 
     ``lengths`` are those of the dimensions. With ``indices`` the value is that one element.
     """
@@ -205,11 +204,11 @@ class MultiArrayShape(Record):
 
 
 # ------------------------------------------------------------------------------
-# Numbers that are made of others.
+# Numbers computed from others.
 
 
 class ElementCountShape(Record):
-    """How many objects of ``each`` bytes lie between two addresses: from ``start`` to ``end``."""
+    """The number of objects of ``each`` bytes from the address ``start`` to the address ``end``."""
 
     start: Leaf
     end: Leaf
@@ -217,16 +216,16 @@ class ElementCountShape(Record):
 
 
 class DifferenceShape(Record):
-    """One number less another one, or less a constant."""
+    """A number minus another one, or minus a constant."""
 
     minuend: Leaf
     subtrahend: Leaf | int
 
 
 class Term(Record):
-    """A part of a number: ``number``, less ``less``, by ``each``, ``times``.
+    """A term of a sum: (``number`` - ``less``) / ``each`` * ``times``.
 
-    With ``times`` 0 it adds nothing, and has to be ``each`` or 0 before it is divided.
+    With ``times`` 0 it adds nothing, but the difference has to be ``each`` or 0.
     """
 
     number: Leaf
@@ -236,7 +235,7 @@ class Term(Record):
 
 
 class ComputedShape(Record):
-    """The sum of terms and a constant; with ``is_none`` whether that is 0."""
+    """The sum of terms and a constant; with ``is_none`` whether the sum is 0."""
 
     terms: tuple[Term, ...]
     constant: int
@@ -244,10 +243,7 @@ class ComputedShape(Record):
 
 
 class SumShape(Record):
-    """A number that is in no place: the low ``size`` bytes of a word and a constant.
-
-    Without ``word`` it is the constant.
-    """
+    """A computed number: the low ``size`` bytes of ``word`` plus a constant, or of a constant."""
 
     word: Leaf | None
     addend: int
@@ -256,11 +252,11 @@ class SumShape(Record):
 
 
 # ------------------------------------------------------------------------------
-# Members of a structure, and one of several shapes.
+# Structures, and one of several shapes.
 
 
 class StructShape(Record):
-    """A structure: its members by name, in order. ``left`` are those that cannot be fetched."""
+    """A structure: its members by name, in order. ``left`` names those that cannot be fetched."""
 
     members: tuple[tuple[str, Shape], ...]
     guards: tuple[Guard, ...] = ()
@@ -268,7 +264,7 @@ class StructShape(Record):
 
 
 class NotationShape(Record):
-    """A structure in a form of its own, of its members' numbers.
+    """A structure that is shown as one string, made of its members' numbers.
 
     See :mod:`fetchc.tracer.display_values`.
     """
@@ -279,9 +275,9 @@ class NotationShape(Record):
 
 
 class FormattedShape(Record):
-    """A value in the form that its language prints it in, of its parts.
+    """A value as Go prints it, made of its parts.
 
-    ``beside`` are values of other places that the form takes. See
+    ``beside`` are values from elsewhere that the form needs. See
     :mod:`fetchc.tracer.display_values`.
     """
 
@@ -291,7 +287,7 @@ class FormattedShape(Record):
 
 
 class ConditionalShape(Record):
-    """One of two shapes, by whether a number is 0."""
+    """One of two shapes: ``at_none`` if a number is 0, else ``other``."""
 
     number: ComputedShape
     at_none: Shape
@@ -299,18 +295,18 @@ class ConditionalShape(Record):
 
 
 class ChoiceShape(Record):
-    """One of several shapes, by the number ``tag``; nothing where it is none of ``cases``."""
+    """One of several shapes by the number ``tag``; None if ``cases`` lacks the number."""
 
     tag: Leaf
     cases: tuple[tuple[int, Shape], ...]
 
 
 class VariantCase(Record):
-    """A variant: its name, and what it holds; None of one without fields.
+    """A variant: its name and its fields (None: it has no fields).
 
-    It is there where the enum's tag is ``value``, with None where it is none of the others'.
-    ``single``: it holds one value without a name, which ``fields`` is. ``left`` is the number of
-    its fields where they are not fetched.
+    The enum's tag is ``value``; None matches every tag that no other variant has. ``single``:
+    ``fields`` is the one field, which has no name. ``left`` is the number of fields that are not
+    fetched.
     """
 
     value: int | None
@@ -321,16 +317,16 @@ class VariantCase(Record):
 
 
 class EnumShape(Record):
-    """The variant of an enum that is there, by the number ``tag``; without one the only variant."""
+    """An enum with fields: the variant that ``tag`` selects; without a tag the only variant."""
 
     tag: Leaf | None
     cases: tuple[VariantCase, ...]
 
 
 class GrowthCheckShape(Record):
-    """A value that is there unless ``word`` is the address so far from the probed instruction.
+    """``inner``, or a fault where the function runs again after its stack has grown.
 
-    Then the call lost it.
+    ``word`` is then the address at ``distance`` from the probed instruction.
     """
 
     word: Leaf
@@ -339,9 +335,9 @@ class GrowthCheckShape(Record):
 
 
 class VariantCheckShape(Record):
-    """A value that is there if the number ``tag`` tells the variant ``wanted``.
+    """``inner`` if the number ``tag`` selects the variant ``wanted``.
 
-    Else it is ``{"variant": ...}``, the name of the one that is. ``names`` are all, by number.
+    Else it is ``{"variant": ...}``, the name of the selected one. ``names`` are all, by tag.
     """
 
     tag: Leaf
@@ -351,10 +347,10 @@ class VariantCheckShape(Record):
 
 
 class CallerShape(Record):
-    """One of several shapes, by the call that the function was entered by.
+    """One of several shapes by the call site of the function.
 
-    ``returned`` is the address that the function returns to. ``cases`` have how far it is from the
-    probed instruction; of other calls, ``{"caller": ...}``, nothing is known.
+    ``returned`` is the return address. ``cases`` have its distance from the probed instruction; for
+    other call sites the value is ``{"caller": ...}``.
     """
 
     returned: Leaf
@@ -362,9 +358,9 @@ class CallerShape(Record):
 
 
 class OptionalShape(Record):
-    """A value behind a reference: none, and no fault, where that is NULL (null of .NET).
+    """The value that a reference points to; None, and no fault, where that is null.
 
-    Of a ``Nullable`` the truth value in front of it is what says whether there is one.
+    For a ``Nullable`` of .NET the reference is its flag.
     """
 
     reference: Leaf
@@ -372,19 +368,18 @@ class OptionalShape(Record):
 
 
 # ------------------------------------------------------------------------------
-# What the fields of a record hold by themselves: numbers, texts, rows; the pointers on the way.
+# What fields hold directly: numbers, strings, arrays of numbers; the pointers to them.
 
 
 class Guard(Record):
-    """A pointer on the way to a value: the word at ``offset`` bytes into ``field``.
+    """A pointer on the path to a value: the word at ``offset`` bytes into ``field``.
 
-    What is loaded next stands ``moved`` bytes from where it leads. ``empty``: NULL is no fault
-    there but stands for a thing without entries (a nil map of Go), or for no text. ``kernel``:
-    it leads to memory of the kernel, not of the program.
+    The next load is ``moved`` bytes from where it points. ``empty``: NULL is no fault but an empty
+    value (a nil map of Go, no string). ``kernel``: it points to kernel memory, not the program's.
 
-    ``told`` are texts that are there where eight bytes could be read, from so many bytes behind
-    where the pointer leads on: a probe of the kernel reads the memory of programs if it is in RAM,
-    and else leaves in the record what was there before.
+    ``read_checks`` are string fields, each with its offset from the pointer: a string is there
+    if the kernel could read eight bytes at it. A kernel probe reads a program's memory only if it
+    is in RAM; else the record holds stale bytes.
     """
 
     field: str
@@ -396,16 +391,16 @@ class Guard(Record):
 
 
 class Leaf(Record):
-    """A number, or a text that the kernel fetched up to its NUL (``decode.kind`` text).
+    """A number, or a string that the kernel fetched up to its NUL (``decode.kind`` text).
 
-    ``size`` are the bytes of the number, 0 where the field holds nothing else (only then a
-    filter of the kernel can have it). Of them ``decode.bits`` bits count, from bit ``shift`` on.
-    A text with ``decode.count`` is a list of that many, whose pointers are side by side from
-    ``offset`` bytes into ``pointers`` on. ``total`` is the number of elements of the source where
-    not all were fetched.
+    ``size`` is the number's size in bytes, 0 where the field holds nothing else (only then the
+    kernel's event filter can use it). ``decode.bits`` bits from bit ``shift`` on are the number.
+    A string with ``decode.count`` is a list of so many; their pointers are an array at ``offset``
+    bytes into ``pointers``. ``total`` is the number of elements of the source where not all are
+    fetched.
 
-    ``guards`` are the pointers on the way, outermost first: where one is no address of a
-    program, the value could not be read. The other shapes have them too.
+    ``guards`` are the pointers on the path, outermost first: where one is not an address, the
+    value is a fault. Other shapes have them too.
     """
 
     field: str
@@ -419,11 +414,11 @@ class Leaf(Record):
 
 
 class StringShape(Record):
-    """A text in ``size`` bytes that were fetched.
+    """A string in ``size`` bytes that were fetched.
 
-    It ends where ``length``, a number, says (bytes of ``text``, units of ``utf-16``); without
-    one at the first NUL or, where the object has no more than ``limit`` bytes, there.
-    ``kind`` is that of :class:`~fetchc.ir.fetch.Decode`, or utf-32 (units of four bytes).
+    It has ``length`` bytes (units, for ``utf-16``). Without ``length`` it ends at the first NUL or
+    at the object's end, which is ``limit`` bytes. ``kind`` is that of
+    :class:`~fetchc.ir.fetch.Decode`, or utf-32 (units of four bytes).
     """
 
     field: str
@@ -436,10 +431,9 @@ class StringShape(Record):
 
 
 class SizedStringShape(Record):
-    """A text that the kernel fetched up to its NUL, of an object that has ``length`` bytes.
+    """A string that the kernel fetched up to its NUL, of an object of ``length`` bytes.
 
-    Where these are more, the text is its beginning alone: a NUL is a character of it, or the event
-    had no room.
+    A shorter string is cut: the object contains a NUL, or the event had no room.
     """
 
     inner: Shape
@@ -447,7 +441,7 @@ class SizedStringShape(Record):
 
 
 class NumbersShape(Record):
-    """A list: ``count`` numbers of ``size`` bytes side by side, each as ``decode`` says."""
+    """A list: an array of ``count`` numbers of ``size`` bytes, each as ``decode`` says."""
 
     field: str
     decode: Decode

@@ -471,7 +471,7 @@ def test_what_a_killed_session_leaves(program: Path) -> None:
             (told,) = session.warnings()
         assert told.code == "FC0612"
         assert told.notes == (f"`{group}`",)
-        assert told.help == "take it away: `fetchc remove --stale`"
+        assert told.help == "remove them: `fetchc remove --stale`"
         done = subprocess.run(
             [sys.executable, "-m", "fetchc", "remove", "--stale"],
             capture_output=True,

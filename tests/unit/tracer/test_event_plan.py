@@ -214,7 +214,7 @@ def test_one_label_is_one_value() -> None:
         probe.plan(["a=r->i", "a=r->u"], "fetchc_g")
     assert raised.value.diagnostics[0].code == "FC0207"
     for name in (COMM, PLAN_INDEX):
-        with pytest.raises(fetchc.CompileError, match="fetchc keeps the name") as raised:
+        with pytest.raises(fetchc.CompileError, match="fetchc reserves the name") as raised:
             probe.plan([f"{name}=r->i"], "fetchc_g")
         assert raised.value.diagnostics[0].code == "FC0207"
 

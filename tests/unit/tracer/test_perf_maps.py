@@ -63,7 +63,7 @@ def test_code_that_was_compiled_while_running_is_in_no_file(process: Process) ->
         known = {one.start for one in process.mappings}
         fresh = Process(process.pid)
         (start,) = {one.start for one in fresh.mappings if one.path == ""} - known
-        with pytest.raises(CompileError, match=r"FC0906: .*where the runtime compiled it to"):
+        with pytest.raises(CompileError, match=r"FC0906: .*was compiled at run time"):
             fresh.find(f"{start:x} 20 void [a] B::c()[Tier0]" if start else "")
 
 

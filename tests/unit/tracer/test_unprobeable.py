@@ -18,7 +18,7 @@ def test_lists_of_the_kernel_say_why(tmp_path: Path) -> None:
     (tmp_path / "available_filter_functions").write_text("vfs_read\nnf_hook [nf_tables]\n")
     assert "must not be probed" in notes(tmp_path, "do_int3")[0]
     assert "must not be probed" in notes(tmp_path, "do_int3+0x10")[0]
-    assert "can trace" in notes(tmp_path, "early_boot")[0]
+    assert "cannot trace" in notes(tmp_path, "early_boot")[0]
     for known in ("vfs_read", "vfs_read+0x8", "nf_hook", "nf_tables:nf_hook", "/bin/true:0x10"):
         assert notes(tmp_path, known) == ()
 

@@ -156,8 +156,8 @@ def test_what_cannot_be_compared_or_counted(words: tuple[str, ...], code: str) -
         ("w == 3", "compare what is in it, of one type: `e.(*T).x == 1`"),
         ("w == false", "compare what is in it, of one type: `e.(*T).x == 1`"),
         ("w > 0", "compare what is in it, of one type: `e.(*T).x == 1`"),
-        ("r.Question[0].Name == x", 'compare it with a text: `== "x"`'),
-        ("r.Question[0].Name == nil", 'compare it with the empty text: `== ""`'),
+        ("r.Question[0].Name == x", 'compare it with a string: `== "x"`'),
+        ("r.Question[0].Name == nil", 'compare it with the empty string: `== ""`'),
     ],
 )
 def test_interfaces_and_texts_compare_as_they_are(condition: str, help: str | None) -> None:

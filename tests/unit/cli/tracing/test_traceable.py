@@ -58,7 +58,7 @@ def test_what_the_kernel_refuses_is_left_out(root: Path, words: tuple[str, ...])
         "vfs_twice": "FC0203", "vfs_banned": "FC0705", "vfs_early": "FC0705",
     }  # fmt: skip
     assert "must not be probed" in why["vfs_banned"].notes[0]
-    assert "can trace" in why["vfs_early"].notes[0]
+    assert "cannot trace" in why["vfs_early"].notes[0]
 
 
 @pytest.mark.parametrize("name", ["vfs_early", "kprobe:vfs_early"])
