@@ -1,4 +1,4 @@
-"""Values that are shown in a way of their own: each is a plain value to a program, and to JSON."""
+"""Values with a display form of their own; to a program, and in JSON, each is a plain value."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class CutList(list["Value"]):
 
 
 # ------------------------------------------------------------------------------
-# Values in a form that people write: decimals, points in time, GUIDs, integers of two words.
+# Values of .NET and Rust as people write them: decimals, times, GUIDs, integers of two words.
 #
 # Each form is made of the numbers of its members, which have other names in other versions.
 # Sources: dotnet/runtime, src/libraries/System.Private.CoreLib/src/System (Decimal.cs,
@@ -285,7 +285,7 @@ NOTATIONS: dict[str, Callable[[Numbers], str | None]] = {
 
 
 # ------------------------------------------------------------------------------
-# Values as their language prints them: points in time, durations, addresses, identifiers.
+# Values as Go prints them: times, durations, IP addresses, UUIDs.
 #
 # Source: Go, src/time/time.go (Time, Duration.String), src/net/ip.go (IP.String),
 # src/net/netip/netip.go (Addr.String); RFC 3339, RFC 5952, RFC 9562.
@@ -443,7 +443,7 @@ SPELLINGS: dict[str, Callable[[Parts], str | None]] = {
 
 
 # ------------------------------------------------------------------------------
-# Values as text for people: one line whatever the traced memory holds, and safe on a terminal.
+# Values as one line, whatever the traced memory holds, and safe on a terminal.
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 _MORE = "…"

@@ -1,4 +1,4 @@
-"""The fields of one event: each fetch once, objects in one piece, the pointers on the way."""
+"""The fields of one event: each fetch once, objects in one piece, and the pointers to them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# How much of an object a reader gets, and which of its bytes that takes.
+# How much of an object is fetched, and which of its bytes.
 
 _GAP = 16  # bytes that are cheaper to fetch along than an argument of their own
 
@@ -104,9 +104,9 @@ FULL = Limits(text=256, row=512, items=4, depth=3)
 
 
 def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int, int]]:
-    """First byte and the one behind the last of each part of a value of the type.
+    """First byte, and the one after the last, of each range to fetch of a value of the type.
 
-    What is not fetched as bytes (the text behind a ``char *``) is left out; so is what is
+    What is not fetched as bytes (the string of a ``char *``) is left out; so is what is
     deeper than ``limits`` go.
     """
     made = checker.resolved(type_id)
@@ -164,14 +164,14 @@ def _member(
         try:
             byte, bits = smallest_container(member.bits.offset, member.bits.width, size, Span(0, 0))
         except CompileError:
-            return []  # in nine bytes: told where it is fetched
+            return []  # in nine bytes: refused where it is fetched
         return [(start + byte, start + byte + bits // 8)]
     start += member.offset
     return [(start + low, start + high) for low, high in extents(checker, member.type, limits)]
 
 
 def merged_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The ranges in order, with those made one that are not far from each other."""
+    """The ranges in order; those that are close to each other are merged."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if found and low <= found[-1][1] + _GAP:
@@ -182,11 +182,11 @@ def merged_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 # ------------------------------------------------------------------------------
-# What every shape is made of: numbers, texts, the bytes they are in, the pointers on the way.
+# The leaves of every shape: numbers, strings, the bytes they are in, the pointers to them.
 
 
 def plain_number(leaf: Leaf) -> Leaf:
-    """The number that a value is told by, without the name that it has."""
+    """The leaf as a plain number, without the name of an enumerator."""
     plain = Decode("integer", leaf.decode.bits, leaf.decode.signed)
     return Leaf(leaf.field, plain, leaf.offset, leaf.size, leaf.shift, leaf.guards)
 
@@ -203,7 +203,7 @@ class LeafShapes:
         raise NotImplementedError
 
     def _plain(self, type_id: TypeId) -> Plain | None:
-        """How a reader shows a scalar of a type; None where it is none that the kernel has."""
+        """How a reader shows a scalar of a type; None where the kernel has no such type."""
         return plain(self._checker, type_id)
 
     def _word(self, node: Typed) -> Lowered:
@@ -220,7 +220,7 @@ class LeafShapes:
         size_alone = 0 if dynamic else fixed_bytes(fetch.store)
         text = lowered.decode.kind == "text"
         guards = self._fields.guards(fetch.value, size_alone, empty or text)
-        # NULL where a text begins is no text; a text in a structure at NULL is a fault.
+        # A NULL string pointer is no string; a string in a structure at NULL is a fault.
         no_text = text and bool(guards) and not guards[-1].moved
         if (empty and guards) or no_text:
             last = guards[-1]
@@ -243,7 +243,7 @@ class LeafShapes:
         return tuple(found)
 
     def _fetch_bytes(self, node: Typed, limits: Limits, count: int = 1) -> None:
-        # What is in memory comes in as few pieces as can be; its members are found in them.
+        # Fetches an object in memory in as few pieces as possible; its members are found in them.
         found = where(self._checker.site, node)
         if not isinstance(found, Memory):
             return
@@ -273,7 +273,7 @@ class LeafShapes:
 class Block(Record):
     """``size`` bytes of memory, from ``offset`` on ``base``, that ``field`` begins with.
 
-    ``user``: of the program that a probe of the kernel finds running. ``told`` is that of a Guard.
+    ``user``: user memory, read by a kernel probe. ``read_checks`` are those of a Guard.
     """
 
     base: Value
@@ -289,7 +289,7 @@ class Block(Record):
 
 
 def base_and_offset(value: Deref) -> tuple[Value, int]:
-    """The base of a load, and how far behind it the load is."""
+    """The base of a load, and the load's offset from it."""
     # An address of the file has its constant inside.
     match value.base:
         case Image(offset=start):
@@ -301,7 +301,7 @@ def base_and_offset(value: Deref) -> tuple[Value, int]:
 
 
 def moved_by(value: Deref, by: int) -> Deref:
-    """The load ``by`` bytes behind ``value``."""
+    """The load ``by`` bytes after ``value``."""
     match value.base:
         case Image(offset=start):
             return Deref(Image(start + by), value.offset)

@@ -1,4 +1,4 @@
-"""What the rooms of the tracer hand to each other: plans go in, samples and events come out."""
+"""The data of the tracer: plans go into the kernel, records (samples) and events come out."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ __all__ = [
 COMM = "fetchc_comm"
 """The field that has the task's name.
 
-It is the last text of an event, so that each text has one behind it that never faults:
-``values`` needs that to know which were read.
+It is the last string of an event and never faults: :mod:`fetchc.tracer.string_values` needs the
+next string to know whether one was read.
 """
 
 PLAN_INDEX = "fetchc_which"
@@ -47,11 +47,11 @@ class EventValue(Record):
 
 
 class FaultProbe(Record):
-    """A text that tells whether the byte ``moved`` bytes behind a pointer could be read.
+    """A string that shows whether the byte ``moved`` bytes after a pointer could be read.
 
-    The pointer is the word ``offset`` bytes into the field ``pointer``. The text, ``field``, begins
-    at that byte. It is ``""`` where the byte is 0, as all are of a number that is 0: of a text the
-    kernel says whether it could be read, of a number it does not.
+    The pointer is the word ``offset`` bytes into the field ``pointer``. The string, ``field``,
+    begins at that byte, and is ``""`` where it is 0. The record shows a fault of a string, but not
+    of a number, which is 0 then.
     """
 
     field: str
@@ -64,9 +64,9 @@ class Plan(Record):
     """One event of the kernel, and how its records become values.
 
     ``definitions`` are lines of ``uprobe_events``, one for each address, all of one group and
-    event. ``kind`` is that of the JSON form: entry, return, return-site, line, inline, offset.
-    ``address`` is the first probed instruction's, as the file states it. ``fault_probes`` say of
-    memory of the program whether it could be read.
+    event. ``kind`` is that of the JSON: entry, return, return-site, line, inline, offset.
+    ``address`` is the first probed instruction's, as the file states it. ``fault_probes`` show
+    whether memory of the program could be read.
     """
 
     group: str
@@ -87,7 +87,7 @@ class Plan(Record):
 
 
 class Field(Record):
-    """A field of a record: where it stands, in bytes from the start of the record.
+    """A field of a record; ``offset`` is in bytes from the start of the record.
 
     ``count`` is an array's number of elements, None for a single one; ``size`` is that of one
     element. ``text`` fields hold ``__data_loc`` words of 4 bytes: offset (low 16 bits) and length
@@ -168,7 +168,7 @@ class Event:
 
 
 # ------------------------------------------------------------------------------
-# Which return belongs to which entry.
+# Pairs of entries and returns.
 
 _KEYS = 1 << 16  # calls that wait for their return; each is an event of some hundred bytes
 # A call frame is entered again before it returns only by tail calls, and of those the kernel

@@ -1,4 +1,4 @@
-"""``--filter 'EXPR op CONST'``, as written: the comparisons, or where it is none.
+"""``--filter 'EXPR op CONST'``: its parser, its test of values, and the kernel's event filter.
 
 ``&&`` binds its comparisons together before ``||`` does, and brackets before both.
 """
@@ -276,7 +276,7 @@ def _wrong(text: str, span: Span, what: str, help: str | None = None) -> Compile
 
 
 # ------------------------------------------------------------------------------
-# A condition of a filter: which values it can be asked of, and which pass.
+# A condition of a filter: the values it can compare, and which pass.
 #
 # The reader's answer is the one that counts. The kernel's own filter only spares it events:
 # :func:`fetchc.tracer.filter_conditions.kernel_filter` never drops what :func:`accepts` lets pass.
@@ -293,7 +293,7 @@ _COMPARE: dict[str, Callable[[object, object], bool]] = {
 
 
 def value_shape(shape: Shape) -> Shape:
-    """The shape of the value itself, behind all that has to hold for there to be one."""
+    """The shape of the value itself, without the checks around it."""
     while isinstance(
         shape,
         OptionalShape
@@ -510,7 +510,7 @@ def _text(value: Value) -> str | None:
 
 
 # ------------------------------------------------------------------------------
-# What of a filter the kernel's own event filter can hold, so that fewer events are recorded.
+# The part of a filter that the kernel's event filter can test, to record fewer events.
 #
 # A condition goes to the kernel only where it lets everything pass that
 # :func:`fetchc.tracer.filter_conditions.accepts` does; that one still has the last word. The kernel

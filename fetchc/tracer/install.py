@@ -1,4 +1,4 @@
-"""Definitions go into ``uprobe_events`` and its like, and out of them again.
+"""Installs definitions in ``uprobe_events``, ``kprobe_events``, ``dynamic_events``; removes them.
 
 What is there cannot be read at one time: the kernel hands out about a page a read, and goes on by
 the number of lines, so that one which somebody removes meanwhile takes another one's place, and
@@ -226,7 +226,7 @@ def _removed(tracefs: Tracefs, events: Sequence[tuple[str, str]]) -> list[tuple[
 
 
 # ------------------------------------------------------------------------------
-# Plans whose records look alike become probes of one event of the kernel.
+# Plans with equal argument lists become probes of one event of the kernel.
 #
 # Disabling an event waits for all processors: 50 ms each on Linux 6.18, 51 s for 1,000 of them.
 # From 5.4 on one event can have any number of probes, when the names and types of their arguments
@@ -319,7 +319,7 @@ def _bytes(type: str) -> int:
 
 
 # ------------------------------------------------------------------------------
-# What the kernel counts of its definitions: hits, and hits of its own functions that it missed.
+# ``uprobe_profile`` and ``kprobe_profile``: hits, and hits that kernel probes missed.
 #
 # ``kprobe_profile`` and ``uprobe_profile`` have a line for each definition, in their order: the
 # event without its group, its hits; the file in front of them, or the misses behind. A return
@@ -372,7 +372,7 @@ def _rows(tracefs: Tracefs, file: str) -> list[tuple[str, list[int]]]:
 
 
 # ------------------------------------------------------------------------------
-# What sessions left in the kernel whose processes were killed.
+# What killed sessions left in the kernel.
 
 
 def leftovers(tracefs: Tracefs) -> list[str]:

@@ -1,4 +1,4 @@
-"""The running kernel's own list of its functions: which names are several, which are not there.
+"""``/proc/kallsyms``: which function names of the kernel are ambiguous, which are absent.
 
 Functions local to a file may share a name. From 6.7 on the kernel refuses such a name (so do stable
 releases of 6.1 and 6.5); before, it probes the first it finds and says nothing. A name that is
@@ -129,7 +129,7 @@ def why_absent(line: str, symbols: str = SYMBOLS) -> tuple[str, ...]:
 
 
 # ------------------------------------------------------------------------------
-# Why the kernel lets a function of its own not be probed, as far as its files tell.
+# Why a kernel function cannot be probed: the kprobes blacklist, functions without ftrace.
 #
 # Some must not be (what handles breakpoints itself): ``blacklist`` of debugfs lists them, a range
 # of addresses and a name a line. Others cannot be traced (``notrace``, code that runs before

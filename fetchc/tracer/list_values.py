@@ -1,4 +1,4 @@
-"""Makers of what has elements: texts, lists, and parts of them whose length varies."""
+"""Readers of strings and lists, and of ranges of them whose bounds are in the record."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = [
 
 
 class ElementMakers(LeafMakers):
-    """Makers of texts, lists, sequences and ranges."""
+    """Readers of strings, lists, sequences and ranges."""
 
     def _counted(self, text: StringShape, path: str, trusted: Trusted) -> Make:
         assert text.length is not None
@@ -169,7 +169,7 @@ class ElementMakers(LeafMakers):
 
 
 # ------------------------------------------------------------------------------
-# Parts of lists and texts, by bounds that are in the record: never more than they say.
+# Ranges of lists and strings, by bounds that are in the record.
 
 _WORD = struct.Struct("=Q").unpack_from
 _MASK = (1 << 64) - 1
@@ -330,7 +330,7 @@ def cut_items(makers: Sequence[Make], path: str) -> Cut:
 
 
 # ------------------------------------------------------------------------------
-# Arrays of several dimensions: the elements that lie side by side as rows of rows.
+# Arrays of several dimensions: adjacent elements as rows of rows.
 
 
 MOST_EMPTY = 64  # rows without elements that are shown

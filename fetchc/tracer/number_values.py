@@ -1,4 +1,4 @@
-"""One number of a record as the value of its source."""
+"""Numbers of a record as values: integers, floats, enumerators, characters, pointers."""
 
 from __future__ import annotations
 

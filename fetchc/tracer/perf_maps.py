@@ -1,4 +1,4 @@
-"""One perf map of all of a .NET process's code, and symbol files that perf reads.
+"""A perf map of all code of a .NET process, and symbol files that perf reads.
 
 The runtime lists what it compiled while running; precompiled methods are in no map. perf asks the
 map for code without a file alone, and for a mapped file that file's symbols, of ELF. So both are

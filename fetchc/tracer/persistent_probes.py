@@ -1,4 +1,4 @@
-"""Definitions that stay: ``fetchc add`` installs them, ``list`` and ``remove`` know them again.
+"""Persistent definitions: ``fetchc add`` installs them, ``list`` and ``remove`` find them again.
 
 Whose a definition is: one that is in the state file, word for word as the kernel lists it, was
 added; one of a session has the session's name as group; all others are somebody else's.
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# What ``fetchc add`` installed, written down: the kernel keeps definitions, not their sources.
+# The state file of ``fetchc add``: the kernel has definitions, not their sources.
 #
 # One JSON file for each user, under ``$XDG_STATE_HOME`` (XDG base directory specification). It is
 # for one run of the system: definitions do not outlive a reboot, so the boot's number is in it.

@@ -1,4 +1,4 @@
-"""The program that a trace starts: it waits until the probes are on, then runs as if alone."""
+"""Traced processes: the program that a trace starts, the files it runs, its mapped memory."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class WatchedFiles:
         self._files.setdefault(path, _identity(path))
 
     def changes(self) -> tuple[Diagnostic, ...]:
-        """A warning for each path where the file is another since; each is told once."""
+        """A warning for each path with another file since the last call."""
         changed = [
             path
             for path, file in self._files.items()

@@ -1,4 +1,4 @@
-"""The buffers of an instance, one for each processor, read as one stream in the order of time."""
+"""The ring buffers of a tracefs instance, one per CPU, read as one stream in time order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# Records of the kernel that are not as they are known to be: told, and never taken for values.
+# Records of an unknown layout: an error, never values.
 
 _HELP = "`fetchc add --enable` has the kernel print them itself; report its version with this"
 
@@ -44,10 +44,10 @@ def unreadable(what: str) -> TracerError:
 
 
 # ------------------------------------------------------------------------------
-# Pages of the ring buffer, as ``trace_pipe_raw`` gives them.
+# Sub-buffers (pages) of the ring buffer, as ``trace_pipe_raw`` gives them.
 #
-# A page is a header (time stamp, length of the data with flags, data) and records one behind the
-# other, each 4-byte aligned behind a word: 5 bits of type or length, 27 bits of time since the
+# A page is a header (time stamp, length of the data with flags) and adjacent records, each 4-byte
+# aligned after a word: 5 bits of type or length, 27 bits of time since the
 # record before, in nanoseconds where the clock counts them. Sources: ``events/header_page`` and
 # ``events/header_event``, include/linux/ring_buffer.h, kernel/trace/ring_buffer.c.
 
@@ -62,7 +62,7 @@ _STAMP_BITS = (1 << 59) - 1  # of an absolute time stamp; those above come from 
 
 
 class SubBufferLayout(Record):
-    """Where the header's words stand in a page, in bytes; ``size`` is that of a whole page."""
+    """Byte offsets of the header's fields in a page; ``size`` is that of a whole page."""
 
     stamp: int
     commit: int
@@ -149,7 +149,7 @@ _SETTLE = 10_000_000  # nanoseconds from a record's time stamp until it surely c
 _STACK_SETTLE = 50_000_000  # and until its stack can: the thread may be held up between the two
 _NEVER = 1 << 64
 _WORD = struct.Struct("<Q")
-_END = (0, (1 << 64) - 1)  # behind the last address of a stack; the second before 5.2
+_END = (0, (1 << 64) - 1)  # after the last address of a stack; the second before 5.2
 _nanoseconds = operator.attrgetter("nanoseconds")
 
 
@@ -165,7 +165,7 @@ class Ring:
 
     def __init__(self) -> None:
         self._settle = _SETTLE
-        self._behind = 0  # nanoseconds that a stack may be behind its event
+        self._behind = 0  # nanoseconds that a stack may come after its event
         self._held: list[Sample] = []
         self._files: list[tuple[int, int]] = []  # processor, open file
         self._poll = select.poll()

@@ -1,4 +1,4 @@
-"""A tracing session: plans go into the kernel, events come out, and nothing is left behind."""
+"""A tracing session: plans go into the kernel, events come out, and all is removed at the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Session", "postponed", "shielded", "terminable"]
 
 # ------------------------------------------------------------------------------
-# Ending in order: signals that wait while something is half done, and signals that unwind.
+# Signals: blocked while something is half done, or raised as exceptions to clean up.
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -59,7 +59,7 @@ def shielded() -> Iterator[None]:
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Have the handlers of signals that end a process run behind the block, not in it.
+    """Have the handlers of signals that end a process run after the block, not in it.
 
     For what :func:`shielded` cannot be put around: a process that is started inside would
     inherit blocked signals. For the main thread; what is ignored, or not Python's, stays so.
@@ -112,12 +112,12 @@ def terminable() -> Iterator[None]:
 
 
 class Session:
-    """A context manager. Inside, plans are added and their events read; behind it all is gone.
+    """A context manager. Inside, plans are added and their events read; at its end all is removed.
 
     ``buffer_kib`` is the size of the buffer of each processor; ``tracefs`` the file system, by
     default where it is mounted. Entering raises TracerError where tracing cannot be had (FC0701
     to FC0704). A session is used by one thread at a time; what is asked of it before it is entered,
-    or behind its end, is a ValueError. A process that is forked from it has nothing to take away.
+    or after its end, is a ValueError. A process that is forked from it has nothing to remove.
 
     ``symbol``, where it is set before the session is started, names what is at an address of a
     thread's program: function pointers have that as their value then.
@@ -317,7 +317,7 @@ class Session:
         return self._missed
 
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What should be known and was not told by an earlier call.
+        """Warnings since the last call.
 
         That a killed session left something behind (FC0612), and that a traced file is not at
         its path any more (FC0613).

@@ -1,4 +1,4 @@
-"""Stacks of return addresses to functions, by the memory maps of the running process.
+"""Symbolizes stacks and function pointers by the memory maps of the running process.
 
 The maps are read while the process lives, at its first event; they are read again where they do
 not explain the address of a hit (the process became another program) or of a frame (it loaded a
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# Addresses of a file to its functions, for stacks and function pointers.
+# The functions of a file by address, for stacks and function pointers.
 
 
 class FileSymbols:
