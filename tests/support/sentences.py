@@ -11,6 +11,8 @@ import lark
 
 from fetchc.resources import data_path
 
+_ENDLESS = 1 << 30
+
 # Terminals whose text the grammar does not spell out.
 WORDS: dict[str, list[str]] = {
     "NAME": ["a", "Name", "größe", "ns::var", "~r0", "char", "u8", "map", "struct"],
@@ -77,6 +79,7 @@ def sentence(
 ) -> str:
     """A sentence of the grammar. Deep down only the shortest productions are taken."""
     rules = productions(grammar, start)
+    shortest = _shortest(grammar, start)
     pieces: list[str] = []
     pending: list[tuple[str, str | None]] = [(start, None)]
     steps = 0
@@ -88,7 +91,7 @@ def sentence(
             steps += 1
             options = rules[symbol]
             if steps > 25:
-                options = [min(options, key=lambda expansion: (_cost(expansion), len(expansion)))]
+                options = [min(options, key=lambda expansion: _length(expansion, shortest))]
             pending.extend(reversed(choose.choice(options)))
         else:
             pieces.append(choose.choice(words[symbol.removeprefix("types__")]))
@@ -97,15 +100,33 @@ def sentence(
     return "".join(pieces)
 
 
-def _cost(expansion: list[tuple[str, str | None]]) -> int:
-    # Rules that lead to a terminal soonest, found by hand once: names and primaries.
-    cheap = {"primary", "chain", "unary", "product", "type_name", "type", "expression", "body"}
-    score = 0
-    for symbol, text in expansion:
-        name = symbol.removeprefix("types__")
-        if text is None and name.islower():
-            score += 1 if name in cheap else 3
-    return score
+@cache
+def _shortest(grammar: str, start: str) -> dict[str, int]:
+    """By symbol, how many rules its shortest derivation takes: who follows it comes to an end."""
+    rules = productions(grammar, start)
+    found: dict[str, int] = {}
+    changed = True
+    while changed:
+        changed = False
+        for symbol, expansions in rules.items():
+            least = min(_length(expansion, found, rules) for expansion in expansions)
+            if least < found.get(symbol, _ENDLESS):
+                found[symbol] = least
+                changed = True
+    return found
+
+
+def _length(
+    expansion: list[tuple[str, str | None]],
+    shortest: dict[str, int],
+    rules: Mapping[str, object] | None = None,
+) -> int:
+    unknown = _ENDLESS if rules is not None else 0
+    return 1 + sum(
+        shortest.get(symbol, unknown if rules is None or symbol in rules else 0)
+        for symbol, text in expansion
+        if text is None
+    )
 
 
 def broken(text: str, choose: random.Random) -> str:
