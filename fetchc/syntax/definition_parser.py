@@ -9,8 +9,8 @@ from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import definition_tables
-from fetchc.syntax.driver import Token, Unexpected, run
 from fetchc.syntax.fetcharg_parser import Piece
+from fetchc.syntax.lalr import Token, Unexpected, run
 
 __all__ = ["DefinitionText", "PlaceText", "is_definition", "read_definition"]
 
@@ -90,7 +90,7 @@ def read_definition(text: str) -> DefinitionText:
 
 
 class _Builder:
-    """Makes a :class:`DefinitionText`; see :mod:`fetchc.syntax.driver` for how it is called."""
+    """Makes a :class:`DefinitionText`; see :mod:`fetchc.syntax.lalr` for how it is called."""
 
     __slots__ = ()
 

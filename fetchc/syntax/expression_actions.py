@@ -1,7 +1,7 @@
-"""Actions of grammar/expression.lark: the tree of one expression.
+"""Actions of grammar/expression.lark and grammar/types.lark: the tree of one argument or type.
 
-The grammar takes a little more than the language where one token of look-ahead cannot
-tell a type from a value (``(*a.b)`` before a cast, ``[int]`` behind a generic type). What
+The grammar accepts a little more than the language where one token of look-ahead cannot
+tell a type from a value (``(*a.b)`` before a cast, ``[int]`` after a generic type). What
 is neither is refused here.
 """
 
@@ -54,31 +54,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from fetchc.syntax.driver import Token
+    from fetchc.syntax.lalr import Token
 
     Arguments = tuple[tuple[TypeName | int, ...], str]
     Trailer = Callable[[Expression, int], Expression]  # of the base and where it starts
 
 __all__ = [
-    "FORMATS",
-    "ArgumentActions",
     "Builder",
-    "TrailerActions",
-    "TypeActions",
     "as_type",
-    "called",
-    "declared",
     "not_a_number",
-    "rank",
-    "values",
 ]
 
-# ------------------------------------------------------------------------------
-# Actions of grammar/types.lark: type names, in any of the languages' spellings.
+FORMATS = frozenset(
+    [f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)]
+    + ["char", "string", "ustring", "symbol", "symstr", "%pd", "%pD", "hex"]
+    + ["u16be", "u32be", "u64be"]
+)
 
 
 class Suffix:
-    """What stands behind a type in C and C#: a star, a count in brackets, brackets alone, ``?``."""
+    """What follows a type in C and C#: a star, a count in brackets, empty brackets, ``?``."""
 
     __slots__ = ("count", "nullable", "rank", "span")
 
@@ -91,417 +86,59 @@ class Suffix:
         self.span = span
 
 
-class TypeActions:
-    """The part of the builder that makes types; see :mod:`fetchc.syntax.driver`."""
+class Parens:
+    """An expression in parentheses: a value, or the type of a cast."""
 
-    __slots__ = ()
+    __slots__ = ("inner", "span")
 
-    def list_start(self, parts: list[Any], span: Span) -> list[Any]:
-        """The first item of a list."""
-        return [parts[0]]
+    def __init__(self, inner: Expression, span: Span) -> None:
+        self.inner = inner
+        self.span = span
 
-    def list_more(self, parts: list[Any], span: Span) -> list[Any]:
-        """A list and its next item."""
-        parts[0].append(parts[1])
-        return parts[0]  # type: ignore[no-any-return]
 
-    def type_named(self, parts: list[Token], span: Span) -> NamedType:
-        """An identifier, or a name with a package's path."""
-        return NamedType(None, parts[0].text, (), "", span)
+class Chain:
+    """A primary and the trailers after it, not yet folded."""
 
-    def type_dotted(self, parts: list[Any], span: Span) -> NamedType:
-        """``dns.Msg``: a package's or a namespace's type, or a nested one."""
-        outer: NamedType = parts[0]
-        if outer.arguments:
-            raise reject(
-                "FC0103", "a type within a generic type is not supported yet", span, "nested in it"
-            )
-        return NamedType(None, f"{outer.name}.{parts[1].text}", (), "", span)
+    __slots__ = ("head", "start", "trailers")
 
-    def type_generic(self, parts: list[Any], span: Span) -> NamedType:
-        """Go's ``List[int]``."""
-        return _with_arguments(parts[0], (tuple(parts[1]), "["), span)
+    def __init__(self, head: Expression | Parens, start: int) -> None:
+        self.head = head
+        self.start = start
+        self.trailers: list[Trailer] = []
 
-    def type_template(self, parts: list[Any], span: Span) -> NamedType:
-        """``List<int>`` of C++ and C#."""
-        return _with_arguments(parts[0], (tuple(parts[1]), "<"), span)
+    def fold(self) -> Expression:
+        """All of it as one value."""
+        return self.follow(self.head.inner if isinstance(self.head, Parens) else self.head)
 
-    def integer(self, parts: list[Token], span: Span) -> int:
-        """The number among a template's arguments."""
-        return number(parts[0].text, span)
+    def follow(self, base: Expression) -> Expression:
+        """``base`` with the trailers applied to it."""
+        for trailer in self.trailers:
+            base = trailer(base, self.start)
+        return base
 
-    def type_plain(self, parts: list[NamedType], span: Span) -> NamedType:
-        """A name with nothing behind it."""
-        return parts[0]
 
-    def type_declared(self, parts: list[Any], span: Span) -> TypeName:
-        """A name, and stars and counts behind it."""
-        return declared(parts[0], parts[1])
+class Head:
+    """The type of a cast; ``tight`` where it is spelled as Go does and binds like a call."""
 
-    def type_keyword(self, parts: list[Any], span: Span) -> TypeName:
-        """``struct s``, with or without stars."""
-        named: NamedType = parts[1]
-        own = parts[0].span.to(named.span)
-        base = NamedType(parts[0].text, named.name, named.arguments, named.brackets, own)
-        return declared(base, parts[2] if len(parts) > 2 else [])
+    __slots__ = ("span", "tight", "type")
 
-    def type_words(self, parts: list[Any], span: Span) -> TypeName:
-        """``unsigned long``, with or without stars."""
-        base = NamedType(None, " ".join(parts[0].text.split()), (), "", parts[0].span)
-        return declared(base, parts[1] if len(parts) > 1 else [])
+    def __init__(self, type: TypeName, tight: bool, span: Span) -> None:
+        self.type = type
+        self.tight = tight
+        self.span = span
 
-    def type_empty(self, parts: list[Any], span: Span) -> TypeName:
-        """Go's ``interface{}`` and ``struct{}``, as its debug information spells them."""
-        name = "".join(parts[0].text.split()).replace("{}", " {}")
-        base = NamedType(None, name, (), "", parts[0].span)
-        return declared(base, parts[1] if len(parts) > 1 else [])
 
-    def type_tuple(self, parts: list[Any], span: Span) -> TypeName:
-        """C#'s ``(int, string)``: a ``System.ValueTuple``."""
-        elements = [self.meant_as_type(one) for one in (parts[0], *parts[1])]
-        base = NamedType(None, "System.ValueTuple", tuple(elements), "<", span)
-        return declared(base, parts[2] if len(parts) > 2 else [])
+class Builder:
+    """Builds the tree of one string. :mod:`fetchc.syntax.lalr` calls a method for each action."""
 
-    def meant_as_type(self, part: TypeName | Expression) -> TypeName:
-        """A part of a tuple. Raises CompileError FC0101 for what is no type."""
-        raise NotImplementedError
-
-    def type_pointer(self, parts: list[TypeName], span: Span) -> PointerTo:
-        """Go's ``*T``."""
-        if isinstance(parts[0], RowOf):
-            raise no_pointer(span)
-        return PointerTo(parts[0], span)
-
-    def type_slice(self, parts: list[Any], span: Span) -> SliceOf:
-        """Go's ``[]T``."""
-        if rank(parts[0]) > 1:
-            raise reject("FC0101", "a slice has one dimension", parts[0].span, "a comma")
-        return SliceOf(parts[1], span)
-
-    def type_array(self, parts: list[Any], span: Span) -> ArrayOf:
-        """Go's ``[4]T``."""
-        return ArrayOf(parts[1], number(parts[0].text, parts[0].span), span)
-
-    def type_map(self, parts: list[Any], span: Span) -> MapOf:
-        """Go's ``map[K]V``."""
-        return MapOf(parts[1], parts[2], span)
-
-    def type_channel(self, parts: list[Any], span: Span) -> ChannelOf:
-        """Go's ``chan T`` and its one-way forms."""
-        return ChannelOf(parts[1], "".join(parts[0].text.split()), span)
-
-    def tail_pointer(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
-        """A star, or a reference's ampersand, and what follows it, outermost last."""
-        first = Suffix(None, Span(span.start, span.start + 1))
-        return [first, *(parts[0] if parts else [])]
-
-    def tail_nullable(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
-        """C#'s ``?`` and what follows it."""
-        first = Suffix(None, Span(span.start, span.start + 1), 0, True)
-        return [first, *(parts[0] if parts else [])]
-
-    def tail_rank(self, parts: list[Any], span: Span) -> list[Suffix]:
-        """``[]`` or ``[,]`` and what follows it."""
-        return [Suffix(None, parts[0].span, rank(parts[0])), *(parts[1] if len(parts) > 1 else [])]
-
-    def tail_count(self, parts: list[Any], span: Span) -> list[Suffix]:
-        """``[4]`` and what follows it."""
-        tail = parts[1] if len(parts) > 1 else []
-        end = parts[0].span.end if tail else span.end
-        return [Suffix(number(parts[0].text, parts[0].span), Span(span.start, end)), *tail]
-
-
-def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:
-    """``base`` with stars, then counts, behind it, as a declaration in C has them."""
-    # Of an array a `?` says nothing about the type. Nor of a class: who looks names up knows.
-    if suffixes and suffixes[0].nullable:
-        if not isinstance(base, RowOf):
-            whole = base.span.to(suffixes[0].span)
-            base = NamedType(None, "System.Nullable", (base,), "<", whole)
-        suffixes = suffixes[1:]
-    if len(suffixes) > 1 and suffixes[-1].nullable and suffixes[-2].rank:
-        suffixes = suffixes[:-1]
-    if wrong := next((suffix for suffix in suffixes if suffix.nullable), None):
-        raise reject("FC0101", "`?` stands behind a type's name", wrong.span, "misplaced")
-    stars = [suffix for suffix in suffixes if suffix.count is None and not suffix.rank]
-    if suffixes[: len(stars)] != stars:
-        raise reject(
-            "FC0101", "a star behind a count is not a type", suffixes[-1].span, "misplaced"
-        )
-    if stars and isinstance(base, RowOf):
-        raise no_pointer(stars[0].span)
-    if len({suffix.rank > 0 for suffix in suffixes[len(stars) :]}) > 1:
-        raise reject("FC0101", "rows of C# have no counts", suffixes[-1].span, "misplaced")
-    result = base
-    for star in stars:
-        result = PointerTo(result, base.span.to(star.span))
-    for suffix in reversed(suffixes[len(stars) :]):
-        # `T [2][3]` is two arrays of three: the last count, or rank, is the innermost array's. No
-        # text but all of it is the outermost's.
-        whole = base.span.to(suffixes[-1].span)
-        if suffix.rank:
-            result = RowOf(result, suffix.rank, whole)
-        elif suffix.count is not None:
-            result = ArrayOf(result, suffix.count, whole)
-    return result
-
-
-def no_pointer(star: Span) -> CompileError:
-    """The refusal of a pointer to what C# alone has."""
-    return reject("FC0101", "no pointer leads to rows of C#", star, "misplaced")
-
-
-def rank(brackets: Token) -> int:
-    """How many dimensions empty brackets ask for."""
-    return brackets.text.count(",") + 1
-
-
-def _in_rows(inner: TypeName, dimensions: int, span: Span) -> RowOf:
-    # `T[][,]` are rows of `T[,]`: what is written last is the innermost.
-    if isinstance(inner, RowOf):
-        return RowOf(_in_rows(inner.element, dimensions, span), inner.rank, span)
-    return RowOf(inner, dimensions, span)
-
-
-def as_type(
-    expression: Expression, generics: dict[Span, Arguments], depth: int = 0
-) -> TypeName | None:
-    """An expression read as a type's name, None where it cannot be one.
-
-    ``generics`` has the arguments of subscripts that were no numbers, by their spans:
-    those used here are taken out.
-    """
-    if depth > DEPTH:
-        raise too_deep(expression.span)
-    match expression:
-        case Name(text=text, line=None, span=span):
-            return NamedType(None, text, (), "", span)
-        case Member(base=base, name=name, arrow=False, span=span):
-            outer = as_type(base, generics, depth + 1)
-            if isinstance(outer, NamedType) and not outer.arguments:
-                return NamedType(None, f"{outer.name}.{name}", (), "", span)
-        case Index(base=base, span=span) if span in generics:
-            outer = as_type(base, generics, depth + 1)
-            if outer is not None and not generics[span][0]:
-                return _in_rows(outer, generics.pop(span)[1].count(",") + 1, span)
-            if isinstance(outer, NamedType) and not outer.arguments:
-                return _with_arguments(outer, generics.pop(span), span)
-        case Index(base=base, index=index, further=further, span=span):
-            # `List[T]`, where `T` could be a constant.
-            outer, inner = as_type(base, generics, depth + 1), []
-            for one in (index, *further):
-                found = None if isinstance(one, int) else as_type(one, generics, depth + 1)
-                if found is None:
-                    return None
-                inner.append(found)
-            if isinstance(outer, NamedType) and not outer.arguments:
-                return _with_arguments(outer, (tuple(inner), "["), span)
-        case Dereference(operand=operand, span=span):
-            target = as_type(operand, generics, depth + 1)
-            if target is not None and not isinstance(target, RowOf):
-                return PointerTo(target, span)
-        case _:
-            pass
-    return None
-
-
-def _with_arguments(outer: NamedType, arguments: Arguments, span: Span) -> NamedType:
-    if outer.arguments:
-        raise reject("FC0101", "a type has one list of arguments", span, "a second list")
-    return NamedType(outer.keyword, outer.name, arguments[0], arguments[1], span)
-
-
-# ------------------------------------------------------------------------------
-# Actions of grammar/expression.lark: what stands behind a value, members and subscripts.
-
-
-class TrailerActions:
-    """The part of the builder for what follows a value: each action makes a function of that."""
-
-    __slots__ = ()
-
-    generics: dict[Span, Arguments]
-    """Subscripts that were no numbers: they must turn out to be types' arguments."""
-
-    def member_dot(self, parts: list[Token], span: Span) -> Trailer:
-        """``.name``."""
-        return self._member(parts[0], False)
-
-    def member_number(self, parts: list[Token], span: Span) -> Trailer:
-        """``.0`` of a tuple: Rust's debug information calls it ``__0``."""
-        token = parts[0]
-        name, end = f"__{number(token.text, token.span)}", token.span.end
-        return lambda base, start: Member(base, name, False, token.span, Span(start, end))
-
-    def member_arrow(self, parts: list[Token], span: Span) -> Trailer:
-        """``->name``."""
-        return self._member(parts[0], True)
-
-    def _member(self, token: Token, arrow: bool) -> Trailer:
-        end = token.span.end
-        return lambda base, start: Member(base, token.text, arrow, token.span, Span(start, end))
-
-    def method_empty(self, parts: list[Token], span: Span) -> Trailer:
-        """``.size()``."""
-        return self.method([parts[0], []], span)
-
-    def method(self, parts: list[Any], span: Span) -> Trailer:
-        """``.at(1)``, and Go's conversion ``dns.Msg(x)``."""
-        name, name_span = called(parts[0])
-        given = values(name, parts[1])
-        return lambda base, start: MethodCall(base, name, given, name_span, Span(start, span.end))
-
-    def assertion(self, parts: list[TypeName], span: Span) -> Trailer:
-        """``.(T)``."""
-        return lambda base, start: Assertion(base, parts[0], Span(start, span.end))
-
-    def subscript(self, parts: list[list[Any]], span: Span) -> Trailer:
-        """``[4]``, or the arguments of a generic type."""
-        items = parts[0]
-        if not all(isinstance(item, Expression) for item in items) or self._has_type(items):
-            return self._generic(items, "[", span)
-        inside = items[0].span.to(items[-1].span)
-        first, *further = [_bound(item) for item in items]
-        return lambda base, start: Index(base, first, inside, Span(start, span.end), tuple(further))
-
-    def _has_type(self, items: list[Expression]) -> bool:
-        # Whether a part of them can only be a type, `a[List[*int]]`.
-        inside = items[0].span.to(items[-1].span)
-        return any(inside.start <= one.start and one.end <= inside.end for one in self.generics)
-
-    def subscript_empty(self, parts: list[Token], span: Span) -> Trailer:
-        """``[]`` behind the name of a type."""
-        brackets = "".join(parts[0].text.split())
-
-        def trailer(base: Expression, start: int) -> Expression:
-            whole = Span(start, span.end)
-            self.generics[whole] = ((), brackets)
-            return Index(base, 0, span, whole)
-
-        return trailer
-
-    def template(self, parts: list[list[Any]], span: Span) -> Trailer:
-        """``<int>``."""
-        return self._generic(parts[0], "<", span)
-
-    def _generic(self, items: list[Any], brackets: str, span: Span) -> Trailer:
-        types = []
-        for item in items:
-            type = as_type(item, self.generics) if isinstance(item, Expression) else item
-            if type is None:
-                raise not_a_number(item.span)
-            types.append(type)
-
-        def trailer(base: Expression, start: int) -> Expression:
-            # Stands for the type until as_type() or finish() comes by.
-            whole = Span(start, span.end)
-            self.generics[whole] = (tuple(types), brackets)
-            return Index(base, 0, span, whole)
-
-        return trailer
-
-    def range(self, parts: list[Expression], span: Span) -> Trailer:
-        """``[low:high]``."""
-        return self._range(_bound(parts[0]), _bound(parts[1]), span)
-
-    def range_from_start(self, parts: list[Expression], span: Span) -> Trailer:
-        """``[:high]``."""
-        return self._range(0, _bound(parts[0]), span)
-
-    def range_no_end(self, parts: list[Expression], span: Span) -> Trailer:
-        """``[low:]``."""
-        return self._range(_bound(parts[0]), None, span)
-
-    def range_whole(self, parts: list[Expression], span: Span) -> Trailer:
-        """``[:]``."""
-        return self._range(0, None, span)
-
-    def range_full(self, parts: list[Expression], span: Span) -> Trailer:
-        """Go's ``[low:high:room]``."""
-        *low, high, room = [_bound(part) for part in parts]
-        return self._range(low[0] if low else 0, high, span, room)
-
-    def _range(
-        self,
-        low: int | Expression,
-        high: int | Expression | None,
-        span: Span,
-        room: int | Expression | None = None,
-    ) -> Trailer:
-        inside = Span(span.start + 1, span.end - 1)
-        return lambda base, start: Range(base, low, high, inside, Span(start, span.end), room)
-
-    def finish(self) -> None:
-        """Refuse what was neither a value nor a type."""
-        for span, (arguments, brackets) in self.generics.items():
-            if not arguments:
-                at = Span(span.end - len(brackets), span.end)
-                raise reject("FC0101", "an index is missing in the brackets", at, "no number")
-            first = arguments[0]
-            inside = Span(first.span.start, span.end - 1) if not isinstance(first, int) else span
-            if brackets == "<":
-                raise reject(
-                    "FC0101",
-                    "`<` begins a template's arguments, which only a type has",
-                    span,
-                    "not a type here",
-                )
-            raise not_a_number(inside)
-
-
-def values(function: str, operands: list[Any]) -> tuple[Expression, ...]:
-    """The operands of a call, all of which must be values."""
-    for operand in operands:
-        if not isinstance(operand, Expression):
-            raise reject(
-                "FC0101",
-                f"`{shown(function)}` takes a value, not a type",
-                operand.span,
-                "a type",
-            )
-    return tuple(operands)
-
-
-def called(token: Token) -> tuple[str, Span]:
-    """What is called, by the token of a call, which has the parenthesis and blanks before it."""
-    name = token.text.removesuffix("(").rstrip()
-    return name, Span(token.span.start, token.span.start + len(name))
-
-
-def _bound(expression: Expression) -> int | Expression:
-    value = constant(expression)
-    return expression if value is None else value
-
-
-def not_a_number(span: Span) -> CompileError:
-    """The refusal of an index that varies, and of a type that is none."""
-    return reject(
-        "FC0101",
-        "an index must be a number",
-        span,
-        "not a number",
-        notes=("fetch-args are fixed when the probe is set: no index can vary",),
-        help="write a number, or a range: `[0:4]`; `fetchc trace` shows lists whole",
-    )
-
-
-# ------------------------------------------------------------------------------
-# Actions of grammar/expression.lark: what stands around the expression of an argument.
-
-FORMATS = frozenset(
-    [f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)]
-    + ["char", "string", "ustring", "symbol", "symstr", "%pd", "%pD", "hex"]
-    + ["u16be", "u32be", "u64be"]
-)
-
-
-class ArgumentActions:
-    """The part of the builder for names, formats and points; see :mod:`fetchc.syntax.driver`."""
-
-    __slots__ = ("text",)
+    __slots__ = ("generics", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
+        # Subscripts that are no numbers: they must turn out to be arguments of a type.
+        self.generics: dict[Span, Arguments] = {}
+
+    # --- around the expression of an argument -----------------------------------------------
 
     def argument(self, parts: list[Argument], span: Span) -> Argument:
         """An argument without a name."""
@@ -510,7 +147,7 @@ class ArgumentActions:
     def named_argument(self, parts: list[Any], span: Span) -> Argument:
         """``NAME = ...``."""
         token, body = parts
-        # What the kernel takes: letters, digits and `_`, all ASCII.
+        # The kernel accepts ASCII letters, digits and `_`.
         # Source: Linux, kernel/trace/trace.h, is_good_name().
         if not (token.text.isascii() and token.text.isidentifier()):
             raise reject(
@@ -571,58 +208,6 @@ class ArgumentActions:
             raise reject("FC0101", "a format's count must be a number", parts[1].span, "the count")
         return Format(f"{base.text}[{count}]", base.base, count, span)
 
-
-class Parens:
-    """An expression in parentheses: a value, or the type of a cast."""
-
-    __slots__ = ("inner", "span")
-
-    def __init__(self, inner: Expression, span: Span) -> None:
-        self.inner = inner
-        self.span = span
-
-
-class Chain:
-    """A primary and what follows it, not yet put together."""
-
-    __slots__ = ("head", "start", "trailers")
-
-    def __init__(self, head: Expression | Parens, start: int) -> None:
-        self.head = head
-        self.start = start
-        self.trailers: list[Trailer] = []
-
-    def fold(self) -> Expression:
-        """All of it as one value."""
-        return self.follow(self.head.inner if isinstance(self.head, Parens) else self.head)
-
-    def follow(self, base: Expression) -> Expression:
-        """``base`` with the trailers behind it."""
-        for trailer in self.trailers:
-            base = trailer(base, self.start)
-        return base
-
-
-class Head:
-    """The type of a cast; ``tight`` where it is spelled as Go does and binds like a call."""
-
-    __slots__ = ("span", "tight", "type")
-
-    def __init__(self, type: TypeName, tight: bool, span: Span) -> None:
-        self.type = type
-        self.tight = tight
-        self.span = span
-
-
-class Builder(ArgumentActions, TypeActions, TrailerActions):
-    """Makes the tree of one text; see :mod:`fetchc.syntax.driver` for how it is called."""
-
-    __slots__ = ("generics",)
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.generics: dict[Span, Arguments] = {}
-
     # --- operators ------------------------------------------------------------------------
 
     def add(self, parts: list[Expression], span: Span) -> Binary:
@@ -656,11 +241,11 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
     # --- casts ----------------------------------------------------------------------------
 
     def parens(self, parts: list[Expression], span: Span) -> Parens:
-        """``(e)``, before it is known what for."""
+        """``(e)``: a value, or the type of a cast."""
         return Parens(parts[0], span)
 
     def head_type(self, parts: list[TypeName], span: Span) -> Head:
-        """``(struct s *)``, ``([]byte)``: what no value looks like."""
+        """``(struct s *)``, ``([]byte)``: what can only be a type."""
         return Head(parts[0], not isinstance(_innermost(parts[0]), NamedType), span)
 
     def cast_as(self, parts: list[Any], span: Span) -> Cast:
@@ -702,10 +287,10 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
         if word.text.startswith("dynamic"):
             raise reject(
                 "FC0308",
-                "`dynamic_cast` asks the object what it is: no fetch-arg can run that code",
+                "`dynamic_cast` runs code of the program, which a fetch-arg cannot",
                 word.span,
                 "code of the program",
-                help="write `static_cast` where you know what the object is",
+                help="write `static_cast<T *>(e)` if you know the type of the object",
             )
         reinterprets = word.text.startswith("reinterpret")
         opening = self.text.index("<", word.span.end)
@@ -724,7 +309,7 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
                 "FC0101",
                 "expected an operator between these two values",
                 part.span,
-                "not a type either",
+                "neither an operand nor a type",
             )
         plain = isinstance(type, NamedType) and type.brackets != "[" and "." not in type.name
         return Head(type, not plain and not isinstance(type, RowOf), part.span)
@@ -736,7 +321,7 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
         return Chain(parts[0], span.start)
 
     def chain_more(self, parts: list[Any], span: Span) -> Chain:
-        """A primary and one more thing behind it."""
+        """A primary and one more trailer."""
         chain: Chain = parts[0]
         chain.trailers.append(parts[1])
         return chain
@@ -794,7 +379,7 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
         return Chain(Cast(wanted, operand, span), span.start)
 
     def converted(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
-        """``byte(x)``, ``pkg.T(x)`` behind brackets: the type and what is converted to it."""
+        """``byte(x)``, ``pkg.T(x)`` after brackets: the type and what is converted to it."""
         name, name_span = called(parts[-2])
         (operand,) = values(name, parts[-1:])
         package = parts[0] if len(parts) > 2 else None
@@ -803,12 +388,12 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
         return NamedType(None, whole, (), "", Span(start, name_span.end)), operand
 
     def converted_slice(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
-        """``[]byte(x)`` behind brackets."""
+        """``[]byte(x)`` after brackets."""
         wanted, operand = parts[1]
         return self.type_slice([parts[0], wanted], parts[0].span.to(wanted.span)), operand
 
     def converted_pointer(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
-        """``*T(x)`` behind brackets."""
+        """``*T(x)`` after brackets."""
         wanted, operand = parts[0]
         return self.type_pointer([wanted], Span(span.start, wanted.span.end)), operand
 
@@ -854,8 +439,382 @@ class Builder(ArgumentActions, TypeActions, TrailerActions):
             raise not_a_number(parts[1].span)
         return Path((*parts[0].steps, IndexStep(index, parts[1].span)), span)
 
+    # --- after a value: each action makes a function of that value -----------------------------
+
+    def member_dot(self, parts: list[Token], span: Span) -> Trailer:
+        """``.name``."""
+        return self._member(parts[0], False)
+
+    def member_number(self, parts: list[Token], span: Span) -> Trailer:
+        """``.0`` of a tuple: Rust's debug information calls it ``__0``."""
+        token = parts[0]
+        name, end = f"__{number(token.text, token.span)}", token.span.end
+        return lambda base, start: Member(base, name, False, token.span, Span(start, end))
+
+    def member_arrow(self, parts: list[Token], span: Span) -> Trailer:
+        """``->name``."""
+        return self._member(parts[0], True)
+
+    def _member(self, token: Token, arrow: bool) -> Trailer:
+        end = token.span.end
+        return lambda base, start: Member(base, token.text, arrow, token.span, Span(start, end))
+
+    def method_empty(self, parts: list[Token], span: Span) -> Trailer:
+        """``.size()``."""
+        return self.method([parts[0], []], span)
+
+    def method(self, parts: list[Any], span: Span) -> Trailer:
+        """``.at(1)``, and Go's conversion ``dns.Msg(x)``."""
+        name, name_span = called(parts[0])
+        given = values(name, parts[1])
+        return lambda base, start: MethodCall(base, name, given, name_span, Span(start, span.end))
+
+    def assertion(self, parts: list[TypeName], span: Span) -> Trailer:
+        """``.(T)``."""
+        return lambda base, start: Assertion(base, parts[0], Span(start, span.end))
+
+    def subscript(self, parts: list[list[Any]], span: Span) -> Trailer:
+        """``[4]``, or the arguments of a generic type."""
+        items = parts[0]
+        if not all(isinstance(item, Expression) for item in items) or self._has_type(items):
+            return self._generic(items, "[", span)
+        inside = items[0].span.to(items[-1].span)
+        first, *further = [_bound(item) for item in items]
+        return lambda base, start: Index(base, first, inside, Span(start, span.end), tuple(further))
+
+    def _has_type(self, items: list[Expression]) -> bool:
+        # Whether a part of them can only be a type, `a[List[*int]]`.
+        inside = items[0].span.to(items[-1].span)
+        return any(inside.start <= one.start and one.end <= inside.end for one in self.generics)
+
+    def subscript_empty(self, parts: list[Token], span: Span) -> Trailer:
+        """``[]`` after the name of a type."""
+        brackets = "".join(parts[0].text.split())
+
+        def trailer(base: Expression, start: int) -> Expression:
+            whole = Span(start, span.end)
+            self.generics[whole] = ((), brackets)
+            return Index(base, 0, span, whole)
+
+        return trailer
+
+    def template(self, parts: list[list[Any]], span: Span) -> Trailer:
+        """``<int>``."""
+        return self._generic(parts[0], "<", span)
+
+    def _generic(self, items: list[Any], brackets: str, span: Span) -> Trailer:
+        types = []
+        for item in items:
+            type = as_type(item, self.generics) if isinstance(item, Expression) else item
+            if type is None:
+                raise not_a_number(item.span)
+            types.append(type)
+
+        def trailer(base: Expression, start: int) -> Expression:
+            # A placeholder of the type for as_type() and finish().
+            whole = Span(start, span.end)
+            self.generics[whole] = (tuple(types), brackets)
+            return Index(base, 0, span, whole)
+
+        return trailer
+
+    def range(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[low:high]``."""
+        return self._range(_bound(parts[0]), _bound(parts[1]), span)
+
+    def range_from_start(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[:high]``."""
+        return self._range(0, _bound(parts[0]), span)
+
+    def range_no_end(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[low:]``."""
+        return self._range(_bound(parts[0]), None, span)
+
+    def range_whole(self, parts: list[Expression], span: Span) -> Trailer:
+        """``[:]``."""
+        return self._range(0, None, span)
+
+    def range_full(self, parts: list[Expression], span: Span) -> Trailer:
+        """Go's ``[low:high:room]``."""
+        *low, high, room = [_bound(part) for part in parts]
+        return self._range(low[0] if low else 0, high, span, room)
+
+    def _range(
+        self,
+        low: int | Expression,
+        high: int | Expression | None,
+        span: Span,
+        room: int | Expression | None = None,
+    ) -> Trailer:
+        inside = Span(span.start + 1, span.end - 1)
+        return lambda base, start: Range(base, low, high, inside, Span(start, span.end), room)
+
+    def finish(self) -> None:
+        """Refuse subscripts that are neither an index nor a type's arguments."""
+        for span, (arguments, brackets) in self.generics.items():
+            if not arguments:
+                at = Span(span.end - len(brackets), span.end)
+                raise reject("FC0101", "an index is missing in the brackets", at, "no number")
+            first = arguments[0]
+            inside = Span(first.span.start, span.end - 1) if not isinstance(first, int) else span
+            if brackets == "<":
+                raise reject(
+                    "FC0101",
+                    "`<` begins a template's arguments, which only a type has",
+                    span,
+                    "not a type here",
+                )
+            raise not_a_number(inside)
+
+    # --- types, in the spelling of any of the languages (grammar/types.lark) ------------------
+
+    def list_start(self, parts: list[Any], span: Span) -> list[Any]:
+        """The first item of a list."""
+        return [parts[0]]
+
+    def list_more(self, parts: list[Any], span: Span) -> list[Any]:
+        """A list and its next item."""
+        parts[0].append(parts[1])
+        return parts[0]  # type: ignore[no-any-return]
+
+    def type_named(self, parts: list[Token], span: Span) -> NamedType:
+        """An identifier, or a name with a package's path."""
+        return NamedType(None, parts[0].text, (), "", span)
+
+    def type_dotted(self, parts: list[Any], span: Span) -> NamedType:
+        """``dns.Msg``: a package's or a namespace's type, or a nested one."""
+        outer: NamedType = parts[0]
+        if outer.arguments:
+            raise reject(
+                "FC0103", "a type within a generic type is not supported yet", span, "nested in it"
+            )
+        return NamedType(None, f"{outer.name}.{parts[1].text}", (), "", span)
+
+    def type_generic(self, parts: list[Any], span: Span) -> NamedType:
+        """Go's ``List[int]``."""
+        return _with_arguments(parts[0], (tuple(parts[1]), "["), span)
+
+    def type_template(self, parts: list[Any], span: Span) -> NamedType:
+        """``List<int>`` of C++ and C#."""
+        return _with_arguments(parts[0], (tuple(parts[1]), "<"), span)
+
+    def integer(self, parts: list[Token], span: Span) -> int:
+        """The number among a template's arguments."""
+        return number(parts[0].text, span)
+
+    def type_plain(self, parts: list[NamedType], span: Span) -> NamedType:
+        """A name alone."""
+        return parts[0]
+
+    def type_declared(self, parts: list[Any], span: Span) -> TypeName:
+        """A name, and the stars and counts after it."""
+        return declared(parts[0], parts[1])
+
+    def type_keyword(self, parts: list[Any], span: Span) -> TypeName:
+        """``struct s``, with or without stars."""
+        named: NamedType = parts[1]
+        own = parts[0].span.to(named.span)
+        base = NamedType(parts[0].text, named.name, named.arguments, named.brackets, own)
+        return declared(base, parts[2] if len(parts) > 2 else [])
+
+    def type_words(self, parts: list[Any], span: Span) -> TypeName:
+        """``unsigned long``, with or without stars."""
+        base = NamedType(None, " ".join(parts[0].text.split()), (), "", parts[0].span)
+        return declared(base, parts[1] if len(parts) > 1 else [])
+
+    def type_empty(self, parts: list[Any], span: Span) -> TypeName:
+        """Go's ``interface{}`` and ``struct{}``, as its debug information spells them."""
+        name = "".join(parts[0].text.split()).replace("{}", " {}")
+        base = NamedType(None, name, (), "", parts[0].span)
+        return declared(base, parts[1] if len(parts) > 1 else [])
+
+    def type_tuple(self, parts: list[Any], span: Span) -> TypeName:
+        """C#'s ``(int, string)``: a ``System.ValueTuple``."""
+        elements = [self.meant_as_type(one) for one in (parts[0], *parts[1])]
+        base = NamedType(None, "System.ValueTuple", tuple(elements), "<", span)
+        return declared(base, parts[2] if len(parts) > 2 else [])
+
+    def type_pointer(self, parts: list[TypeName], span: Span) -> PointerTo:
+        """Go's ``*T``."""
+        if isinstance(parts[0], RowOf):
+            raise no_pointer(span)
+        return PointerTo(parts[0], span)
+
+    def type_slice(self, parts: list[Any], span: Span) -> SliceOf:
+        """Go's ``[]T``."""
+        if rank(parts[0]) > 1:
+            raise reject("FC0101", "a slice has one dimension", parts[0].span, "a comma")
+        return SliceOf(parts[1], span)
+
+    def type_array(self, parts: list[Any], span: Span) -> ArrayOf:
+        """Go's ``[4]T``."""
+        return ArrayOf(parts[1], number(parts[0].text, parts[0].span), span)
+
+    def type_map(self, parts: list[Any], span: Span) -> MapOf:
+        """Go's ``map[K]V``."""
+        return MapOf(parts[1], parts[2], span)
+
+    def type_channel(self, parts: list[Any], span: Span) -> ChannelOf:
+        """Go's ``chan T`` and its one-way forms."""
+        return ChannelOf(parts[1], "".join(parts[0].text.split()), span)
+
+    def tail_pointer(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
+        """A star, or a reference's ampersand, and what follows it, outermost last."""
+        first = Suffix(None, Span(span.start, span.start + 1))
+        return [first, *(parts[0] if parts else [])]
+
+    def tail_nullable(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
+        """C#'s ``?`` and what follows it."""
+        first = Suffix(None, Span(span.start, span.start + 1), 0, True)
+        return [first, *(parts[0] if parts else [])]
+
+    def tail_rank(self, parts: list[Any], span: Span) -> list[Suffix]:
+        """``[]`` or ``[,]`` and what follows it."""
+        return [Suffix(None, parts[0].span, rank(parts[0])), *(parts[1] if len(parts) > 1 else [])]
+
+    def tail_count(self, parts: list[Any], span: Span) -> list[Suffix]:
+        """``[4]`` and what follows it."""
+        tail = parts[1] if len(parts) > 1 else []
+        end = parts[0].span.end if tail else span.end
+        return [Suffix(number(parts[0].text, parts[0].span), Span(span.start, end)), *tail]
+
+
+def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:
+    """``base`` with stars, then counts, after it, as in a declaration of C."""
+    # `?` does not change an array or a class: the lookup of the name ignores it there.
+    if suffixes and suffixes[0].nullable:
+        if not isinstance(base, RowOf):
+            whole = base.span.to(suffixes[0].span)
+            base = NamedType(None, "System.Nullable", (base,), "<", whole)
+        suffixes = suffixes[1:]
+    if len(suffixes) > 1 and suffixes[-1].nullable and suffixes[-2].rank:
+        suffixes = suffixes[:-1]
+    if wrong := next((suffix for suffix in suffixes if suffix.nullable), None):
+        raise reject("FC0101", "`?` comes directly after a type's name", wrong.span, "misplaced")
+    stars = [suffix for suffix in suffixes if suffix.count is None and not suffix.rank]
+    if suffixes[: len(stars)] != stars:
+        raise reject("FC0101", "`*` cannot follow `[N]` in a type", suffixes[-1].span, "misplaced")
+    if stars and isinstance(base, RowOf):
+        raise no_pointer(stars[0].span)
+    if len({suffix.rank > 0 for suffix in suffixes[len(stars) :]}) > 1:
+        raise reject(
+            "FC0101", "an array of C# has no count in its type", suffixes[-1].span, "misplaced"
+        )
+    result = base
+    for star in stars:
+        result = PointerTo(result, base.span.to(star.span))
+    for suffix in reversed(suffixes[len(stars) :]):
+        # `T [2][3]` is two arrays of three: the last count, or rank, is the innermost array's.
+        whole = base.span.to(suffixes[-1].span)
+        if suffix.rank:
+            result = RowOf(result, suffix.rank, whole)
+        elif suffix.count is not None:
+            result = ArrayOf(result, suffix.count, whole)
+    return result
+
+
+def no_pointer(star: Span) -> CompileError:
+    """The refusal of a pointer to an array of C#."""
+    return reject("FC0101", "C# has no pointers to arrays", star, "misplaced")
+
+
+def rank(brackets: Token) -> int:
+    """How many dimensions empty brackets ask for."""
+    return brackets.text.count(",") + 1
+
+
+def _in_rows(inner: TypeName, dimensions: int, span: Span) -> RowOf:
+    # `T[][,]` is an array of `T[,]`: the last rank is the innermost array's.
+    if isinstance(inner, RowOf):
+        return RowOf(_in_rows(inner.element, dimensions, span), inner.rank, span)
+    return RowOf(inner, dimensions, span)
+
+
+def as_type(
+    expression: Expression, generics: dict[Span, Arguments], depth: int = 0
+) -> TypeName | None:
+    """An expression read as a type's name, None where it cannot be one.
+
+    ``generics`` has the arguments of subscripts that are no numbers, by their spans;
+    the function removes those that it uses.
+    """
+    if depth > DEPTH:
+        raise too_deep(expression.span)
+    match expression:
+        case Name(text=text, line=None, span=span):
+            return NamedType(None, text, (), "", span)
+        case Member(base=base, name=name, arrow=False, span=span):
+            outer = as_type(base, generics, depth + 1)
+            if isinstance(outer, NamedType) and not outer.arguments:
+                return NamedType(None, f"{outer.name}.{name}", (), "", span)
+        case Index(base=base, span=span) if span in generics:
+            outer = as_type(base, generics, depth + 1)
+            if outer is not None and not generics[span][0]:
+                return _in_rows(outer, generics.pop(span)[1].count(",") + 1, span)
+            if isinstance(outer, NamedType) and not outer.arguments:
+                return _with_arguments(outer, generics.pop(span), span)
+        case Index(base=base, index=index, further=further, span=span):
+            # `List[T]`, where `T` could be a constant.
+            outer, inner = as_type(base, generics, depth + 1), []
+            for one in (index, *further):
+                found = None if isinstance(one, int) else as_type(one, generics, depth + 1)
+                if found is None:
+                    return None
+                inner.append(found)
+            if isinstance(outer, NamedType) and not outer.arguments:
+                return _with_arguments(outer, (tuple(inner), "["), span)
+        case Dereference(operand=operand, span=span):
+            target = as_type(operand, generics, depth + 1)
+            if target is not None and not isinstance(target, RowOf):
+                return PointerTo(target, span)
+        case _:
+            pass
+    return None
+
+
+def _with_arguments(outer: NamedType, arguments: Arguments, span: Span) -> NamedType:
+    if outer.arguments:
+        raise reject("FC0101", "a type has one list of type arguments", span, "a second list")
+    return NamedType(outer.keyword, outer.name, arguments[0], arguments[1], span)
+
 
 def _innermost(type: TypeName) -> TypeName:
     while isinstance(type, PointerTo | RowOf):
         type = type.target if isinstance(type, PointerTo) else type.element
     return type
+
+
+def values(function: str, operands: list[Any]) -> tuple[Expression, ...]:
+    """The operands of a call, all of which must be values."""
+    for operand in operands:
+        if not isinstance(operand, Expression):
+            raise reject(
+                "FC0101",
+                f"`{shown(function)}` takes a value, not a type",
+                operand.span,
+                "a type",
+            )
+    return tuple(operands)
+
+
+def called(token: Token) -> tuple[str, Span]:
+    """The name in the token of a call, which ends with blanks and the parenthesis."""
+    name = token.text.removesuffix("(").rstrip()
+    return name, Span(token.span.start, token.span.start + len(name))
+
+
+def _bound(expression: Expression) -> int | Expression:
+    value = constant(expression)
+    return expression if value is None else value
+
+
+def not_a_number(span: Span) -> CompileError:
+    """The refusal of an index that is no constant."""
+    return reject(
+        "FC0101",
+        "an index must be a number",
+        span,
+        "not a number",
+        notes=("a fetch-arg is fixed when the probe is set: its indices cannot vary",),
+        help="write a number, or a range: `[0:4]`; `fetchc trace` shows whole lists",
+    )

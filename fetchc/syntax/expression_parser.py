@@ -1,12 +1,12 @@
-"""From the text of an argument, a probe point or a type to its tree."""
+"""The parsers of arguments, probe points and types: from a string to its tree."""
 
 from __future__ import annotations
 
 from fetchc.diag.diagnostic import reject
 from fetchc.source import Span
 from fetchc.syntax import expression_actions, expression_tables
-from fetchc.syntax.driver import Unexpected, run
 from fetchc.syntax.expression_actions import Builder
+from fetchc.syntax.lalr import Unexpected, run
 from fetchc.syntax.tree import (
     BRACKETS,
     DEPTH,
@@ -33,14 +33,14 @@ def parse_argument(text: str) -> Argument:
 
 
 def written(argument: Argument, text: str) -> tuple[int, int]:
-    """Where in ``text`` the expression is, with the brackets around it and its format."""
-    # A tree has no node for `(e)`: its span leaves out what stands around the expression.
+    """Start and end in ``text`` of the expression with its parentheses and format."""
+    # A tree has no node for `(e)`: the span of an expression excludes its parentheses.
     start, end = argument.expression.span.start, argument.expression.span.end
     while True:
-        before, behind = text[:start].rstrip(), text[end:].lstrip()
-        if not (before.endswith("(") and behind.startswith(")")):
+        before, after = text[:start].rstrip(), text[end:].lstrip()
+        if not (before.endswith("(") and after.startswith(")")):
             break
-        start, end = len(before) - 1, len(text) - len(behind) + 1
+        start, end = len(before) - 1, len(text) - len(after) + 1
     return start, end if argument.format is None else argument.format.span.end
 
 
@@ -87,8 +87,8 @@ def _what(start: str) -> str:
 
 
 def _check_characters(text: str) -> None:
-    # Half a character, as JSON can spell it, is in no file (FC0101). Bytes that are no UTF-8 are
-    # such halves too, and are names like others (PEP 383).
+    # Lone surrogates, which JSON can spell, are FC0101. Those of bytes that are not UTF-8 (PEP 383)
+    # are characters of names.
     if text.isascii():
         return
     try:
@@ -102,7 +102,7 @@ def _check(text: str) -> None:
     if len(text) > LENGTH:
         raise reject(
             "FC0102",
-            f"the text has {len(text)} characters, more than {LENGTH}",
+            f"the string has {len(text)} characters, more than {LENGTH}",
             Span(LENGTH, len(text)),
             "too long",
         )

@@ -10,7 +10,7 @@ from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import fetcharg_tables
-from fetchc.syntax.driver import Token, Unexpected, run
+from fetchc.syntax.lalr import Token, Unexpected, run
 from fetchc.syntax.tree import LENGTH
 
 __all__ = ["FetchText", "Leaf", "Load", "Part", "Piece", "kernel_number", "read_fetch"]
@@ -115,7 +115,7 @@ def kernel_number(text: str, sign: bool = True) -> int | None:
 
 
 class _Builder:
-    """Makes a :class:`FetchText`; see :mod:`fetchc.syntax.driver` for how it is called."""
+    """Makes a :class:`FetchText`; see :mod:`fetchc.syntax.lalr` for how it is called."""
 
     __slots__ = ("_start",)
 

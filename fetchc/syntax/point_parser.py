@@ -7,12 +7,12 @@ import re
 from fetchc.diag.diagnostic import reject
 from fetchc.source import Span
 from fetchc.syntax import point_tables
-from fetchc.syntax.driver import Unexpected, run
+from fetchc.syntax.lalr import Unexpected, run
 from fetchc.syntax.tree import Point, number, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.syntax.driver import Token
+    from fetchc.syntax.lalr import Token
 
 __all__ = ["point_behind", "point_of"]
 
@@ -53,7 +53,7 @@ def point_of(text: str, position: int = 0, blame: Span | None = None) -> Point:
 
 
 class PointBuilder:
-    """Makes a :class:`Point`; see :mod:`fetchc.syntax.driver` for how it is called."""
+    """Makes a :class:`Point`; see :mod:`fetchc.syntax.lalr` for how it is called."""
 
     __slots__ = ()
 

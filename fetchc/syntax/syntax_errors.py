@@ -1,8 +1,8 @@
-"""Why a text does not parse, in the words of its writer.
+"""The diagnostics of syntax errors, in the terms of the user.
 
-Off the hot path: :mod:`fetchc.syntax.expression_parser` imports this when there is an error. The
-message comes from the first of these that has one: the character, the brackets, the
-table of malformed examples, and at last what the parser could have used.
+:mod:`fetchc.syntax.expression_parser` imports this when there is an error. The message comes from
+the first of these that has one: the character, the brackets, the table of malformed examples,
+the tokens that the parser would accept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fetchc.diag.diagnostic import reject
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import expression_tables
-from fetchc.syntax.driver import END, Unexpected, run
+from fetchc.syntax.lalr import END, Unexpected, run
 from fetchc.syntax.tree import shown
 
 TYPE_CHECKING = False
@@ -33,16 +33,16 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# What users get wrong, and what to tell them: a table of malformed examples.
+# A table of malformed examples, each with its diagnostic.
 #
 # The parser stops at each example in some state before some token; an error in the same place
-# gets the same message. tests/unit/syntax/test_errors.py holds the table to itself: every example
-# must get its own row's message. ``{before}`` is the last piece of text before the error,
-# ``{token}`` the one that cannot follow it.
+# gets the same message. tests/unit/syntax/test_errors.py checks that every example gets its own
+# row's message. ``{before}`` is the last token before the error, ``{token}`` the one that cannot
+# follow it, ``{text}`` the whole string.
 
 
 class Complaint(Record):
-    """A message, a label of at most eight words, one action, and texts that deserve them."""
+    """A message, a label of at most eight words, one action, and examples."""
 
     message: str
     label: str
@@ -51,27 +51,27 @@ class Complaint(Record):
 
 
 COMPARISON = Complaint(
-    "a comparison is not something that can be fetched",
-    "nothing compares values here",
-    "fetch the value, and compare in a trace: `fetchc trace --filter '{text}'`",
+    "a fetch-arg does not compare values",
+    "a comparison",
+    "select events by it: `fetchc trace --filter '{text}'`",
     ("a == 1", "a > b", "a.b > c", "a[0] > 1", "5 > 1", "$a > 1"),
 )
 
-# Of the kernel's source, for its own checker: `__user`.
+# The kernel's annotations for sparse: `__user`.
 ANNOTATION = Complaint(
-    "the kernel's annotations are no part of a type here",
-    "stands beside an annotation",
-    "leave it out; a text of the running program is read by `:ustring`",
+    "the kernel's annotations are not supported in a type",
+    "beside an annotation",
+    "leave it out; `:ustring` reads a string in the memory of the running program",
     ("(char __user *)a", "(__user char *)a", "((struct s __user *)a)->b"),
 )
 
-# Whole texts that belong elsewhere, by how they begin.
+# Strings that are no expressions, by how they begin.
 BEGINNINGS = (
     (
         r"(\w+=)?[+-][us]?\d+\(",
         Complaint(
-            "this is a fetch-arg, and no expression",
-            "of the kernel's notation",
+            "this is a fetch-arg, not an expression",
+            "the kernel's notation",
             "`fetchc check` and `fetchc explain` take fetch-args",
             ("+0(%di):u64", "n=+0(+8(%di))", "-8(%bp)"),
         ),
@@ -81,7 +81,7 @@ BEGINNINGS = (
         Complaint(
             "an argument begins with a value",
             "a path",
-            "a program to start stands behind `--`, with its arguments; the one to probe at `-x`",
+            "a program to start comes after `--`, with its arguments; the one to probe after `-x`",
             ("./server", "/bin/ls"),
         ),
     ),
@@ -114,7 +114,7 @@ EXAMPLES = (
         ("a[1:2:3:4]", "a[:2:3:4]", "a[1::3]", "a[1:2:]"),
     ),
     Complaint(
-        "only one index can stand between the brackets",
+        "one pair of brackets has one index",
         "a second one",
         "index again for each dimension: `a[1][2]`",
         ("a[1,2:3]",),
@@ -139,15 +139,15 @@ EXAMPLES = (
     ),
     COMPARISON,
     Complaint(
-        "only one identifier can stand before `=`",
+        "the name before `=` is one identifier",
         "not an argument's name",
-        None,
+        "write it as `name=expression`; to compare, use `==` in `fetchc trace --filter`",
         ("a.b = c", "a->b = c", "a[0] = c", "(a) = c", "$a = c", "%a = c", "a + b = c",
          "a = b = c", "a@12 = b"),
     ),
     Complaint(
         "only a variable's name can be followed by `@LINE`",
-        "not behind a name",
+        "not after a name",
         "a probe point is a function, `FILE:LINE` or an address",
         ("a.b@12", "a->b@12", "a[0]@12", "$a@12", "5@12", "(a)@12", "a@12@13", "a:u8@12"),
     ),
@@ -182,16 +182,22 @@ EXAMPLES = (
         ("a, b", "a.b, c", "a[0], b", "(a), b", "5, b", "$a, b", "a + b, c"),
     ),
     Complaint(
-        "no function can be called when a probe fires",
-        "this would be a call",
-        None,
+        "a fetch-arg cannot call a function",
+        "a call",
+        "probe that function and fetch its result: `-f FUNCTION --return '$retval'`",
         ("a[0](b)", "$a(1)", "5(a)", "(a)[0](b)"),
     ),
     Complaint(
-        "`<` begins a template's arguments, and they do not end in `>`",
+        "`<` begins a template's arguments, which do not end with `>`",
         "not closed",
-        None,
+        "close them; to compare values: `fetchc trace --filter '{text}'`",
         ("a<", "a<b", "a<b+1", "a<b c", "a<5 + 1", "a<b.c", "a<5"),
+    ),
+    Complaint(
+        "a C++ cast has its operand in parentheses",
+        "not in parentheses",
+        "write it as `static_cast<T *>(e)`",
+        ("static_cast<T *>a", "static_cast<T *>", "static_cast<T>*a"),
     ),
     Complaint(
         "a name within a template's type is not supported",
@@ -234,14 +240,14 @@ _PAIRS = {")": "(", "]": "["}
 
 
 class _NoActions:
-    """A builder that makes nothing, to see where the parser stops."""
+    """A builder that builds nothing: only where the parser stops is of interest."""
 
     def __getattr__(self, name: str) -> object:
         return lambda parts, span: None
 
 
 def explain(text: str, start: str, problem: Unexpected) -> CompileError:
-    """The diagnostic (FC0101) for a text that stopped making sense at ``problem.token``."""
+    """The diagnostic (FC0101) of the syntax error ``problem`` in ``text``."""
     token = problem.token
     elsewhere = _of_another_tool(text, start, token.span.start)
     at = token.span.start
@@ -268,14 +274,30 @@ def explain(text: str, start: str, problem: Unexpected) -> CompileError:
 
 
 def _of_another_tool(text: str, start: str, stop: int) -> Complaint | None:
-    # What the parser alone cannot tell: by how the whole text begins, and by two characters.
+    # What the parser does not see: operators that are no tokens, and how the whole string begins.
     if start != "argument":
         return None
     if {text[stop - 1 : stop + 1], text[stop : stop + 2]} & {"==", "!=", "<=", ">="}:
         return COMPARISON
+    if (operator := _operator(text, stop)) is not None:
+        help = "fetch each operand as an argument of its own, and compute from the output"
+        if operator == "&" and re.fullmatch(r"[^&]+&\s*\w+\s*", text):
+            help += "; to select events by bits: `fetchc trace --filter '{text}'`"
+        what = f"a fetch-arg does no arithmetic: `{operator}` is not supported"
+        return Complaint(what, "an operator that computes", help, ())
     if re.search(r"\(.*\b__(user|kernel|iomem|percpu|rcu|force)\b.*\)", text):
         return ANNOTATION
-    return next((told for begins, told in BEGINNINGS if re.match(begins, text)), None)
+    return next((one for begins, one in BEGINNINGS if re.match(begins, text)), None)
+
+
+def _operator(text: str, at: int) -> str | None:
+    # An operator of C at ``at``, after an operand or in front of one, that expressions do not have.
+    if text[at - 1 : at + 1] in ("<<", ">>"):
+        at -= 1
+    found = re.match(r"<<|>>|&&|\|\||[&|^%]|([~!](?!\.))", text[at:])
+    if found is None or not (found[1] or re.search(r"[\w)\]]\s*\Z", text[:at])):
+        return None
+    return found[0]
 
 
 def complaint_for(start: str, problem: Unexpected) -> Complaint | None:
@@ -295,7 +317,7 @@ def complaint_for(start: str, problem: Unexpected) -> Complaint | None:
 
 @functools.cache
 def _stops() -> tuple[tuple[int, str, Complaint], ...]:
-    # Where the parser stops at each example.
+    # Where the parser stops at each example: the state and the kind of the token.
     stops = []
     for complaint in EXAMPLES:
         for example in complaint.examples:
@@ -307,8 +329,7 @@ def _stops() -> tuple[tuple[int, str, Complaint], ...]:
 
 
 def _is_specific(state: int) -> bool:
-    # A state behind a whole value accepts operators: what is wrong there depends on
-    # the token, so that one example says nothing of another token.
+    # A state after a whole value accepts operators: the diagnostic depends on the token there.
     return not {"PLUS", "SPECIAL"} & expression_tables.STATES[state].keys()
 
 
@@ -325,7 +346,7 @@ def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Com
     elif problem.token.kind == END:
         return Complaint("something is missing at the end", "more must follow", None, ())
     elif start == "argument" and "PLUS" in accepted:
-        help = "several expressions are several arguments, each in quotes of its own"
+        help = "write each expression as an argument of its own, in its own quotes"
         return Complaint("expected an operator before `{token}`", "no operator before it", help, ())
     else:
         return Complaint("`{token}` cannot stand here", "not expected here", None, ())
@@ -338,17 +359,18 @@ def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Com
 
 def _strange_character(text: str, character: str, span: Span) -> CompileError:
     if not character.isprintable():
-        message = f"a character that cannot be shown (U+{ord(character):04X})"
+        message = f"the character U+{ord(character):04X} is not printable"
         return reject("FC0101", message, span, "not printable")
     if character in "\"'`":
         key = text[: span.start].rstrip().endswith("[")
-        help = "no probe looks a key up: `len(m)` is a map's number of entries" if key else None
-        return reject("FC0101", "no text in quotes can be fetched", span, "a quote", help=help)
-    help = None
-    if character in "?!" and text[span.end : span.end + 1] == ".":  # of C#
-        help = f"leave the `{character}` out: behind null there is no value"
+        help = "fetch the string itself; `fetchc trace --filter 'EXPR == \"abc\"'` compares it"
+        if key:
+            help = "a fetch-arg does not look up keys: `len(m)` is the number of entries of a map"
+        return reject("FC0101", "a string in quotes is not a value", span, "a quote", help=help)
+    null = character in "?!" and text[span.end : span.end + 1] == "."  # of C#
+    help = f"leave the `{character}` out: a null pointer gives no value" if null else ""
     what = f"`{character}` has no meaning in an expression"
-    return reject("FC0101", what, span, "not known", help=help)
+    return reject("FC0101", what, span, "not supported", help=help or None)
 
 
 def _brackets(text: str, stop: int, at_end: bool, token: str) -> CompileError | None:
@@ -374,7 +396,7 @@ def _brackets(text: str, stop: int, at_end: bool, token: str) -> CompileError | 
 
 
 def _before(text: str, stop: int) -> Span | None:
-    # The last piece of text before ``stop``, as a reader sees pieces.
+    # The last token before ``stop``, as a reader sees it.
     end = len(text[:stop].rstrip())
     if end == 0:
         return None
@@ -386,8 +408,7 @@ def _before(text: str, stop: int) -> Span | None:
 
 
 # ------------------------------------------------------------------------------
-# What people call a format elsewhere, and the word that the kernel has for it.
-#
+# The kernel's names of formats that have other names elsewhere.
 # Source: perf-probe(1), bpftrace's and printf's conversions, names of C and Go types.
 
 _WORDS = {
@@ -402,7 +423,7 @@ _SIZED = re.compile(r"([ui])(8|16|32|64)\Z|u?int(8|16|32|64)(_t)?\Z")
 
 
 def format_meant(word: str) -> str | None:
-    """``word`` as the kernel has it: s32 of int, u16 of uint16_t; None where nothing is like it."""
+    """The kernel's name of the format ``word``: s32 of int, u16 of uint16_t; None if unknown."""
     plain = _WORDS.get(word.lower())
     if plain is None and (found := _SIZED.match(word)) is not None:
         plain = f"{'u' if word[0] == 'u' else 's'}{found[2] or found[3]}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fetchc.record import Record
 from fetchc.syntax import usdt_tables
-from fetchc.syntax.driver import Token, Unexpected, run
+from fetchc.syntax.lalr import Token, Unexpected, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def read_argument(text: str) -> StaticArgument:
 
 
 class _Builder:
-    """Makes a :class:`StaticArgument`; see :mod:`fetchc.syntax.driver` for how it is called."""
+    """Makes a :class:`StaticArgument`; see :mod:`fetchc.syntax.lalr` for how it is called."""
 
     __slots__ = ()
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from fetchc.driver.check_definitions import check_definition
 from fetchc.resources import data_path
 from fetchc.syntax import definition_tables, fetcharg_tables
-from fetchc.syntax.driver import Token, Unexpected, run
+from fetchc.syntax.lalr import Token, Unexpected, run
 from fetchc.target.kernel_versions import kernel
 
 if TYPE_CHECKING:
-    from fetchc.syntax.driver import Tables
+    from fetchc.syntax.lalr import Tables
 
 PIECES = ["+0(", "-8(", "+u4(", "+", ")", ")", "(", "%di", "$stack", "@0x10", "\\1", '\\"a"', ":u8"]
 PIECES += ["[4]", "[", "]", "a=", "=", ":", "foo", "9", "p", "p:g/e", "r", "/", " ", "/bin/x:0x10"]

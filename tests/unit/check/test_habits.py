@@ -29,9 +29,12 @@ PROBE = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit", kern
         ("r->list.i", "name it of one element: `e[0].i`; `fetchc trace` shows elements whole"),
         (
             "r->list[depth].i",
-            "write a number, or a range: `[0:4]`; `fetchc trace` shows lists whole",
+            "write a number, or a range: `[0:4]`; `fetchc trace` shows whole lists",
         ),
-        ('r->list["a"]', "no probe looks a key up: `len(m)` is a map's number of entries"),
+        (
+            'r->list["a"]',
+            "a fetch-arg does not look up keys: `len(m)` is the number of entries of a map",
+        ),
         ("*r->in", "it is the object itself: leave the `*` out"),
         # What no other tool has is as before.
         ("dept", "a variable with a similar name is visible: `depth`"),

@@ -8,8 +8,8 @@ import pytest
 
 from fetchc.diag.diagnostic import CompileError, Diagnostic
 from fetchc.syntax import expression_tables
-from fetchc.syntax.driver import Unexpected, run
 from fetchc.syntax.expression_parser import parse_argument, parse_point, parse_type
+from fetchc.syntax.lalr import Unexpected, run
 from fetchc.syntax.syntax_errors import EXAMPLES, Complaint, complaint_for
 from fetchc.syntax.tree import BRACKETS, DEPTH, LENGTH
 
@@ -70,17 +70,21 @@ def test_labels_are_short() -> None:
         ("a + , b", "expected a value after `+`", ","),
         ("a + @f", "expected a value after `+`", "@"),
         ("+a", "an argument begins with a value", "+"),
-        ("(char __user *)a", "the kernel's annotations are no part of a type here", "__user"),
-        ("(__user char *)a", "the kernel's annotations are no part of a type here", "char"),
-        ("a.b == c", "a comparison is not something that can be fetched", "="),
-        ("a->b != 1", "a comparison is not something that can be fetched", "!"),
-        ("a <= 1", "a comparison is not something that can be fetched", "="),
-        ("+0(%di):u64", "this is a fetch-arg, and no expression", "+"),
-        ("n=-8(%bp)", "this is a fetch-arg, and no expression", "("),
+        ("(char __user *)a", "the kernel's annotations are not supported in a type", "__user"),
+        ("(__user char *)a", "the kernel's annotations are not supported in a type", "char"),
+        ("a.b == c", "a fetch-arg does not compare values", "="),
+        ("a->b != 1", "a fetch-arg does not compare values", "!"),
+        ("a <= 1", "a fetch-arg does not compare values", "="),
+        ("+0(%di):u64", "this is a fetch-arg, not an expression", "+"),
+        ("n=-8(%bp)", "this is a fetch-arg, not an expression", "("),
         ("./server", "an argument begins with a value", "."),
         ("(a+b)c", "expected an operator between these two values", "(a+b)"),
         ("(a+b*)c", "expected a value after `*`", ")"),
         ("f(int *)", "`f` takes a value, not a type", "int *"),
+        ("fd & 1", "a fetch-arg does no arithmetic: `&` is not supported", "&"),
+        ("a << 1", "a fetch-arg does no arithmetic: `<<` is not supported", "<"),
+        ("!a", "a fetch-arg does no arithmetic: `!` is not supported", "!"),
+        ("a.&b", "expected a field name after `.`", "&"),
         ("12abc", "`12abc` is not a number", "12abc"),
         ("08", "`08` is not a number", "08"),
         ("a[0x1ffffffffffffffff]", "`0x1ffffffffffffffff` needs more than 64 bits",
@@ -89,20 +93,20 @@ def test_labels_are_short() -> None:
         ("a:u8[n]", "a format's count must be a number", "n"),
         ("a ? b : c", "`?` has no meaning in an expression", "?"),
         ("(a?.b)", "`?` has no meaning in an expression", "?"),
-        ("(int*?)a", "`?` stands behind a type's name", "?"),
-        ("(int??)a", "`?` stands behind a type's name", "?"),
+        ("(int*?)a", "`?` comes directly after a type's name", "?"),
+        ("(int??)a", "`?` comes directly after a type's name", "?"),
         ("((int, a+b))c", "the parts of a tuple are types", "a+b"),
-        ('"a"', "no text in quotes can be fetched", '"'),
-        ("a\0b", "a character that cannot be shown (U+0000)", "\0"),
-        ("a\udc80", "a character that cannot be shown (U+DC80)", "\udc80"),
+        ('"a"', "a string in quotes is not a value", '"'),
+        ("a\0b", "the character U+0000 is not printable", "\0"),
+        ("a\udc80", "the character U+DC80 is not printable", "\udc80"),
         ("a@", "expected a probe point: a function, `FILE:LINE` or an address", "@"),
         ("a@f+4%return", "a probe point has only one of `+OFFSET`, `:LINE` and `%return`", "f+4"),
         ("a@f:0", "`0` is not a line number", "0"),
         ("a@f+0x", "`0x` is not a number", "0x"),
         ("a@f\x01", "a control character (code 1) in a probe point", "\x01"),
-        ("sizeof(char *[4]*)", "a star behind a count is not a type", "*"),
-        ("sizeof(unsigned long[4][])", "rows of C# have no counts", "[]"),
-        ("sizeof(*unsigned long[])", "no pointer leads to rows of C#", "*unsigned long[]"),
+        ("sizeof(char *[4]*)", "`*` cannot follow `[N]` in a type", "*"),
+        ("sizeof(unsigned long[4][])", "an array of C# has no count in its type", "[]"),
+        ("sizeof(*unsigned long[])", "C# has no pointers to arrays", "*unsigned long[]"),
         ("(a<b>)", "`<` begins a template's arguments, which only a type has", "a<b>"),
     ],
 )  # fmt: skip

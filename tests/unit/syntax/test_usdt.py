@@ -17,7 +17,7 @@ from fetchc.syntax.usdt_parser import (
     read_argument,
     split_arguments,
 )
-from tests.property.test_syntax_driver import disagreement
+from tests.property.test_lalr import disagreement
 
 OPERANDS: dict[str, Operand] = {
     "%edi": Spelled("edi", True, Sum("", 0)),

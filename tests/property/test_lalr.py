@@ -1,4 +1,4 @@
-"""The driver and its tables against Lark, on sentences of the grammar and on broken ones."""
+"""The LALR parser and its tables against Lark, on sentences of the grammar and on broken ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.syntax import expression_tables, point_tables
-from fetchc.syntax.driver import Token, Unexpected, run
+from fetchc.syntax.lalr import Token, Unexpected, run
 from tests.support.sentences import broken, oracle, sentence
 
 if TYPE_CHECKING:
-    from fetchc.syntax.driver import Tables
+    from fetchc.syntax.lalr import Tables
 
 
 class Trees:

@@ -1,12 +1,11 @@
-"""Run the LALR(1) tables that ``.ci/regen_tables.py`` makes of a grammar.
+"""The LALR(1) parser: it runs the tables that ``.ci/regen_tables.py`` generates from a grammar.
 
-Lark compiles the tables, and importing Lark costs more than a whole ``compile``; this
-driver stands in for its parser. tests/property/test_syntax_driver.py holds the two
-together.
+Lark compiles the tables. Importing Lark costs more than a whole ``compile``, so this module
+replaces its parser; tests/property/test_lalr.py compares the two.
 
 A state is an index of ``STATES``; its dictionary gives for a symbol the next state, or
 -1 - the number of the rule to reduce by. The builder has a method for each action of a
-rule, called with the values that the rule keeps and the span of everything it covers.
+rule, called with the values that the rule selects and the span that it covers.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["END", "Token", "Unexpected", "run"]
 
-END = "$END"  # Lark's name of the symbol behind the last token
+END = "$END"  # Lark's name of the symbol after the last token
 
 
 class Token(Record):
-    """A piece of the text; ``kind`` is the name of its terminal in the grammar."""
+    """A token; ``kind`` is the name of its terminal in the grammar."""
 
     kind: str
     text: str
@@ -43,7 +42,7 @@ class Token(Record):
 
 
 class Unexpected(Exception):
-    """The text stops making sense at ``token``, with the parser in ``state``.
+    """A syntax error at ``token``, with the parser in ``state``.
 
     ``token.kind`` is empty where no terminal matches, and :data:`END` at the end.
     :mod:`fetchc.syntax.syntax_errors` turns it into a diagnostic.
@@ -56,11 +55,11 @@ class Unexpected(Exception):
 
 
 def run(tables: Tables, start: str, text: str, builder: object, position: int = 0) -> Any:
-    """What ``builder`` makes of ``text`` from ``position`` on; raises :class:`Unexpected`."""
+    """The value that ``builder`` makes of ``text[position:]``; raises :class:`Unexpected`."""
     tokens = _plain_tokens(tables, text) if position == 0 else None
     match: Any = None
     if tokens is None:
-        import re  # most texts are plain, and neither this nor compiling the pattern is cheap
+        import re  # most strings are plain; this import and compiling the pattern are expensive
 
         match = re.compile(tables.PATTERN).match
     rules, moves = tables.RULES, tables.STATES
@@ -80,13 +79,13 @@ def run(tables: Tables, start: str, text: str, builder: object, position: int = 
                 raise Unexpected(state, token)
             if move >= 0:
                 break
-            symbol, count, action, kept = rules[-1 - move]
+            symbol, count, action, selected = rules[-1 - move]
             first = len(values) - count
             if action:
                 span = Span(spans[first].start, spans[-1].end)
-                value = getattr(builder, action)([values[first + at] for at in kept], span)
+                value = getattr(builder, action)([values[first + at] for at in selected], span)
             else:
-                value, span = values[first + kept[0]], spans[first + kept[0]]
+                value, span = values[first + selected[0]], spans[first + selected[0]]
             del states[first + 1 :], values[first:], spans[first:]
             state = moves[states[-1]][symbol]
             states.append(state)
@@ -105,12 +104,12 @@ _SIGNS = {".": "DOT", "[": "LSQB", "]": "RSQB"}
 
 
 def _plain_tokens(tables: Tables, text: str) -> list[Token] | None:
-    """The tokens of a plain text, the last one first; None for any other text.
+    """The tokens of a plain string, the last one first; None for any other string.
 
     Plain is ``r->list[2].name``: ASCII names that no terminal spells out, numbers, ``->``,
     dots and brackets, without blanks. Only NAME, INTEGER and the signs' own terminals can
-    match there, so that the pattern, whose compilation costs more than the rest of the
-    parse, is not needed. Held to Lark like the pattern.
+    match there, so the pattern, whose compilation costs more than the rest of the parse, is
+    not needed.
     """
     if tables.SPELLED is None:
         return None
