@@ -1,7 +1,7 @@
-"""The byte reader of everything that is not read by generated code.
+"""The byte reader: numbers, LEB128 and strings, in bytes and at a cursor in a section.
 
-A cursor stands in one section and reads or raises a located
-:class:`~fetchc.diag.diagnostic.DebugInfoError` (FC0904); it never advances on failure.
+A cursor raises a :class:`~fetchc.diag.diagnostic.DebugInfoError` (FC0904) that names the section
+and the offset; it does not advance then.
 """
 
 from __future__ import annotations
@@ -14,11 +14,60 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.elf.headers import Buffer, Section
 
-__all__ = ["MAX_LEB128", "Cursor"]
+__all__ = ["MAX_LEB128", "Cursor", "read_sleb", "read_uleb", "skip_leb", "uleb_bytes"]
 
 # A 64-bit LEB128 has ten bytes; assemblers pad some, nobody pads beyond this. The limit keeps
 # a hostile run of continuation bytes from building a number of a million digits.
 MAX_LEB128 = 16
+
+# ------------------------------------------------------------------------------
+# LEB128 numbers in bytes without a section (DWARF 5, section 7.6). They raise IndexError where the
+# bytes end and ValueError for a number that is too long; DWARF's readers locate both.
+
+
+def read_uleb(data: bytes, at: int) -> tuple[int, int]:
+    """An unsigned LEB128 number and the position after it."""
+    value = data[at]
+    at += 1
+    if value < 0x80:
+        return value, at
+    value &= 0x7F
+    for shift in range(7, 7 * MAX_LEB128, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise ValueError("LEB128 number too long")
+
+
+def read_sleb(data: bytes, at: int) -> tuple[int, int]:
+    """A signed LEB128 number and the position after it."""
+    value, end = read_uleb(data, at)
+    if data[end - 1] & 0x40:
+        value -= 1 << 7 * (end - at)
+    return value, end
+
+
+def skip_leb(data: bytes, at: int) -> int:
+    """The position after a LEB128 number, however long it is."""
+    while data[at] > 0x7F:
+        at += 1
+    return at + 1
+
+
+def uleb_bytes(value: int) -> bytes:
+    """The shortest unsigned LEB128 form of a number, which compilers write."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+# ------------------------------------------------------------------------------
+# Sections.
 
 _LITTLE = {1: Struct("<B"), 2: Struct("<H"), 4: Struct("<I"), 8: Struct("<Q")}
 _BIG = {1: Struct(">B"), 2: Struct(">H"), 4: Struct(">I"), 8: Struct(">Q")}

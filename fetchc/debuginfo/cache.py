@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEAST",
-    "KeptFile",
-    "KeptSection",
+    "CachedFile",
+    "CachedSection",
+    "ensure_folder",
     "entries",
-    "made",
     "notes",
     "removed",
     "save",
@@ -75,7 +75,7 @@ def store(folder: str, name: str, content: bytes) -> None:
     """
     stem, dot, suffix = name.partition(".")
     plain = stem.replace("-", "").isalnum() and stem.isascii()
-    if not plain or dot + suffix not in SUFFIXES or not made(folder):
+    if not plain or dot + suffix not in SUFFIXES or not ensure_folder(folder):
         return
     path = os.path.join(folder, name)
     if not content:
@@ -98,7 +98,7 @@ def save() -> None:
         _later.pop()()
 
 
-class KeptFile:
+class CachedFile:
     """One file of the folder, for the bytes that ``key`` tells from all others.
 
     ``again`` says whether an earlier run asked for it, ``have`` how many bytes are kept.
@@ -133,7 +133,7 @@ class KeptFile:
             self._good = min(behind * BLOCK, self.have)
         return self._view[: self._good]
 
-    def part(self, start: int, end: int) -> memoryview | None:
+    def view(self, start: int, end: int) -> memoryview | None:
         """The bytes from ``start`` to ``end``, no others looked at; None as of :meth:`upto`."""
         if end > self.have or not self._right(start // BLOCK, -(-end // BLOCK)):
             return None
@@ -142,7 +142,7 @@ class KeptFile:
     def reaching(self, start: int, end: int) -> memoryview | None:
         """At least the first ``end`` bytes, those from ``start`` on looked at; None as of upto."""
         behind = min(-(-end // BLOCK) * BLOCK, self.have)
-        if end > self.have or self.part(start, behind) is None:
+        if end > self.have or self.view(start, behind) is None:
             return None
         return self._view[:behind]
 
@@ -163,7 +163,7 @@ class KeptFile:
         return True
 
     def find(self, needle: bytes, start: int, end: int) -> int:
-        """Where ``needle`` is between ``start`` and ``end``, which :meth:`part` has given."""
+        """Where ``needle`` is between ``start`` and ``end``, which :meth:`view` has given."""
         assert self._data is not None
         return self._data.find(needle, start, end)
 
@@ -230,12 +230,12 @@ class KeptFile:
         """Leave an empty file: the next run knows that it is not the first."""
         if _send is not None:
             _send(self._name, b"")
-        elif made(self._folder):
+        elif ensure_folder(self._folder):
             _mark(os.path.join(self._folder, self._name))
 
     def write(self, data: bytes | memoryview) -> None:
         """Keep ``data``, or nothing where the folder refuses."""
-        if not data or (_send is None and not made(self._folder)):
+        if not data or (_send is None and not ensure_folder(self._folder)):
             return
         sums = [crc32(data[start : start + BLOCK]) for start in range(0, len(data), BLOCK)]
         behind = self._key + Struct(f"<{len(sums)}I").pack(*sums)
@@ -251,11 +251,11 @@ class KeptFile:
         _evict(self._folder)
 
 
-def made(folder: str) -> bool:
+def ensure_folder(folder: str) -> bool:
     """Make a folder that only the user can read; whether it is there and the user's own."""
     foreign = check_owner(folder)
     if foreign:
-        notes.append(f"nothing is kept in {folder}: {foreign}")
+        notes.append(f"nothing is cached in {folder}: {foreign}")
         return False
     try:
         os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
@@ -263,11 +263,11 @@ def made(folder: str) -> bool:
     except FileExistsError:
         pass
     except OSError as refused:
-        notes.append(f"nothing is kept in {folder}: {refused.strerror}")
+        notes.append(f"nothing is cached in {folder}: {refused.strerror}")
         return False
     own = own_folder(folder)
     if not own:
-        notes.append(f"nothing is kept in {folder}: it is no folder of this user's own")
+        notes.append(f"nothing is cached in {folder}: it is no folder of this user's own")
     return own
 
 
@@ -355,7 +355,7 @@ def _aligned(size: int) -> int:
 LEAST = 1 << 17  # bytes inflated in about 0.5 ms: less is not worth a file
 
 
-class KeptSection:
+class CachedSection:
     """An inflater that first looks at what is kept of its section.
 
     ``made`` makes the one that inflates, where that is needed; ``key`` says which bytes of which
@@ -371,17 +371,17 @@ class KeptSection:
         self._key = build_id, key
         self._made = made
         self._inflater: StreamInflater | None = None
-        self._kept: KeptFile | None = None  # not looked for yet
+        self._kept: CachedFile | None = None  # not looked for yet
 
     def upto(self, size: int) -> memoryview:
         """At least the first ``size`` bytes; FC0904 where the stream is damaged or too short."""
         found = self._looked().upto(size)
         return self._inflating().upto(size) if found is None else found
 
-    def part(self, start: int, end: int) -> memoryview:
+    def view(self, start: int, end: int) -> memoryview:
         """The bytes from ``start`` to ``end``; what is in front of them is not looked at."""
-        found = self._looked().part(start, end)
-        return self._inflating().part(start, end) if found is None else found
+        found = self._looked().view(start, end)
+        return self._inflating().view(start, end) if found is None else found
 
     def reaching(self, start: int, end: int) -> memoryview:
         """At least the first ``end`` bytes; what is in front of ``start`` is not looked at."""
@@ -391,13 +391,13 @@ class KeptSection:
     def find(self, needle: bytes, start: int, end: int) -> int:
         """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
         kept = self._looked()
-        if kept.part(start, end) is None:
+        if kept.view(start, end) is None:
             return self._inflating().find(needle, start, end)
         return kept.find(needle, start, end)
 
-    def _looked(self) -> KeptFile:
+    def _looked(self) -> CachedFile:
         if self._kept is None:
-            self._kept = KeptFile(self._folder, *self._key, ".section")
+            self._kept = CachedFile(self._folder, *self._key, ".section")
             save_later(self.save)
         return self._kept
 

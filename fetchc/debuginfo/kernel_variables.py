@@ -70,7 +70,7 @@ def loaded_place(elf: Elf, architecture: str, symbol: str) -> Indirect | None:
 def linked_symbol(info: DebugInfo, die: Die, name: str) -> str:
     """The symbol of the variable ``name``: of C++ it is another word."""
     linked = info.inherited(die, DW_AT_linkage_name)
-    return (None if linked is None else linked.text(DW_AT_linkage_name)) or name
+    return (None if linked is None else linked.string(DW_AT_linkage_name)) or name
 
 
 # ------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ class Oracle:
 def our_value(info: DebugInfo, die: Die, attribute: int, form: int) -> Value | None:
     """What the reader's accessors give for the attribute, chosen by its form."""
     if form in STRING_FORMS:
-        return die.text_bytes(attribute)
+        return die.string_bytes(attribute)
     if form in ADDRESS_FORMS:
         return die.address(attribute)
     if form in BLOCK_FORMS:
@@ -379,13 +379,13 @@ def test_go_functions_and_types_are_found() -> None:
     for symbol in info.elf.symbols_named("main.(*server).handleRequest"):
         found = info.function_at(symbol.address)
         assert found is not None
-        assert found.text(c.DW_AT_name) == symbol.name
+        assert found.string(c.DW_AT_name) == symbol.name
         named = list(info.find_named(symbol.name, frozenset((c.DW_TAG_subprogram,))))
         assert found in named
     names = {"main.Msg", "Msg", "string", "int"}
     tags = frozenset((c.DW_TAG_structure_type, c.DW_TAG_base_type, c.DW_TAG_typedef))
     for name in names:
-        found_names = [die.text(c.DW_AT_name) for die in info.find_named(name, tags)]
+        found_names = [die.string(c.DW_AT_name) for die in info.find_named(name, tags)]
         assert set(found_names) <= {name}
         assert found_names or name == "Msg"
 

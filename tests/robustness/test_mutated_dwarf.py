@@ -55,7 +55,7 @@ def read_entry(ask: Asker, info: DebugInfo, die: Die) -> None:
     """Ask everything of one entry."""
     seen = set()
     for attribute, form in die.attributes():
-        for question in (die.constant, die.signed, die.flag, die.text, die.address, die.location):
+        for question in (die.constant, die.signed, die.flag, die.string, die.address, die.location):
             ask(question, attribute)
         if form in REFERENCES:
             ask(info.follow, die, attribute)
@@ -254,6 +254,6 @@ def test_the_reading_would_see_another_exception(
     def broken(self: Die, attribute: int) -> None:
         raise IndexError(attribute)
 
-    monkeypatch.setattr(Die, "text", broken)
+    monkeypatch.setattr(Die, "string", broken)
     with pytest.raises(IndexError):
         timed(path)

@@ -13,7 +13,7 @@ import sys
 
 from fetchc.debuginfo.btf.btf_format import AGGREGATES, MAGIC, WORD, Btf, BtfTypes
 from fetchc.debuginfo.c_type_names import QUALIFIERS, base_spelling
-from fetchc.debuginfo.cache import KeptFile
+from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.elf.headers import Image, build_id_in
 from fetchc.debuginfo.safe_open import open_regular, read_regular
 from fetchc.debuginfo.without_dwarf import Plain
@@ -289,7 +289,7 @@ def running_btf(name: str, data: Buffer | mmap.mmap) -> Btf:
     build_id = _build_id() if Image.cache_folder else None
     if build_id is None:
         return Btf(name, data)
-    file = KeptFile(Image.cache_folder, build_id, f"btf {sys.byteorder} {len(data)}", ".btf")
+    file = CachedFile(Image.cache_folder, build_id, f"btf {sys.byteorder} {len(data)}", ".btf")
     kept = file.upto(file.have) if file.have and file.have % WORD == 0 else None
     if kept is not None:
         return Btf(name, data, starts=kept.cast("I"))

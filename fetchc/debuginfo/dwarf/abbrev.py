@@ -8,15 +8,13 @@ Source: DWARF 5, section 7.5.3.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.byte_reader import MAX_LEB128
+from fetchc.debuginfo.byte_reader import MAX_LEB128, read_sleb, read_uleb, skip_leb
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.forms import (
     LOCAL_REFERENCE_FORMS,
     Encoding,
     fixed_size,
     interpreted,
-    read_sleb,
-    read_uleb,
     skipper,
 )
 from fetchc.diag.diagnostic import DebugInfoError
@@ -151,21 +149,21 @@ class Declaration:
 class DeclarationCache:
     """Declarations by their bytes and encoding, shared by the tables of a file."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_declarations",)
 
     def __init__(self) -> None:
-        self._known: dict[tuple[bytes, tuple[int, int, int, bool]], Declaration] = {}
+        self._declarations: dict[tuple[bytes, tuple[int, int, int, bool]], Declaration] = {}
 
-    def decoded(self, raw: bytes, encoding: Encoding) -> Declaration:
+    def declaration(self, raw: bytes, encoding: Encoding) -> Declaration:
         """The declaration of these bytes; ValueError where a form is unknown."""
         key = (raw, encoding.key)
-        found = self._known.get(key)
+        found = self._declarations.get(key)
         if found is None:
-            if len(self._known) >= _MOST:
-                self._known.clear()
+            if len(self._declarations) >= _MOST:
+                self._declarations.clear()
             tag, at = read_uleb(raw, 0)
             attributes = tuple(_attributes(raw, at + 1, encoding)[0])
-            found = self._known[key] = Declaration(tag, raw[at] != 0, attributes, encoding)
+            found = self._declarations[key] = Declaration(tag, raw[at] != 0, attributes, encoding)
         return found
 
 
@@ -188,7 +186,7 @@ def _attributes(data: bytes, at: int, encoding: Encoding) -> tuple[list[tuple[in
 class AbbrevTable:
     """The table at one offset of .debug_abbrev, for units of one encoding.
 
-    ``known`` maps the codes asked for so far; ask ``declaration`` for the others.
+    ``decoded`` maps the codes asked for so far; ask ``declaration`` for the others.
     """
 
     __slots__ = (
@@ -199,7 +197,7 @@ class AbbrevTable:
         "_ended",
         "_places",
         "_section",
-        "known",
+        "decoded",
         "offset",
     )
 
@@ -207,7 +205,7 @@ class AbbrevTable:
         self, section: Section, offset: int, encoding: Encoding, cache: DeclarationCache
     ) -> None:
         self.offset = offset
-        self.known: dict[int, Declaration] = {}
+        self.decoded: dict[int, Declaration] = {}
         # Of each code: where it stands in _data, and its declaration from there to there.
         self._places: dict[int, tuple[int, int, int]] = {}
         self._section = section
@@ -221,7 +219,7 @@ class AbbrevTable:
 
     def declaration(self, code: int) -> Declaration | None:
         """The declaration of a code, None where the table has none."""
-        found = self.known.get(code)
+        found = self.decoded.get(code)
         if found is not None:
             return found
         place = self._places.get(code)
@@ -232,10 +230,10 @@ class AbbrevTable:
             place = self._places.get(code)
         at, start, end = place
         try:
-            found = self._cache.decoded(self._data[start:end], self._encoding)
+            found = self._cache.declaration(self._data[start:end], self._encoding)
         except (IndexError, ValueError) as odd:
             raise self._unreadable(code, at, odd) from None
-        self.known[code] = found
+        self.decoded[code] = found
         return found
 
     def all(self) -> Iterator[tuple[int, Declaration]]:
@@ -284,15 +282,13 @@ class AbbrevTable:
     def _end(self, code: int, start: int) -> int:
         """Where the declaration at ``start`` ends; IndexError where the data does."""
         data = self._data
-        at = start
-        while data[at] > 0x7F:
-            at += 1
-        if at - start >= MAX_LEB128:  # the tag, which _those reads of every declaration
+        at = skip_leb(data, start)
+        if at - start > MAX_LEB128:  # the tag, which _those reads of every declaration
             raise ValueError("LEB128 number too long")
         # Behind tag and children come pairs of numbers that are not 0, up to two zeros: the
         # first two zeros, unless the first of them is a constant (DW_FORM_implicit_const) or
         # belongs to a number written longer than it is. Only then three zeros can stand there.
-        end = data.find(b"\0\0", at + 2) + 2
+        end = data.find(b"\0\0", at + 1) + 2
         if end < 2:
             raise IndexError
         if end < len(data):
@@ -301,7 +297,7 @@ class AbbrevTable:
         elif self.offset + end < self._section.size:
             raise IndexError
         try:
-            return _attributes(data, at + 2, self._encoding)[1]
+            return _attributes(data, at + 1, self._encoding)[1]
         except ValueError as odd:
             raise self._unreadable(code, self._at, odd) from None
 

@@ -211,9 +211,9 @@ class AddressTable:
         # The units that are still to be read; of a big file, others are known from earlier runs.
         self._last = DieOffset(-1)
         if Image.cache_folder and self._info.files.section.size >= _BIG:
-            from fetchc.debuginfo.dwarf.unit_outlines import known_ranges
+            from fetchc.debuginfo.dwarf.unit_outlines import cached_ranges
 
-            self._scanned, self._last = known_ranges(self._info, self.found)
+            self._scanned, self._last = cached_ranges(self._info, self.found)
         known = self._last
         return (unit for unit in self._info.files.own.units() if unit.offset > known)
 
@@ -235,7 +235,7 @@ class AddressTable:
         return None
 
     def _of_functions(self, unit: Unit) -> Iterator[tuple[Address, Address]]:
-        # DWARF 2 has no DW_AT_ranges: a unit with several stretches of code may say nothing of
+        # DWARF 2 has no DW_AT_ranges: a unit with several ranges of code may say nothing of
         # them (clang -gdwarf-2 -gstrict-dwarf), and only its functions know.
         scopes = [unit.top]
         while scopes:

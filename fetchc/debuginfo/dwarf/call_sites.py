@@ -183,7 +183,7 @@ def callers(
     die = None if function.die is None else info.die(function.die)
     ranges = () if die is None else info.ranges(die)
     # A probe in what is split off as cold is in the function that jumps there.
-    entered = subprograms.holding(elf, info, die, ranges[0][0]) if die and ranges else None
+    entered = subprograms.subprogram_at(elf, info, die, ranges[0][0]) if die and ranges else None
     frame = outermost(rules, code.rules)
     return _Search(elf, info, code).of(entered or function, frame, 1)
 
@@ -255,7 +255,7 @@ class _Search:
                 values.append((register, value))
         outer = None
         if depth < _DEEPEST and any(is_on_entry(value) for _, value in values):
-            function = subprograms.holding(self._elf, self._info, die, at)
+            function = subprograms.subprogram_at(self._elf, self._info, die, at)
             outer = None if function is None else self.of(function, around, depth + 1)
         return Caller(address, tuple(values), outer)
 
@@ -270,7 +270,7 @@ class _Search:
         return None
 
     def holding(self, address: Address) -> tuple[Address, Die] | None:
-        """The function with code at ``address``, and where that stretch of it begins."""
+        """The function with code at ``address``, and where that range of it begins."""
         unit = self._info.unit_of_address(address)
         if unit is None:
             return None
@@ -305,7 +305,7 @@ class _Search:
         ranges = self._info.ranges(origin)
         if ranges:
             return ranges[0][0] == called.address
-        if subprograms.comes_from(self._info, self._info.die(called.die), origin):
+        if subprograms.is_instance_of(self._info, self._info.die(called.die), origin):
             return True
         return any(name in (called.symbol, called.name) for name in self.spelled(origin))
 
@@ -313,7 +313,7 @@ class _Search:
         """The names of what an entry declares, that of its symbol first."""
         for attribute in (DW_AT_linkage_name, DW_AT_name):
             holder = self._info.inherited(origin, attribute)
-            name = None if holder is None else holder.text(attribute)
+            name = None if holder is None else holder.string(attribute)
             if name:
                 yield name
 
@@ -323,7 +323,7 @@ class _Search:
         if origin is None:
             return ()
         for start, _ in self._info.ranges(origin)[:1]:
-            here = subprograms.holding(self._elf, self._info, origin, start)
+            here = subprograms.subprogram_at(self._elf, self._info, origin, start)
             return () if here is None else (here,)
         if origin.has(DW_AT_inline):
             return ()  # a copy of it, and of which name is not said
@@ -336,7 +336,9 @@ class _Search:
     def of_symbol(self, address: Address) -> Function | None:
         """The described function that begins at ``address``."""
         die = self._info.function_at(address)
-        return None if die is None else subprograms.holding(self._elf, self._info, die, address)
+        return (
+            None if die is None else subprograms.subprogram_at(self._elf, self._info, die, address)
+        )
 
     def refused(self, function: Function) -> str:
         """Why the return address does not tell how the function was entered; empty if it does."""

@@ -9,8 +9,8 @@ from fetchc.debuginfo.dwarf import die_search, dies
 from fetchc.debuginfo.dwarf.abbrev import AbbrevTable, DeclarationCache
 from fetchc.debuginfo.dwarf.address_ranges import AddressTable, ranges
 from fetchc.debuginfo.dwarf.dies import Die, Marks
-from fetchc.debuginfo.dwarf.forms import ALTERNATE_REFERENCE_FORMS, LOCAL_REFERENCE_FORMS
-from fetchc.debuginfo.dwarf.units import SectionSet, Stretch, Unit, read_unit, signatures
+from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS, SUPPLEMENTARY_REFERENCE_FORMS
+from fetchc.debuginfo.dwarf.units import SectionSet, Unit, UnitSection, read_unit, signatures
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.debuginfo.elf.headers import Section
 
-__all__ = ["Alternate", "DebugFiles", "DebugInfo", "Imports", "target"]
+__all__ = ["DebugFiles", "DebugInfo", "Imports", "SupplementaryFile", "target"]
 
 # ------------------------------------------------------------------------------
 # Where the debug information of a program is: its own sections, and those of further files.
@@ -39,7 +39,6 @@ class DebugFiles:
     """
 
     __slots__ = (
-        "_alternate",
         "_bases",
         "_imports",
         "_info",
@@ -48,6 +47,7 @@ class DebugFiles:
         "_signatures",
         "_split",
         "_stretches",
+        "_supplementary",
     )
 
     def __init__(self, info: DebugInfo) -> None:
@@ -55,11 +55,11 @@ class DebugFiles:
         self._signatures: dict[int, DieOffset] | None = None
         self._own: SectionSet | None = None
         # Of all section sets, in the order of their bases.
-        self._stretches: list[Stretch] = []
+        self._stretches: list[UnitSection] = []
         self._bases: list[int] = []
         self._split: SplitFiles | None = None
         self._is_split: bool | None = None
-        self._alternate: Alternate | None = None
+        self._supplementary: SupplementaryFile | None = None
         self._imports: Imports | None = None
 
     @property
@@ -81,17 +81,19 @@ class DebugFiles:
     @property
     def section(self) -> Section:
         """The program's own .debug_info; FC0903 where there is none."""
-        return self.own.stretches[0].section
+        return self.own.unit_sections[0].section
 
     def sections(self) -> tuple[tuple[Section, int], ...]:
         """The program's own sections of units, each with the DieOffset of its start."""
-        return tuple([(stretch.section, stretch.base) for stretch in self.own.stretches])
+        return tuple(
+            [(unit_section.section, unit_section.base) for unit_section in self.own.unit_sections]
+        )
 
     def add(
         self, path: str, opener: Opener, units: list[tuple[Section, bool]], split: bool = False
     ) -> SectionSet:
         """Further sections, whose units get DieOffsets behind those of the program."""
-        assert self.own.stretches
+        assert self.own.unit_sections
         return self._add(path, opener, units, split)
 
     def _add(
@@ -99,8 +101,8 @@ class DebugFiles:
     ) -> SectionSet:
         base = self._stretches[-1].end if self._stretches else 0
         added = SectionSet(self._info, path, opener, units, base, split)
-        self._stretches += added.stretches
-        self._bases += [stretch.base for stretch in added.stretches]
+        self._stretches += added.unit_sections
+        self._bases += [unit_section.base for unit_section in added.unit_sections]
         return added
 
     @property
@@ -113,11 +115,11 @@ class DebugFiles:
         return self._split
 
     @property
-    def alternate(self) -> Alternate:
+    def supplementary(self) -> SupplementaryFile:
         """The file that dwz moved to what several programs share."""
-        if self._alternate is None:
-            self._alternate = Alternate(self._info)
-        return self._alternate
+        if self._supplementary is None:
+            self._supplementary = SupplementaryFile(self._info)
+        return self._supplementary
 
     @property
     def imports(self) -> Imports:
@@ -129,13 +131,13 @@ class DebugFiles:
     def all(self) -> Iterator[SectionSet]:
         """Every set of sections that has units of the program; opens all files that are there."""
         yield self.own
-        if self.shares:
-            yield self.imports.shared()
+        if self.has_supplementary:
+            yield self.imports.supplementary_units()
         if self.is_split:
             yield from self.split.all()
 
     @property
-    def shares(self) -> bool:
+    def has_supplementary(self) -> bool:
         """Whether entries may refer to a file that dwz made for several programs."""
         image = self._info.elf.debug_image
         return any(image.header(name) is not None for name in (".gnu_debugaltlink", ".debug_sup"))
@@ -150,9 +152,9 @@ class DebugFiles:
         return self._is_split
 
     @property
-    def in_parts(self) -> bool:
+    def in_several_files(self) -> bool:
         """Whether some of the debug information is in files of its own (.dwo, .dwp, dwz)."""
-        return self.shares or self.is_split
+        return self.has_supplementary or self.is_split
 
     def own_signature(self, signature: int) -> DieOffset | None:
         """Where the program's own type unit of that signature starts; None where there is none."""
@@ -160,12 +162,12 @@ class DebugFiles:
             self._signatures = signatures(self.own)
         return self._signatures.get(signature)
 
-    def stretch_of(self, offset: int) -> Stretch:
+    def unit_section_of(self, offset: int) -> UnitSection:
         """The section of units that has the DieOffset; FC0904 where none does."""
         own = self.own
         at = bisect_right(self._bases, offset) - 1
         if at < 0:
-            raise own.stretches[0].section.error("no unit has an entry at this offset", offset)
+            raise own.unit_sections[0].section.error("no unit has an entry at this offset", offset)
         return self._stretches[at]
 
 
@@ -186,8 +188,8 @@ def target(info: DebugInfo, die: Die, attribute: int) -> Die:
             return info.die(DieOffset(unit.sections.base + value))
         if form == c.DW_FORM_ref_sig8:
             return _signed_type(info, die, value)
-        if form in ALTERNATE_REFERENCE_FORMS:
-            return info.die(DieOffset(info.files.alternate.sections.base + value))
+        if form in SUPPLEMENTARY_REFERENCE_FORMS:
+            return info.die(DieOffset(info.files.supplementary.sections.base + value))
     raise unit.error(f"attribute {attribute:#x} is not a reference", die.position)
 
 
@@ -269,11 +271,11 @@ class DebugInfo:
 
     # Units
 
-    def unit_at(self, stretch: Stretch, offset: int) -> Unit:
-        """The unit of ``stretch`` whose header is at the DieOffset ``offset``."""
+    def unit_at(self, unit_section: UnitSection, offset: int) -> Unit:
+        """The unit of ``unit_section`` whose header is at the DieOffset ``offset``."""
         found = self._units.get(offset)
         if found is None:
-            found = self._units[offset] = read_unit(self, stretch, offset - stretch.base)
+            found = self._units[offset] = read_unit(self, unit_section, offset - unit_section.base)
         self._recent = found
         return found
 
@@ -281,7 +283,7 @@ class DebugInfo:
         """The unit whose header is at ``offset``, which must come from a table that says so."""
         found = self._units.get(offset)
         if found is None:
-            return self.unit_at(self.files.stretch_of(offset), offset)
+            return self.unit_at(self.files.unit_section_of(offset), offset)
         self._recent = found
         return found
 
@@ -304,9 +306,9 @@ class DebugInfo:
         """The unit that holds the entry at ``offset``; FC0904 where none does."""
         found = self.unit_containing_byte(offset)
         if found is None:
-            stretch = self.files.stretch_of(offset)
-            where = offset - stretch.base
-            raise stretch.section.error("no unit has an entry at this offset", where)
+            unit_section = self.files.unit_section_of(offset)
+            where = offset - unit_section.base
+            raise unit_section.section.error("no unit has an entry at this offset", where)
         return found
 
     def unit_containing_byte(self, offset: DieOffset) -> Unit | None:
@@ -315,11 +317,11 @@ class DebugInfo:
         recent = self._recent
         if recent is not None and recent.die_offset <= offset < recent.end:
             return recent
-        stretch = self.files.stretch_of(offset)
-        start = stretch.start_before(offset)
+        unit_section = self.files.unit_section_of(offset)
+        start = unit_section.start_before(offset)
         if start is None:
             return None
-        unit = self.unit_at(stretch, start)
+        unit = self.unit_at(unit_section, start)
         return unit if unit.die_offset <= offset < unit.end else None
 
     def unit_of_address(self, address: Address) -> Unit | None:
@@ -469,7 +471,7 @@ class DebugInfo:
 # before it: the manual of dwz(1).
 
 
-class Alternate:
+class SupplementaryFile:
     """Opened when the first entry refers to it; FC0908 or FC0909 where it is not there."""
 
     __slots__ = ("_info", "_sections")
@@ -521,9 +523,9 @@ class Imports:
                     if target.sections is not info.files.own:
                         waiting.append(target)
 
-    def shared(self) -> SectionSet:
+    def supplementary_units(self) -> SectionSet:
         """The sections of the shared file, with the units that this program imports."""
-        sections = self._info.files.alternate.sections
+        sections = self._info.files.supplementary.sections
         sections.visible = frozenset(self._importers)
         return sections
 

@@ -7,6 +7,7 @@ has the function's address, too; ``Msg`` ends ``main.Msg``).
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import uleb_bytes
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.address_ranges import ranges
@@ -23,17 +24,7 @@ if TYPE_CHECKING:
 
     Shape = tuple[bytes, int, Declaration]
 
-__all__ = ["code_bytes", "function_at", "functions", "is_entry", "starts_before"]
-
-
-def code_bytes(code: int) -> bytes:
-    """The shortest ULEB128, which is what every producer writes for abbreviation codes."""
-    out = bytearray()
-    while code > 0x7F:
-        out.append(code & 0x7F | 0x80)
-        code >>= 7
-    out.append(code)
-    return bytes(out)
+__all__ = ["function_at", "functions", "is_entry", "starts_before"]
 
 
 def starts_before(data: bytes, at: int, shapes: Iterable[Shape]) -> Iterator[int]:
@@ -51,7 +42,7 @@ def is_entry(unit: Unit, start: int) -> bool:
     may look like the code of another declaration whose last attributes are the same. In
     Debian's libc, dlerror_run and flush_cleanup are such functions.
     """
-    return dies.covering(unit, start) == start
+    return dies.entry_covering(unit, start) == start
 
 
 # ------------------------------------------------------------------------------
@@ -154,7 +145,7 @@ def _function_shapes(unit: Unit, attribute: int, forms: frozenset[int]) -> list[
         if declaration.form(attribute) in forms:
             distance = declaration.offset_of(attribute)
             if distance is not None:
-                shapes.append((code_bytes(code), distance, declaration))
+                shapes.append((uleb_bytes(code), distance, declaration))
     return shapes
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import uleb_bytes
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import DW_FORM_ref4
-from fetchc.debuginfo.dwarf.die_search import code_bytes, is_entry, starts_before
+from fetchc.debuginfo.dwarf.die_search import is_entry, starts_before
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import STRING_INDEX_FORMS
 from fetchc.quantities import DieOffset
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.abbrev import AbbrevTable, Declaration
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.die_search import Shape
-    from fetchc.debuginfo.dwarf.units import SectionSet, Stretch, Unit
+    from fetchc.debuginfo.dwarf.units import SectionSet, Unit, UnitSection
     from fetchc.debuginfo.elf.headers import Section
 
 __all__ = ["find_named", "referring"]
@@ -84,15 +85,15 @@ class _Strings:
 def _in_set(
     info: DebugInfo, sections: SectionSet, strings: _Strings, wanted: _Wanted
 ) -> Iterator[Die]:
-    for stretch in sections.stretches:
-        hits = stretch.section.find_all(strings.key)
-        yield from _at_hits(info, hits, stretch, c.DW_FORM_string, None, wanted)
+    for unit_section in sections.unit_sections:
+        hits = unit_section.section.find_all(strings.key)
+        yield from _at_hits(info, hits, unit_section, c.DW_FORM_string, None, wanted)
     forms = [
         (c.DW_FORM_strp, sections.open_section(".debug_str")),
         (c.DW_FORM_line_strp, sections.open_section(".debug_line_str")),
     ]
-    if sections is info.files.own and info.files.shares:
-        shared = info.files.alternate.sections.open_section(".debug_str")
+    if sections is info.files.own and info.files.has_supplementary:
+        shared = info.files.supplementary.sections.open_section(".debug_str")
         forms += [(c.DW_FORM_GNU_strp_alt, shared), (c.DW_FORM_strp_sup, shared)]
     for form, section in forms:
         offsets = strings.offsets(section)
@@ -135,7 +136,7 @@ class _Wanted:
                 if distance is None:
                     others = True
                 else:
-                    fixed.append((code_bytes(code), distance, declaration))
+                    fixed.append((uleb_bytes(code), distance, declaration))
             found = self._shapes[key] = (fixed, others)
         return found
 
@@ -146,16 +147,16 @@ def _by_offsets(
     for offset in offsets:
         if offset >= 1 << 32:
             continue  # 64-bit DWARF with more than 4 GiB of strings does not fit the search
-        for stretch in sections.stretches:
-            section = stretch.section
+        for unit_section in sections.unit_sections:
+            section = unit_section.section
             key = offset.to_bytes(4, "little" if section.little else "big")
-            yield from _at_hits(info, section.find_all(key), stretch, form, offset, wanted)
+            yield from _at_hits(info, section.find_all(key), unit_section, form, offset, wanted)
 
 
 def _at_hits(
     info: DebugInfo,
     hits: Iterator[int],
-    stretch: Stretch,
+    unit_section: UnitSection,
     form: int,
     value: int | None,
     wanted: _Wanted,
@@ -163,10 +164,10 @@ def _at_hits(
     # The entries whose name is at one of the hits; ``value`` is what the form must read there.
     last = -1
     for hit in hits:
-        unit = info.unit_containing_byte(DieOffset(stretch.base + hit))
+        unit = info.unit_containing_byte(DieOffset(unit_section.base + hit))
         if unit is None:
             continue
-        at = stretch.base + hit - unit.offset
+        at = unit_section.base + hit - unit.offset
         if value is not None and unit.offset_size == 8 and not unit.little:
             at -= 4  # the search found the low half of a big-endian offset
         for start in _named_at(unit, at, form, wanted):
@@ -185,7 +186,7 @@ def _named_at(unit: Unit, at: int, form: int, wanted: _Wanted) -> Iterator[int]:
             return
     if not others:
         return
-    start = dies.covering(unit, at) or 0
+    start = dies.entry_covering(unit, at) or 0
     if not start:
         return
     die = Die(unit, start)
@@ -265,7 +266,7 @@ def referring(
             form = declaration.form(attribute)
             distance = declaration.offset_of(attribute)
             if form == DW_FORM_ref4 and distance is not None:
-                shapes.append((code_bytes(code), distance, declaration))
+                shapes.append((uleb_bytes(code), distance, declaration))
             elif form is not None or declaration.has_indirect:
                 return None
     data = unit.data

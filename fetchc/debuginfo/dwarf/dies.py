@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from fetchc.debuginfo.byte_reader import read_uleb
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.forms import (
     ADDRESS_INDEX_FORMS,
-    ALTERNATE_STRING_FORMS,
     BLOCK_FORMS,
     CONSTANT_FORMS,
     DAMAGED,
     SIGNED_FORMS,
     STRING_INDEX_FORMS,
-    read_uleb,
+    SUPPLEMENTARY_STRING_FORMS,
 )
 from fetchc.quantities import Address, DieOffset
 from fetchc.record import Record
@@ -34,8 +34,8 @@ __all__ = [
     "LocationListRef",
     "Marks",
     "ancestors",
-    "covering",
     "entries",
+    "entry_covering",
     "sibling",
     "skip_subtree",
     "value",
@@ -78,7 +78,7 @@ class Die:
             raise unit.error("no entry here: the unit ends", position) from None
         if code == 0:
             raise unit.error("no entry here: it is the end of a list", position)
-        declaration = unit.table.known.get(code) or unit.table.declaration(code)
+        declaration = unit.table.decoded.get(code) or unit.table.declaration(code)
         if declaration is None:
             raise unit.error(
                 f"abbreviation {code} is not in the table at .debug_abbrev+{unit.abbrev_offset:#x}",
@@ -186,12 +186,12 @@ class Die:
         found = self._get(attribute)
         return None if found is None else found[1]
 
-    def text(self, attribute: int) -> str | None:
+    def string(self, attribute: int) -> str | None:
         """A string; bytes that are not UTF-8 become surrogates (surrogateescape)."""
-        found = self.text_bytes(attribute)
+        found = self.string_bytes(attribute)
         return None if found is None else found.decode("utf-8", "surrogateescape")
 
-    def text_bytes(self, attribute: int) -> bytes | None:
+    def string_bytes(self, attribute: int) -> bytes | None:
         """A string as the file has it."""
         found = self._get(attribute)
         if found is None:
@@ -199,8 +199,8 @@ class Die:
         form, value = found
         if isinstance(value, bytes):
             return value if form == c.DW_FORM_string else None
-        if form in ALTERNATE_STRING_FORMS:
-            return self.unit.info.files.alternate.string(self, value)
+        if form in SUPPLEMENTARY_STRING_FORMS:
+            return self.unit.info.files.supplementary.string(self, value)
         if form == c.DW_FORM_strp:
             section = ".debug_str"
         elif form == c.DW_FORM_line_strp:
@@ -385,7 +385,7 @@ def entries(
     With ``into``, subtrees of other tags are left out where DW_AT_sibling says how.
     """
     data = unit.data
-    known = unit.table.known
+    decoded = unit.table.decoded
     end = len(data)
     at = start = unit.die_offset - unit.offset
     try:
@@ -397,7 +397,7 @@ def entries(
                 continue
             if code > 127:
                 code, at = read_uleb(data, at - 1)
-            declaration = known.get(code) or declared(unit, code, start)
+            declaration = decoded.get(code) or declared(unit, code, start)
             yield start, declaration, at
             if into is not None and declaration.sibling is not None and declaration.tag not in into:
                 at = sibling(unit, declaration, start, at) or end
@@ -413,7 +413,7 @@ def entries(
 def skip_subtree(unit: Unit, at: int) -> int:
     """The position behind the list of children that starts at ``at``."""
     data = unit.data
-    known = unit.table.known
+    decoded = unit.table.decoded
     depth = 1
     start = at
     try:
@@ -426,7 +426,7 @@ def skip_subtree(unit: Unit, at: int) -> int:
                 continue
             if code > 127:
                 code, at = read_uleb(data, at - 1)
-            declaration = known.get(code) or declared(unit, code, start)
+            declaration = decoded.get(code) or declared(unit, code, start)
             values = at
             if declaration.has_children:
                 if declaration.sibling is not None:
@@ -440,7 +440,7 @@ def skip_subtree(unit: Unit, at: int) -> int:
     return at
 
 
-def covering(unit: Unit, position: int) -> int | None:
+def entry_covering(unit: Unit, position: int) -> int | None:
     """The start of the entry whose bytes hold ``position``; None for a list's end.
 
     This is what proves that bytes found by searching are an entry.
@@ -468,7 +468,7 @@ def _walked(unit: Unit, position: int) -> tuple[int, Around]:
     # The start of the entry whose bytes hold the position, and what is around it: from the last
     # mark in front of it, over subtrees that end before it.
     data = unit.data
-    known = unit.table.known
+    decoded = unit.table.decoded
     marks = unit.marks
     at, around = marks.before(position)
     passed: list[tuple[int, Around]] = []
@@ -488,7 +488,7 @@ def _walked(unit: Unit, position: int) -> tuple[int, Around]:
                 passed.append((start, around))
             if code > 127:
                 code, at = read_uleb(data, at - 1)
-            declaration = known.get(code) or declared(unit, code, start)
+            declaration = decoded.get(code) or declared(unit, code, start)
             if declaration.has_children:
                 if declaration.sibling is not None:
                     target = sibling(unit, declaration, start, at)

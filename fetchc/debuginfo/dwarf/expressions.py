@@ -265,14 +265,14 @@ def is_register(code: int) -> bool:
 class Operation(Record):
     """One operation: ``offset`` of its code, its numbers in order, its block if it has one.
 
-    ``known`` is False for a code without an entry here: its operands are not read.
+    ``supported`` is False for a code without an entry here: its operands are not read.
     """
 
     offset: int
     code: int
     numbers: tuple[int, ...] = ()
     block: bytes = b""
-    known: bool = True
+    supported: bool = True
 
 
 def operations(cursor: Cursor, address_size: int, reference_size: int) -> Iterator[Operation]:
@@ -295,7 +295,7 @@ def operations(cursor: Cursor, address_size: int, reference_size: int) -> Iterat
             continue
         entry = _TABLE.get(code)
         if entry is None:
-            yield Operation(offset, code, known=False)
+            yield Operation(offset, code, supported=False)
             return
         numbers = []
         block = b""
@@ -736,7 +736,7 @@ def _describe(run: Run, result: Callable[[Run], Place]) -> Place:
             bits += size
             pending = False
             continue
-        if not operation.known and code <= LAST_STANDARD:
+        if not operation.supported and code <= LAST_STANDARD:
             raise run.cursor.error(f"unknown operation {operation_name(code)}", operation.offset)
         stop = _run_time_only(operation)
         if stop is not None:
@@ -770,7 +770,7 @@ def _part(at: Place, skipped_bits: int) -> Place:
 def _run_time_only(operation: Operation) -> Absent | None:
     # Operations after which nothing can be said of the rest of the expression.
     name = operation_name(operation.code)
-    if not operation.known:
+    if not operation.supported:
         return Absent("FC0406", f"it is computed by the unknown operation {name}")
     if operation.code in (DW_OP_bra, DW_OP_skip):
         return Absent("FC0406", f"it is chosen at run time ({name})")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from struct import Struct
 
-from fetchc.debuginfo.byte_reader import MAX_LEB128
+from fetchc.debuginfo.byte_reader import read_sleb, read_uleb
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.quantities import Address
 
@@ -27,21 +27,19 @@ if TYPE_CHECKING:
 __all__ = [
     "ADDRESS_FORMS",
     "ADDRESS_INDEX_FORMS",
-    "ALTERNATE_REFERENCE_FORMS",
-    "ALTERNATE_STRING_FORMS",
     "BLOCK_FORMS",
     "CONSTANT_FORMS",
     "DAMAGED",
     "LOCAL_REFERENCE_FORMS",
     "SIGNED_FORMS",
     "STRING_INDEX_FORMS",
+    "SUPPLEMENTARY_REFERENCE_FORMS",
+    "SUPPLEMENTARY_STRING_FORMS",
     "Encoding",
     "IndexTables",
     "encoding",
     "fixed_size",
     "interpreted",
-    "read_sleb",
-    "read_uleb",
     "skipper",
 ]
 
@@ -91,10 +89,10 @@ _DATA_SIZES = {
 SIGNED_FORMS = frozenset((c.DW_FORM_sdata, c.DW_FORM_implicit_const))
 CONSTANT_FORMS = frozenset(_DATA_SIZES) | SIGNED_FORMS | {c.DW_FORM_udata}
 # Their targets are in a file shared by several programs (dwz -m, .gnu_debugaltlink).
-ALTERNATE_REFERENCE_FORMS = frozenset(
+SUPPLEMENTARY_REFERENCE_FORMS = frozenset(
     (c.DW_FORM_ref_sup4, c.DW_FORM_ref_sup8, c.DW_FORM_GNU_ref_alt)
 )
-ALTERNATE_STRING_FORMS = frozenset((c.DW_FORM_strp_sup, c.DW_FORM_GNU_strp_alt))
+SUPPLEMENTARY_STRING_FORMS = frozenset((c.DW_FORM_strp_sup, c.DW_FORM_GNU_strp_alt))
 _NUMBERS = ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))
 _ULEB_FORMS = (
     c.DW_FORM_udata,
@@ -135,30 +133,6 @@ _FIXED_SIZES = {
     c.DW_FORM_addrx3: 3,
     c.DW_FORM_addrx4: 4,
 }
-
-
-def read_uleb(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned LEB128 number and the position behind it."""
-    value = data[at]
-    at += 1
-    if value < 0x80:
-        return value, at
-    value &= 0x7F
-    for shift in range(7, 7 * MAX_LEB128, 7):
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise ValueError("LEB128 number too long")
-
-
-def read_sleb(data: bytes, at: int) -> tuple[int, int]:
-    """A signed LEB128 number and the position behind it."""
-    value, end = read_uleb(data, at)
-    if data[end - 1] & 0x40:
-        value -= 1 << 7 * (end - at)
-    return value, end
 
 
 def _block(data: bytes, start: int, size: int) -> tuple[bytes, int]:
@@ -362,6 +336,7 @@ def _generated(forms: tuple[int, ...], encoding: Encoding) -> Skipper:
     return made
 
 
+# These loops stay in line: a call for each value costs more than reading it.
 _LEB128 = (" while b[p] > 127: p += 1", " p += 1")
 _ULEB_BLOCK = (
     " n = b[p]; p += 1",
@@ -408,7 +383,7 @@ class IndexTables:
             stated = top.raw(c.DW_AT_addr_base)
             if stated is None:
                 stated = top.raw(c.DW_AT_GNU_addr_base)
-            self._addr_base = stated if isinstance(stated, int) else self._behind_header()
+            self._addr_base = stated if isinstance(stated, int) else self._after_header()
         return self._addr_base
 
     @property
@@ -416,10 +391,10 @@ class IndexTables:
         """Offset of the unit's entries in .debug_str_offsets."""
         if self._str_offsets_base is None:
             stated = self._unit.top.raw(c.DW_AT_str_offsets_base)
-            self._str_offsets_base = stated if isinstance(stated, int) else self._behind_header()
+            self._str_offsets_base = stated if isinstance(stated, int) else self._after_header()
         return self._str_offsets_base
 
-    def _behind_header(self) -> int:
+    def _after_header(self) -> int:
         if self._unit.version < 5:
             return 0
         return 8 if self._unit.offset_size == 4 else 16
@@ -447,6 +422,4 @@ class IndexTables:
 
     def _entry(self, name: str, base: int, index: int, size: int) -> int:
         section = self._unit.info.required_section(name, self._unit)
-        start = base + index * size
-        raw = section.bytes_between(start, start + size)
-        return int.from_bytes(raw, "little" if self._unit.little else "big")
+        return section.unsigned(base + index * size, size)

@@ -146,5 +146,5 @@ def _defined(unit: Unit, name: bytes, tags: frozenset[int]) -> Iterator[DieOffse
     for start, declaration, _ in dies.entries(unit):
         if declaration.tag in tags and DW_AT_declaration not in declaration.index:
             die = Die(unit, start)
-            if die.text_bytes(DW_AT_name) == name:
+            if die.string_bytes(DW_AT_name) == name:
                 yield die.offset

@@ -32,7 +32,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_unspecified_type,
     DW_TAG_variable,
 )
-from fetchc.debuginfo.dwarf.forms import ALTERNATE_REFERENCE_FORMS
+from fetchc.debuginfo.dwarf.forms import SUPPLEMENTARY_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.languages import has_namespaces, is_go
 from fetchc.debuginfo.dwarf.qualified_names import (
     answers_to,
@@ -130,7 +130,7 @@ VARIABLES = frozenset({DW_TAG_variable, DW_TAG_member})
 
 FUNCTION_SCOPES = frozenset({DW_TAG_subprogram, DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 # References to entries of other units.
-ABROAD = frozenset({DW_FORM_ref_addr, DW_FORM_indirect}) | ALTERNATE_REFERENCE_FORMS
+ABROAD = frozenset({DW_FORM_ref_addr, DW_FORM_indirect}) | SUPPLEMENTARY_REFERENCE_FORMS
 _ADDRESSES = frozenset({b"\x03", b"\xa1", b"\xfb"})  # DW_OP_addr, _addrx, _GNU_addr_index
 _INDEXED = 1 << 20  # bytes of .debug_info: what is smaller is searched in no time
 
@@ -246,7 +246,7 @@ def _of_file(info: DebugInfo, name: str, home: Die | None) -> tuple[Variable, ..
 
 
 def _is_of_file(unit: Unit, file: str) -> bool:
-    name = unit.top.text(DW_AT_name) or ""
+    name = unit.top.string(DW_AT_name) or ""
     return name == file or name.endswith(f"/{file}")
 
 
@@ -291,7 +291,7 @@ def _candidates(info: DebugInfo, name: str, home: Die | None) -> Iterator[Die]:
 
 def _variables_named(info: DebugInfo, name: str) -> Iterator[Die]:
     # By the index of a big file, which is of one file.
-    if info.files.section.size >= _INDEXED and not info.files.in_parts:
+    if info.files.section.size >= _INDEXED and not info.files.in_several_files:
         known = info.name_index.variables(name)
         if known is not None:
             yield from map(info.die, known)
@@ -323,7 +323,7 @@ def _spellings(info: DebugInfo, name: str, home: Die | None) -> Iterator[tuple[s
     go = home is not None and is_go(home.unit)
     if not dot:
         if home is not None and go:
-            package = go_name_lookup.package_of(home.text(DW_AT_name) or "")
+            package = go_name_lookup.package_of(home.string(DW_AT_name) or "")
             if package:
                 yield (f"{package}.{name}",)
         yield (name,)

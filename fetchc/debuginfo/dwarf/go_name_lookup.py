@@ -89,7 +89,7 @@ def packages_called(info: DebugInfo, package: str) -> Iterator[str]:
         path = unit.name
         if not is_go(unit) or path is None or path == package:
             continue
-        stated = unit.top.text(DW_AT_go_package_name)
+        stated = unit.top.string(DW_AT_go_package_name)
         if package == (stated or customary_package(path)):
             head, slash, last = path.rpartition("/")
             yield f"{head}{slash}{last.replace('.', '%2e')}"
@@ -99,8 +99,8 @@ def own_package(info: DebugInfo, home: Die | None, called: str) -> str:
     """The import path of the unit of ``home``, as the linker writes it, if it calls itself so."""
     if home is None or not called.isidentifier():
         return ""
-    path = unescaped(package_of(home.text(DW_AT_name) or ""))
-    if called != (home.unit.top.text(DW_AT_go_package_name) or customary_package(path)):
+    path = unescaped(package_of(home.string(DW_AT_name) or ""))
+    if called != (home.unit.top.string(DW_AT_go_package_name) or customary_package(path)):
         return ""
     head, slash, last = path.rpartition("/")
     return f"{head}{slash}{last.replace('.', '%2e')}"
@@ -121,7 +121,7 @@ def type_spellings(info: DebugInfo, name: str, home: Die | None) -> Iterator[tup
         yield (f"{modifiers}{own}.{rest}",)
     for spelling in escaped(bare):
         yield (modifiers + spelling,)
-    if not dot and home is not None and (package := package_of(home.text(DW_AT_name) or "")):
+    if not dot and home is not None and (package := package_of(home.string(DW_AT_name) or "")):
         yield (f"{modifiers}{package}.{bare}",)
     yield tuple([modifiers + spelling for spelling in with_import_path(info, bare)])
     if bare in MOVED:
@@ -172,7 +172,7 @@ def constants_of_package(info: DebugInfo, package: str) -> Iterator[Die]:
 def constants_named(info: DebugInfo, name: str) -> Iterator[Die]:
     """The constants of that name, which has the import path in front."""
     for one in constants_of_package(info, package_of(name)):
-        if unescaped(one.text(DW_AT_name) or "") == unescaped(name):
+        if unescaped(one.string(DW_AT_name) or "") == unescaped(name):
             yield one
 
 
@@ -184,7 +184,7 @@ def constants_of_type(
     found = []
     for one in constants_of_package(info, package) if package else ():
         target = info.follow(one, DW_AT_type)
-        name, value = one.text(DW_AT_name), one.constant(DW_AT_const_value)
+        name, value = one.string(DW_AT_name), one.constant(DW_AT_const_value)
         if target is None or TypeId(target.offset) != type_id or name is None or value is None:
             continue
         bits = value & (1 << 8 * made.size) - 1

@@ -54,7 +54,7 @@ CHANNEL, FUNCTION, INTERFACE, MAP, SLICE, STRING = 18, 19, 20, 21, 23, 24
 def _structure(types: TypeTable, die: Die) -> Type:
     kind = die.unsigned(DW_AT_go_kind)
     size = die.unsigned(DW_AT_byte_size)
-    name = die.text(DW_AT_name) or ""
+    name = die.string(DW_AT_name) or ""
     if kind == STRING and size is not None:
         members = _words(types, die, 2)
         return StringType(name, ByteSize(size), members)
@@ -68,7 +68,7 @@ def _structure(types: TypeTable, die: Die) -> Type:
 
 
 def _typedef(types: TypeTable, die: Die) -> Type:
-    name = die.text(DW_AT_name) or ""
+    name = die.string(DW_AT_name) or ""
     seen = {die.offset}
     current = die
     while True:
@@ -76,7 +76,7 @@ def _typedef(types: TypeTable, die: Die) -> Type:
         if special is not None:
             return special(types, current)
         target = types.target_die(current)
-        if target is None or (target.text(DW_AT_name) or "") != name:
+        if target is None or (target.string(DW_AT_name) or "") != name:
             return NamedType(name, types.target(current))
         if target.tag != DW_TAG_typedef:
             return types.type(TypeId(target.offset))
@@ -91,15 +91,15 @@ def _interface(types: TypeTable, die: Die) -> Type:
     if below is None or below.tag != DW_TAG_structure_type:
         raise malformed(die, "an interface without its two words")
     size = ByteSize(below.unsigned(DW_AT_byte_size) or 2 * types.word_bytes)
-    empty = (below.text(DW_AT_name) or "").endswith("eface")
-    return InterfaceType(die.text(DW_AT_name) or "", size, empty, _words(types, below, 2))
+    empty = (below.string(DW_AT_name) or "").endswith("eface")
+    return InterfaceType(die.string(DW_AT_name) or "", size, empty, _words(types, below, 2))
 
 
 def _map(types: TypeTable, die: Die) -> Type:
     key = types.target_die(die, DW_AT_go_key)
     element = types.target_die(die, DW_AT_go_elem)
     return MapType(
-        die.text(DW_AT_name) or "",
+        die.string(DW_AT_name) or "",
         ByteSize(types.word_bytes),
         _id(types, die, key),
         _id(types, die, element),
@@ -109,7 +109,7 @@ def _map(types: TypeTable, die: Die) -> Type:
 
 def _channel(types: TypeTable, die: Die) -> Type:
     return ChannelType(
-        die.text(DW_AT_name) or "",
+        die.string(DW_AT_name) or "",
         ByteSize(types.word_bytes),
         _id(types, die, types.target_die(die, DW_AT_go_elem)),
         _header(types, die),
@@ -118,7 +118,7 @@ def _channel(types: TypeTable, die: Die) -> Type:
 
 def _function(types: TypeTable, die: Die) -> Type:
     # A function value is one word that points to a closure, whose first word is the code.
-    name = die.text(DW_AT_name) or ""
+    name = die.string(DW_AT_name) or ""
     size = ByteSize(die.unsigned(DW_AT_byte_size) or types.word_bytes)
     return PointerType(name, size, types.intern(FunctionType(name)))
 

@@ -13,10 +13,11 @@ from itertools import accumulate, pairwise
 from struct import Struct
 
 from fetchc.ceilings import HELP, joined_names
+from fetchc.debuginfo.byte_reader import read_uleb
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.dies import Die
-from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS, STRING_INDEX_FORMS, read_uleb
+from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS, STRING_INDEX_FORMS
 from fetchc.debuginfo.dwarf.global_variables import KEYWORDS, VARIABLES
 from fetchc.debuginfo.dwarf.languages import is_go, language_key
 from fetchc.debuginfo.dwarf.qualified_names import declaration as first_declaration
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     class Source(Protocol):
         """Bytes that are read where they are needed."""
 
-        def part(self, start: int, end: int) -> memoryview:
+        def view(self, start: int, end: int) -> memoryview:
             """The bytes from ``start`` to ``end``."""
 
     Entry = tuple[int, int, Declaration]
@@ -79,7 +80,7 @@ class InMemory:
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)
 
-    def part(self, start: int, end: int) -> memoryview:
+    def view(self, start: int, end: int) -> memoryview:
         """The bytes from ``start`` to ``end``."""
         return self._data[start:end]
 
@@ -100,7 +101,7 @@ class Column:
     def between(self, first: int, end: int) -> memoryview[int]:
         """The numbers from ``first`` to ``end``."""
         start = self._at
-        return self._source.part(start + self._width * first, start + self._width * end).cast(
+        return self._source.view(start + self._width * first, start + self._width * end).cast(
             self._code
         )
 
@@ -124,12 +125,12 @@ class Texts:
     def text(self, number: int) -> bytes:
         """One of them."""
         start, end = self._starts.between(number, number + 2)
-        return bytes(self._source.part(self._at + start, self._at + end))
+        return bytes(self._source.view(self._at + start, self._at + end))
 
     def all(self) -> list[bytes]:
         """All of them."""
         starts = self._starts.all().tolist()
-        pool = bytes(self._source.part(self._at, self._at + starts[-1]))
+        pool = bytes(self._source.view(self._at, self._at + starts[-1]))
         return [pool[start:end] for start, end in pairwise(starts)]
 
     def find(self, text: bytes) -> int:
@@ -178,7 +179,7 @@ class IndexTable:
     """
 
     def __init__(self, source: Source) -> None:
-        header = _HEADER.unpack(source.part(0, _HEADER.size))
+        header = _HEADER.unpack(source.view(0, _HEADER.size))
         names, rows, scopes, whole, function_names, functions, known = header
         self.has_variables = bool(whole)
         self.functions_known: int = known
@@ -403,7 +404,7 @@ def _read(unit: Unit, start: int) -> Name | None:
     if die.form(c.DW_AT_name) in STRING_INDEX_FORMS:
         index = die.raw(c.DW_AT_name)
         return unit.tables.string_offset(index) if isinstance(index, int) else None
-    return first_declaration(unit.info, die).text_bytes(c.DW_AT_name)
+    return first_declaration(unit.info, die).string_bytes(c.DW_AT_name)
 
 
 _PLAIN = frozenset({c.DW_FORM_strp, c.DW_FORM_string})

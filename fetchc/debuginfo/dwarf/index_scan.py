@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from struct import Struct
 
+from fetchc.debuginfo.byte_reader import read_uleb
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.dies import Die
-from fetchc.debuginfo.dwarf.forms import DAMAGED, STRING_INDEX_FORMS, read_uleb
+from fetchc.debuginfo.dwarf.forms import DAMAGED, STRING_INDEX_FORMS
 from fetchc.debuginfo.dwarf.global_variables import NAMED, NESTING, TAGGED, VARIABLES
 from fetchc.debuginfo.dwarf.index_format import NOWHERE, Scan, is_defined, known
 from fetchc.debuginfo.dwarf.languages import has_namespaces, is_c_family
@@ -87,7 +88,7 @@ def name_reader(declaration: Declaration) -> ReadName:
         return lambda unit, data, start, at: getter(data, at)
     if form in STRING_INDEX_FORMS:
         return lambda unit, data, start, at: unit.tables.string_offset(int(getter(data, at)))
-    return lambda unit, data, start, at: Die(unit, start).text_bytes(c.DW_AT_name)
+    return lambda unit, data, start, at: Die(unit, start).string_bytes(c.DW_AT_name)
 
 
 def hopper(declaration: Declaration) -> Hop | None:
@@ -180,7 +181,7 @@ def _with_string(layouts: list[str], others: tuple[int, ...], size: int, line: i
 
 def _decoded(unit: Unit, data: bytes, start: int, at: int) -> tuple[int, Name | None, int]:
     die = Die(unit, start)
-    name = die.text_bytes(c.DW_AT_name)
+    name = die.string_bytes(c.DW_AT_name)
     size, line = die.unsigned(c.DW_AT_byte_size), die.unsigned(c.DW_AT_decl_line)
     return die.stop, name, (size or 0) << 32 | (line or 0)
 
@@ -330,7 +331,7 @@ def _variable(
         declared = unit.info.follow(Die(unit, start), c.DW_AT_specification)
         if declared is None:
             return
-        name, offset, key = declared.text_bytes(c.DW_AT_name), declared.offset, declared.offset
+        name, offset, key = declared.string_bytes(c.DW_AT_name), declared.offset, declared.offset
     elif c.DW_AT_declaration in has and not _PLACED & has.keys():
         # Only what is external can be linked to something.
         key = scope, name, c.DW_AT_external in has

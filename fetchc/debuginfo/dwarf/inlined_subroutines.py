@@ -25,7 +25,7 @@ from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.go_name_lookup import escaped
 from fetchc.debuginfo.dwarf.languages import has_namespaces
 from fetchc.debuginfo.dwarf.qualified_names import answers_to, last_part
-from fetchc.debuginfo.dwarf.subprograms import comes_from, subprograms
+from fetchc.debuginfo.dwarf.subprograms import is_instance_of, subprograms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def concrete(info: DebugInfo, name: str, linked: Linked) -> Iterator[Die]:
 
 def _given(info: DebugInfo, name: str) -> list[Die]:
     # Those with code that an index of the compiler's leads to.
-    if info.files.in_parts:
+    if info.files.in_several_files:
         return []
     listed = map(info.die, info.name_index.with_code(last_part(name)))
     return [die for die in listed if answers_to(info, die, name) and info.ranges(die)]
@@ -118,7 +118,7 @@ def _copies(info: DebugInfo, die: Die) -> Iterator[Die]:
     made = made_from(die.unit, [die.position])
     if made is not None:
         return (Die(die.unit, start) for start in made)
-    return (one for one in subprograms(info, die.unit) if comes_from(info, one, die))
+    return (one for one in subprograms(info, die.unit) if is_instance_of(info, one, die))
 
 
 def _answering(info: DebugInfo, name: str) -> Iterator[tuple[Die, bool | None]]:
@@ -142,7 +142,7 @@ def _answering(info: DebugInfo, name: str) -> Iterator[tuple[Die, bool | None]]:
 
 def _indexed(info: DebugInfo, name: str) -> list[tuple[DieOffset, int]] | None:
     # An index is of one file.
-    found = None if info.files.in_parts else info.name_index.functions(name)
+    found = None if info.files.in_several_files else info.name_index.functions(name)
     return None if found is None or (not found and _may_be_within(info, name)) else found
 
 
@@ -159,7 +159,7 @@ def _may_be_within(info: DebugInfo, name: str) -> bool:
 def _instances(
     info: DebugInfo, abstract: Die, linked: Linked, known: dict[str, list[Die]]
 ) -> Iterator[Die]:
-    linkage = abstract.text(DW_AT_linkage_name) or abstract.text(DW_AT_MIPS_linkage_name) or ""
+    linkage = abstract.string(DW_AT_linkage_name) or abstract.string(DW_AT_MIPS_linkage_name) or ""
     if linkage and linkage not in known:
         known[linkage] = linked(linkage)
         yield from known[linkage]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from os.path import normpath
 
+from fetchc.debuginfo.byte_reader import read_uleb, skip_leb
 from fetchc.debuginfo.dwarf import subprograms
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_call_file,
@@ -26,7 +27,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_FORM_udata,
     DW_TAG_subprogram,
 )
-from fetchc.debuginfo.dwarf.forms import DAMAGED, read_uleb
+from fetchc.debuginfo.dwarf.forms import DAMAGED
 from fetchc.debuginfo.dwarf.inlined_subroutines import inlined_calls
 from fetchc.debuginfo.dwarf.qualified_names import qualified_name
 from fetchc.debuginfo.dwarf.variables import called_at, locals_around, parameters
@@ -410,9 +411,7 @@ def _run(cursor: Cursor, header: Header, largest: int, from_zero: bool) -> Itera
                 # set_column, set_basic_block, set_epilogue_begin, set_isa, or unknown: the header
                 # says how many numbers to leave out.
                 for _ in range(counts[opcode - 1]):
-                    while data[at] > 0x7F:
-                        at += 1
-                    at += 1
+                    at = skip_leb(data, at)
     except DAMAGED as damage:
         what = f"a line table that cannot be read: {damage}"
         raise cursor.error(what, header.start + min(at, size)) from None
@@ -460,7 +459,7 @@ def source_line(info: DebugInfo, die: Die) -> str | None:
 # ------------------------------------------------------------------------------
 # Where source lines, and the bodies of functions that were inlined, are in the code.
 #
-# Source: DWARF 5, sections 6.2.2 (statements), 3.3.8.2 (inlined instances), 2.18 (where a stretch
+# Source: DWARF 5, sections 6.2.2 (statements), 3.3.8.2 (inlined instances), 2.18 (where a range
 # of code is entered).
 
 
@@ -570,7 +569,9 @@ class CodeMap:
                 continue
             around = [one for one in self._info.ancestors(die) if one.tag == DW_TAG_subprogram]
             holder = (
-                subprograms.holding(self._elf, self._info, around[-1], address) if around else None
+                subprograms.subprogram_at(self._elf, self._info, around[-1], address)
+                if around
+                else None
             )
             if holder is not None:
                 called = qualified_name(self._info, die)

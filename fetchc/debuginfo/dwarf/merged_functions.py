@@ -236,7 +236,7 @@ def _put_in_place(info: DebugInfo, die: Die, wanted: str, without_code: list[Die
         if _names(info, other, wanted):
             return other
         # g++ leaves the linkage name out of a static function without code: _ZL5get_bP1B.
-        name = other.text(DW_AT_name) or ""
+        name = other.string(DW_AT_name) or ""
         if name and wanted.startswith(f"_ZL{len(name)}{name}"):
             alike.append(other)
     return alike[0] if len(alike) == 1 else None
@@ -267,7 +267,7 @@ def _of_another_unit(info: DebugInfo, die: Die, symbol: str) -> Die | None:
 
 def _may_be_called(die: Die, symbol: str) -> bool:
     # g++ leaves the linkage name out of what is local to its file.
-    linkage = die.text(DW_AT_linkage_name) or die.text(DW_AT_MIPS_linkage_name)
+    linkage = die.string(DW_AT_linkage_name) or die.string(DW_AT_MIPS_linkage_name)
     return linkage is None or _of_any_kind(linkage) == symbol
 
 
@@ -282,7 +282,7 @@ def _is_described(info: DebugInfo, symbol: str) -> bool:
 def _names(info: DebugInfo, die: Die, symbol: str) -> bool:
     origin = declaration(info, die)
     for attribute in (DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name):
-        name = _of_any_kind(die.text(attribute) or origin.text(attribute) or "")
+        name = _of_any_kind(die.string(attribute) or origin.string(attribute) or "")
         if name and (symbol == name or symbol.startswith((name + ".", name + "@"))):
             return True  # or the name of a clone, or with a version
     return False

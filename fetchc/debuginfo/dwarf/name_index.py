@@ -18,7 +18,7 @@ from signal import SIGKILL
 from struct import Struct
 
 from fetchc.ceilings import watch, watched
-from fetchc.debuginfo.cache import KeptFile
+from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.dwarf.constants import DW_TAG_subprogram
 from fetchc.debuginfo.dwarf.global_variables import VARIABLES
 from fetchc.debuginfo.dwarf.index_format import (
@@ -65,7 +65,7 @@ class NameIndex:
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
         self._table: IndexTable | None = None
-        self._file: KeptFile | None = None
+        self._file: CachedFile | None = None
         self._looked = False
         self._asked: set[bytes] = set()  # names, until there is an index
         self._own: StandardNames | GdbNames | None = None
@@ -174,7 +174,7 @@ class NameIndex:
         if folder and self._info.files.section.size >= _WORTH_KEEPING:
             image = self._info.elf.debug_image
             key = f"names 4 {sys.byteorder} {image.identity()}"
-            self._file = file = KeptFile(folder, image.build_id(), key, _SUFFIX)
+            self._file = file = CachedFile(folder, image.build_id(), key, _SUFFIX)
             try:
                 self._table = IndexTable(_Kept(file)) if file.have else None
             except _Damaged:
@@ -231,11 +231,11 @@ class _Damaged(Exception):
 
 class _Kept:
     # What is read of a kept index.
-    def __init__(self, file: KeptFile) -> None:
+    def __init__(self, file: CachedFile) -> None:
         self._file = file
 
-    def part(self, start: int, end: int) -> memoryview:
-        found = self._file.part(start, end)
+    def view(self, start: int, end: int) -> memoryview:
+        found = self._file.view(start, end)
         if found is None:
             raise _Damaged
         return found
@@ -244,7 +244,7 @@ class _Kept:
 # ------------------------------------------------------------------------------
 # The pass over all units, spread over processes.
 #
-# Each process reads a share of the units, one stretch of the file, and hands back what it found.
+# Each process reads a share of the units, one run of the file, and hands back what it found.
 # Put together in the file's order, that is what one pass finds, number for number. Whatever keeps
 # a process from its share (it cannot be started, is killed, meets an entry that cannot be read),
 # this one then reads the share itself, and meets what there is to meet.
@@ -264,7 +264,7 @@ def spread(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan
     """
     total = sum(section.size for section, _ in info.files.sections())
     count = min(_allowed(), total // _SHARE)
-    if count < 2 or info.files.in_parts:
+    if count < 2 or info.files.in_several_files:
         return scan(info, progress)
     for name in (".debug_info", ".debug_types", ".debug_str"):
         section = info.elf.open_section(name)

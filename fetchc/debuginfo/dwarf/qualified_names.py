@@ -74,7 +74,7 @@ def own_name(info: DebugInfo, die: Die, instance: Instance | None = None) -> str
 
     ``instance`` is what spells one where its name has no arguments.
     """
-    name = die.text(DW_AT_name)
+    name = die.string(DW_AT_name)
     if name is None or die.tag not in CLASSES or name.endswith(">") or not is_cpp(die.unit):
         return name
     first = next(iter(info.children(die)), None)

@@ -122,7 +122,7 @@ def _enum(types: TypeTable, made: StructType, part: Die) -> Type:
         if member is None or (told is None and _is_uninhabited(types, member)):
             continue
         value = _discriminant(child, size, signed)
-        one = Member(member.text(DW_AT_name) or "", types.target(member), offset_of(member))
+        one = Member(member.string(DW_AT_name) or "", types.target(member), offset_of(member))
         variants.append(Variant(one, value))
     known = [(one.member.name, one.value) for one in variants if one.value is not None]
     shown: tuple[Member, ...] = ()
@@ -375,7 +375,7 @@ def _words(types: TypeTable, die: Die, raw: Raw) -> tuple[Member, ...] | None:
 
 def _argument(types: TypeTable, die: Die, name: str) -> TypeId | None:
     for child in types.children(die, DW_TAG_template_type_param):
-        if child.text(DW_AT_name) == name and types.target_die(child) is not None:
+        if child.string(DW_AT_name) == name and types.target_die(child) is not None:
             return types.target(child)
     return None
 
@@ -384,12 +384,12 @@ def _argument_name(types: TypeTable, die: Die) -> str:
     # The first argument's name: `bool` of Atomic<bool>, `AtomicBool` where it has none.
     parameter = next(types.children(die, DW_TAG_template_type_param), None)
     target = None if parameter is None else types.target_die(parameter)
-    return (die if target is None else target).text(DW_AT_name) or ""
+    return (die if target is None else target).string(DW_AT_name) or ""
 
 
 def _member(types: TypeTable, die: Die, name: str) -> Die | None:
     members = types.children(die, DW_TAG_member)
-    return next((each for each in members if each.text(DW_AT_name) == name), None)
+    return next((each for each in members if each.string(DW_AT_name) == name), None)
 
 
 def _found(types: TypeTable, die: Die, paths: list[str]) -> Member | None:

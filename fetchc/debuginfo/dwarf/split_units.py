@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.units import SectionSet, Unit
     from fetchc.debuginfo.elf.headers import Image, Section
 
-    Parts = dict[str, tuple[int, int]]
+    Contributions = dict[str, tuple[int, int]]
 
 __all__ = ["Package", "PackageIndex", "SplitFiles"]
 
@@ -198,7 +198,7 @@ _COLUMNS = {
 
 
 class PackageIndex:
-    """One of the two tables: ``parts`` of a row, by its dwo_id or signature."""
+    """One of the two tables: ``contributions`` of a row, by its dwo_id or signature."""
 
     __slots__ = ("_columns", "_hashes", "_rows", "_section", "_slots", "_units")
 
@@ -222,20 +222,16 @@ class PackageIndex:
         self._columns = tuple([names.get(reader.u32(), "") for _ in range(columns)])
         self._rows = reader.offset
 
-    def _number(self, offset: int, size: int) -> int:
-        raw = self._section.bytes_between(offset, offset + size)
-        return int.from_bytes(raw, "little" if self._section.little else "big")
-
-    def parts(self, key: int) -> Parts | None:
+    def contributions(self, key: int) -> Contributions | None:
         """Offset and size in each section; None where the package has no such unit."""
         mask = self._slots - 1
         slot = key & mask
         step = key >> 32 & mask | 1
         for _ in range(self._slots):
-            row = self._number(self._hashes + 8 * self._slots + 4 * slot, 4)
+            row = self._section.unsigned(self._hashes + 8 * self._slots + 4 * slot, 4)
             if not row:
                 return None
-            if self._number(self._hashes + 8 * slot, 8) == key:
+            if self._section.unsigned(self._hashes + 8 * slot, 8) == key:
                 return self._row(row)
             slot = slot + step & mask
         return None
@@ -243,17 +239,20 @@ class PackageIndex:
     def keys(self) -> Iterator[int]:
         """Every dwo_id or signature."""
         for slot in range(self._slots):
-            if self._number(self._hashes + 8 * self._slots + 4 * slot, 4):
-                yield self._number(self._hashes + 8 * slot, 8)
+            if self._section.unsigned(self._hashes + 8 * self._slots + 4 * slot, 4):
+                yield self._section.unsigned(self._hashes + 8 * slot, 8)
 
-    def _row(self, row: int) -> Parts:
+    def _row(self, row: int) -> Contributions:
         if row > self._units:
             raise self._section.error(f"row {row} of {self._units}", self._hashes)
         width = len(self._columns)
         offsets = self._rows + 4 * width * (row - 1)
         sizes = offsets + 4 * width * self._units
         return {
-            name: (self._number(offsets + 4 * at, 4), self._number(sizes + 4 * at, 4))
+            name: (
+                self._section.unsigned(offsets + 4 * at, 4),
+                self._section.unsigned(sizes + 4 * at, 4),
+            )
             for at, name in enumerate(self._columns)
             if name
         }
@@ -279,7 +278,7 @@ class Package:
         for unit in sections.units():
             if unit.dwo_id == dwo_id:
                 return unit
-        raise sections.stretches[0].section.error(f"no unit with the dwo_id {dwo_id:#018x}", 0)
+        raise sections.unit_sections[0].section.error(f"no unit with the dwo_id {dwo_id:#018x}", 0)
 
     def types(self, signature: int) -> SectionSet | None:
         """The sections of the type unit with that signature; None where there is none."""
@@ -295,13 +294,13 @@ class Package:
     def _sections(self, index: PackageIndex | None, key: int, types: bool) -> SectionSet | None:
         found = self._sets.get((types, key))
         if found is None:
-            parts = None if index is None else index.parts(key)
-            if parts is None:
+            contributions = None if index is None else index.contributions(key)
+            if contributions is None:
                 return None
-            found = self._sets[types, key] = self._windows(parts)
+            found = self._sets[types, key] = self._windows(contributions)
         return found
 
-    def _windows(self, parts: Parts) -> SectionSet:
+    def _windows(self, contributions: Contributions) -> SectionSet:
         opened: dict[str, Section | None] = {}
 
         def opener(name: str) -> Section | None:
@@ -309,13 +308,13 @@ class Package:
                 return self._info.files.own.open_section(name)
             if name not in opened:
                 whole = self._image.open_section(name + ".dwo")
-                part = parts.get(name)
-                opened[name] = whole if whole is None or part is None else whole.part(*part)
+                bounds = contributions.get(name)
+                opened[name] = whole if whole is None or bounds is None else whole.window(*bounds)
             return opened[name]
 
         units = []
         for name, types in ((".debug_info", False), (".debug_types", True)):
-            section = opener(name) if name in parts else None
+            section = opener(name) if name in contributions else None
             if section is not None and section.size:
                 units.append((section, types))
         if not units:

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOCAL",
-    "comes_from",
     "function_at",
     "functions_named",
-    "holding",
     "inlined_function",
     "is_inlined",
+    "is_instance_of",
     "merged",
+    "subprogram_at",
     "subprograms",
     "symbols_named",
     "with_clones",
@@ -130,10 +130,10 @@ def _encoded(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
 
 
-NOT_AS_TYPED = 3  # DW_CC_nocall: DWARF 5, section 3.3.1.1
+CC_NOCALL = 3  # DW_CC_nocall: DWARF 5, section 3.3.1.1
 # DW_CC_normal and DW_CC_program; LLVM's System V, PreserveMost and PreserveAll, which pass
 # parameters as all do. Source: DWARF 5, section 3.3.1.1; LLVM, include/llvm/BinaryFormat/Dwarf.def.
-AS_ALL = frozenset({1, 2, 0xC2, 0xC9, 0xCA})
+STANDARD_CONVENTIONS = frozenset({1, 2, 0xC2, 0xC9, 0xCA})
 LOCAL = 0  # STB_LOCAL
 VISIBILITY = 3  # of st_other; 0 is STV_DEFAULT
 COLD = ".cold"
@@ -183,7 +183,7 @@ def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
     unit = info.unit_of_address(address) if info.present else None
     if unit is not None:
         for die in subprograms(info, unit):
-            found = holding(elf, info, die, address)
+            found = subprogram_at(elf, info, die, address)
             if found is not None:
                 return found
     for symbol in elf.function_symbols():
@@ -195,7 +195,7 @@ def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
     return None
 
 
-def holding(elf: Elf, info: DebugInfo, die: Die, address: Address) -> Function | None:
+def subprogram_at(elf: Elf, info: DebugInfo, die: Die, address: Address) -> Function | None:
     """The concrete subprogram ``die``, by that of its ranges which holds ``address``."""
     for start, end in info.ranges(die):
         if start <= address < end:
@@ -237,7 +237,7 @@ def _of_symbol(elf: Elf, info: DebugInfo, symbol: Symbol) -> Function:
 
 def _entry(elf: Elf, info: DebugInfo, symbol: Symbol) -> Die | None:
     die = info.function_at(symbol.address)
-    if die is not None and die.text(DW_AT_name) == symbol.name:
+    if die is not None and die.string(DW_AT_name) == symbol.name:
         return die  # in C; nothing more is looked at
     from fetchc.debuginfo.dwarf.merged_functions import own_entry, wrapper_entry
 
@@ -287,9 +287,9 @@ def _function(
         die.offset,
         language_key(origin.unit),
         origin.unit.producer,
-        exported and (symbol is None or not _is_kept_in(symbol)),
-        convention == NOT_AS_TYPED,
-        convention not in (None, NOT_AS_TYPED) and convention not in AS_ALL,
+        exported and (symbol is None or not _is_made_local(symbol)),
+        convention == CC_NOCALL,
+        convention not in (None, CC_NOCALL) and convention not in STANDARD_CONVENTIONS,
     )
 
 
@@ -308,7 +308,7 @@ def inlined_function(info: DebugInfo, function: Function, call: Die) -> Function
     )
 
 
-def _is_kept_in(symbol: Symbol) -> bool:
+def _is_made_local(symbol: Symbol) -> bool:
     # What the source exports, and the whole program (link-time optimisation) does not: it is
     # changed like what is local to its file. What is hidden is local too, and keeps its visibility
     # where lld links; GNU ld does not tell the two apart.
@@ -320,7 +320,7 @@ def _linked(elf: Elf, info: DebugInfo, linkage: str) -> list[Die]:
     return [die for die in found if die is not None]
 
 
-def comes_from(info: DebugInfo, die: Die, abstract: Die) -> bool:
+def is_instance_of(info: DebugInfo, die: Die, abstract: Die) -> bool:
     """Whether ``abstract`` is ``die`` itself or one of its origins and specifications."""
     return die.offset == abstract.offset or any(
         origin.offset == abstract.offset for origin in info.origins(die)
@@ -358,7 +358,7 @@ def merged(info: DebugInfo, die: Die, listing: Listing) -> list[Die]:
             merged = [
                 known.get(entry.offset, entry)
                 for entry in declared
-                if entry.offset in known or entry.text(DW_AT_name) not in ONLY_IN_COPIES
+                if entry.offset in known or entry.string(DW_AT_name) not in ONLY_IN_COPIES
             ]
             there = {entry.offset for entry in merged}
             return merged + [entry for entry in own if entry.offset not in there]
@@ -390,7 +390,7 @@ def _elsewhere(
 def _declared(info: DebugInfo, die: Die) -> tuple[str | None, int | None]:
     named, lined = info.inherited(die, DW_AT_name), info.inherited(die, DW_AT_decl_line)
     return (
-        None if named is None else named.text(DW_AT_name),
+        None if named is None else named.string(DW_AT_name),
         None if lined is None else lined.unsigned(DW_AT_decl_line),
     )
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["instance_name"]
 
-_BEHIND = {c.DW_TAG_pointer_type: "*", c.DW_TAG_reference_type: "&"}
-_BEHIND[c.DW_TAG_rvalue_reference_type] = "&&"
+_DECLARATOR = {c.DW_TAG_pointer_type: "*", c.DW_TAG_reference_type: "&"}
+_DECLARATOR[c.DW_TAG_rvalue_reference_type] = "&&"
 _QUALIFIERS = {c.DW_TAG_const_type: "const", c.DW_TAG_volatile_type: "volatile"}
 _SUFFIXES = {"unsigned int": "U", "long": "L", "unsigned long": "UL"}
 _SUFFIXES |= {"long long": "LL", "unsigned long long": "ULL"}
@@ -49,7 +49,7 @@ class _Speller:
     def instance(self, die: Die) -> str:
         """The class's own name with the arguments."""
         spelled = ", ".join(self._arguments(die))
-        return f"{die.text(c.DW_AT_name)}<{spelled}{' ' * spelled.endswith('>')}>"
+        return f"{die.string(c.DW_AT_name)}<{spelled}{' ' * spelled.endswith('>')}>"
 
     def _deeper(self) -> None:
         self._left, self._depth = self._left - 1, self._depth + 1
@@ -65,7 +65,7 @@ class _Speller:
                 yield from self._arguments(child)
                 self._depth -= 1
             elif child.tag == c.DW_TAG_GNU_template_template_param:
-                yield child.text(c.DW_AT_GNU_template_name) or _unknown(child)
+                yield child.string(c.DW_AT_GNU_template_name) or _unknown(child)
             elif child.tag == c.DW_TAG_template_value_param:
                 yield self._value(child)
             else:
@@ -82,12 +82,12 @@ class _Speller:
         die = self._info.follow(holder, c.DW_AT_type)
         if die is None:
             return _joined("void", inner)
-        if die.tag in _BEHIND:
-            return self._type(die, _BEHIND[die.tag] + inner)
+        if die.tag in _DECLARATOR:
+            return self._type(die, _DECLARATOR[die.tag] + inner)
         if die.tag in _QUALIFIERS:
             word = _QUALIFIERS[die.tag]
             target = self._info.follow(die, c.DW_AT_type)
-            if target is not None and target.tag in (*_BEHIND, c.DW_TAG_ptr_to_member_type):
+            if target is not None and target.tag in (*_DECLARATOR, c.DW_TAG_ptr_to_member_type):
                 return self._type(die, word + inner)
             return f"{word} {self._type(die, inner)}"
         if die.tag in (c.DW_TAG_typedef, c.DW_TAG_template_alias):
@@ -130,7 +130,7 @@ class _Speller:
             return _unknown(child)
         if made.tag == c.DW_TAG_enumeration_type:
             return self._enumerator(made, value)
-        name = made.text(c.DW_AT_name) or ""
+        name = made.string(c.DW_AT_name) or ""
         if name == "bool":
             return "true" if value else "false"
         if name == "char" and 32 <= value < 127:
@@ -143,7 +143,7 @@ class _Speller:
         self._depth -= 1
         scope = name if made.flag(c.DW_AT_enum_class) else name.rpartition("::")[0]
         for one in self._info.children(made):
-            called = one.text(c.DW_AT_name)
+            called = one.string(c.DW_AT_name)
             if called and one.constant(c.DW_AT_const_value) == value:
                 return f"{scope}::{called}" if scope else called
         return f"({name}){value}"

@@ -10,6 +10,7 @@ one, the other units tell which compiler made it.
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import read_sleb
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_artificial,
     DW_AT_calling_convention,
@@ -33,7 +34,6 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.die_search_by_name import referring
-from fetchc.debuginfo.dwarf.forms import read_sleb
 from fetchc.debuginfo.dwarf.qualified_names import CLASSES
 
 TYPE_CHECKING = False
@@ -110,7 +110,7 @@ class _Question:
         if child.tag == DW_TAG_member:
             if child.flag(DW_AT_external) or child.flag(DW_AT_declaration):
                 return False  # a static member
-            if (child.text(DW_AT_name) or "").startswith("_vptr"):
+            if (child.string(DW_AT_name) or "").startswith("_vptr"):
                 return True
             return self._of_part(child, depth)
         if child.tag == DW_TAG_subprogram:
@@ -132,7 +132,7 @@ class _Question:
 
     def _of_function(self, die: Die, function: Die) -> bool | None:
         # A function that the class declares: does it make copies or destroy them?
-        name, own = function.text(DW_AT_name), _own_name(self._types, die)
+        name, own = function.string(DW_AT_name), _own_name(self._types, die)
         if name == f"~{own}":
             return None if function.flag(DW_AT_deleted) else self._is_provided(function)
         if name != own:
@@ -175,7 +175,7 @@ class _Question:
             parameters = _parameters(self._types, child)
             if len(parameters) != 1 or not self._is_reference_to(parameters[0], die):
                 continue
-            name = child.text(DW_AT_name)
+            name = child.string(DW_AT_name)
             if name == _own_name(self._types, die):
                 declared = True
                 left = left or not child.flag(DW_AT_deleted)
@@ -204,7 +204,7 @@ def _is_moved(types: TypeTable, parameter: Die) -> bool:
 def _own_name(types: TypeTable, die: Die) -> str:
     # Of a class that is defined outside of where it is declared, the declaration has it.
     named = types.info.inherited(die, DW_AT_name)
-    return "" if named is None else (named.text(DW_AT_name) or "").partition("<")[0]
+    return "" if named is None else (named.string(DW_AT_name) or "").partition("<")[0]
 
 
 def _parameters(types: TypeTable, function: Die) -> list[Die]:

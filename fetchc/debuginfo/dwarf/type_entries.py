@@ -10,6 +10,7 @@ chapter 5, section 7.5.4.
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import read_uleb
 from fetchc.debuginfo.dwarf.constants import (
     DW_ATE_UTF,
     DW_AT_abstract_origin,
@@ -65,6 +66,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_variable,
     DW_TAG_volatile_type,
 )
+from fetchc.debuginfo.dwarf.forms import DAMAGED
 from fetchc.debuginfo.dwarf.languages import is_c_family, is_cpp, is_go, is_rust, malformed
 from fetchc.debuginfo.dwarf.qualified_names import qualified_name
 from fetchc.program.types import (
@@ -242,7 +244,7 @@ class TypeTable:
             size = die.unsigned(DW_AT_byte_size)
             reason = f"its entry is of the unread kind DW_TAG {die.tag:#x}"
             return UnknownType(
-                die.text(DW_AT_name) or "", None if size is None else ByteSize(size), reason
+                die.string(DW_AT_name) or "", None if size is None else ByteSize(size), reason
             )
         return reader(self, die)
 
@@ -260,7 +262,7 @@ def _qualified(types: TypeTable, die: Die) -> Type:
 
 def _pointer(types: TypeTable, die: Die) -> Type:
     size = die.unsigned(DW_AT_byte_size)
-    name = die.text(DW_AT_name) or ""
+    name = die.string(DW_AT_name) or ""
     pointer_bytes = ByteSize(die.unit.address_size if size is None else size)
     if die.unsigned(DW_AT_address_class):
         return UnknownType(name, pointer_bytes, "it points into another address space")
@@ -402,13 +404,13 @@ def has_static_member(types: TypeTable, die: Die, name: str) -> bool:
             known = [child] if child.flag(DW_AT_external) or child.flag(DW_AT_declaration) else ()
         elif child.tag == DW_TAG_enumeration_type and not child.flag(DW_AT_enum_class):
             known = types.info.children(child)
-        if any(one.text(DW_AT_name) == name for one in known):
+        if any(one.string(DW_AT_name) == name for one in known):
             return True
     return False
 
 
 def _member(types: TypeTable, die: Die, of_union: bool) -> Member:
-    name = die.text(DW_AT_name) or ""
+    name = die.string(DW_AT_name) or ""
     embedded = die.flag(DW_AT_go_embedded_field) or (not name and _is_aggregate(types, die))
     if die.has(DW_AT_bit_size) or die.has(DW_AT_data_bit_offset):
         if die.unsigned(DW_AT_bit_size) == 0 and is_rust(die.unit):
@@ -499,13 +501,12 @@ def _offset(types: TypeTable, die: Die) -> ByteOffset | None:
         block = die.block(DW_AT_data_member_location)
         if block is None or len(block) < 2 or block[0] != DW_OP_plus_uconst:
             return None
-        offset = 0
-        for position, byte in enumerate(block[1:]):
-            offset |= (byte & 0x7F) << 7 * position
-            if byte < 0x80 and position + 2 != len(block):
-                return None  # more than the one operation
-        if block[-1] >= 0x80:
-            raise malformed(die, "a member's location that breaks off")
+        try:
+            offset, end = read_uleb(block, 1)
+        except DAMAGED:
+            raise malformed(die, "a member's location that breaks off") from None
+        if end != len(block):
+            return None  # more than the one operation
     # gcc lets the storage unit of an under-aligned bit field begin before the structure.
     lowest = -_LONGEST_UNIT if die.has(DW_AT_bit_offset) else 0
     if not 8 * lowest <= 8 * offset < WIDEST:
@@ -652,7 +653,7 @@ def _enumerator(types: TypeTable, die: Die) -> tuple[str, int]:
         if block is None:
             raise malformed(die, "an enumerator without a value")
         value = int.from_bytes(block, "little" if _little_endian(types) else "big")
-    return die.text(DW_AT_name) or "", value
+    return die.string(DW_AT_name) or "", value
 
 
 def is_signed(types: TypeTable, die: Die) -> bool | None:

@@ -93,7 +93,7 @@ def definition(types: TypeTable, type_id: TypeId) -> TypeId:
     if not name:
         return type_id
     declared = declaration(types.info, die)
-    plain = declared.text(DW_AT_name) or ""
+    plain = declared.string(DW_AT_name) or ""
     own = own_name(types.info, declared) or ""
     candidates: Iterable[Die] | None = indexed(types, own, tags)
     by_index = bool(candidates) if own != plain else candidates is not None
@@ -121,14 +121,14 @@ def _typedefs(types: TypeTable, die: Die) -> set[object]:
         target = types.info.follow(each, DW_AT_type)
         line = source_line(types.info, each) if target and target.offset == die.offset else None
         if line is not None:
-            found.add((each.text(DW_AT_name), line))
+            found.add((each.string(DW_AT_name), line))
     return found
 
 
 def indexed(types: TypeTable, name: str, tags: frozenset[int]) -> list[Die] | None:
     """The definitions that the index has of that name; None where there is no index."""
     # One is of one file.
-    found = None if types.info.files.in_parts else types.info.name_index.named(name, tags)
+    found = None if types.info.files.in_several_files else types.info.name_index.named(name, tags)
     return None if found is None else [types.info.die(offset) for offset in found]
 
 
@@ -160,7 +160,7 @@ def _key(types: TypeTable, die: Die) -> object:
         die.tag,
         types.size(die),
         die.unsigned(DW_AT_decl_line),
-        tuple([child.text(DW_AT_name) for child in first]),
+        tuple([child.string(DW_AT_name) for child in first]),
     )
 
 
@@ -173,7 +173,7 @@ def _shape(types: TypeTable, die: Die) -> object:
     if bare.tag in AGGREGATES:
         inside = tuple((m.name, m.offset, m.bits, _kind(types, m)) for m in members(types, bare))
         return AGGREGATES[bare.tag], size, inside
-    return bare.tag, size, bare.unsigned(DW_AT_encoding), bare.text(DW_AT_name)
+    return bare.tag, size, bare.unsigned(DW_AT_encoding), bare.string(DW_AT_name)
 
 
 def _kind(types: TypeTable, member: Member) -> object:
@@ -221,7 +221,7 @@ def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId
         tags = TAGS_OF_KEYWORD[words[0]]
         return distinct(types, _search_imported(types, " ".join(words[1:]), tags, home))
     if home is None or is_go(home):
-        function = None if origin is None else origin.text(DW_AT_name)
+        function = None if origin is None else origin.string(DW_AT_name)
         package = go_name_lookup.package_of(function or "")
         known = types.go_names.get((name, package))
         if known is None:
@@ -247,7 +247,7 @@ def _of_go(types: TypeTable, name: str, home: Die | None) -> tuple[TypeId, ...]:
 
 def type_names(types: TypeTable) -> Iterator[str]:
     """Names of the types that are defined outside functions, each once."""
-    if types.info.files.in_parts:
+    if types.info.files.in_several_files:
         return names_in_parts(types.info)
     return iter(dict.fromkeys(types.info.name_index.names()))
 
@@ -257,7 +257,7 @@ def _base(types: TypeTable, base: Base, home: Unit | None) -> tuple[TypeId, ...]
     # uses is made up where the platform leaves no choice.
     for unit in _first_units(types, home):
         for child in types.info.at_top(unit):
-            if child.tag == DW_TAG_base_type and child.text(DW_AT_name) in base.names:
+            if child.tag == DW_TAG_base_type and child.string(DW_AT_name) in base.names:
                 return (TypeId(child.offset),)
     if base.size is None:
         return ()
@@ -298,7 +298,7 @@ def _search(types: TypeTable, name: str, tags: frozenset[int], home: Unit | None
         named = [
             child
             for child in types.info.at_top(home)
-            if child.tag in tags and child.text(DW_AT_name) == name
+            if child.tag in tags and child.string(DW_AT_name) == name
         ]
         own = [child for child in named if not child.flag(DW_AT_declaration)]
         if own:
@@ -457,7 +457,7 @@ class _Namespaces:
 
     def _import(self, die: Die, name: str) -> str | None:
         # What a declaration makes known as ``name``; None where it is of another name.
-        own = die.text(DW_AT_name)
+        own = die.string(DW_AT_name)
         if own is not None and own != name:
             return None
         target = self._info.follow(die, DW_AT_import)
@@ -495,10 +495,10 @@ class _Namespaces:
     def _opened(self, scope: Scope) -> Iterator[Die]:
         # A namespace may be opened several times.
         for die in self._within(scope[:-1]) if scope else ():
-            if die.tag == DW_TAG_namespace and die.text(DW_AT_name) == scope[-1]:
+            if die.tag == DW_TAG_namespace and die.string(DW_AT_name) == scope[-1]:
                 yield die
 
     def _is_transparent(self, die: Die) -> bool:
         if die.tag != DW_TAG_namespace:
             return False
-        return die.text(DW_AT_name) is None or die.flag(DW_AT_export_symbols)
+        return die.string(DW_AT_name) is None or die.flag(DW_AT_export_symbols)

@@ -16,11 +16,12 @@ from array import array
 from bisect import bisect_left, bisect_right
 from struct import Struct
 
-from fetchc.debuginfo.cache import KeptFile, save_later
+from fetchc.debuginfo.byte_reader import read_uleb
+from fetchc.debuginfo.cache import CachedFile, save_later
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.die_search import functions
 from fetchc.debuginfo.dwarf.dies import Marks
-from fetchc.debuginfo.dwarf.forms import DAMAGED, read_uleb
+from fetchc.debuginfo.dwarf.forms import DAMAGED
 from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Around
-    from fetchc.debuginfo.dwarf.units import Stretch, Unit
+    from fetchc.debuginfo.dwarf.units import Unit, UnitSection
 
     Ranges = tuple[list[tuple[Address, Address, DieOffset]], DieOffset]
 
-__all__ = ["KeptMarks", "encoded", "known_ranges", "known_starts", "marks"]
+__all__ = ["CachedMarks", "cached_ranges", "cached_unit_starts", "encoded", "marks"]
 
 _HEADER = Struct("=4I")  # functions, marks, entries around them, 0
 _DISTANCE = 1024  # bytes between marks
@@ -54,16 +55,16 @@ def marks(unit: Unit) -> Marks:
         return Marks(first)
     image = unit.info.elf.debug_image
     key = f"outline 2 {sys.byteorder} {unit.section.name} {unit.offset} {image.identity()}"
-    file = KeptFile(folder, image.build_id(), key, _SUFFIX)
+    file = CachedFile(folder, image.build_id(), key, _SUFFIX)
     data = file.upto(file.have) if file.have else None
     if data is not None:
-        return KeptMarks(first, data)
+        return CachedMarks(first, data)
     found = Marks(first)
     save_later(lambda: _save(unit, found, file))
     return found
 
 
-def _save(unit: Unit, found: Marks, file: KeptFile) -> None:
+def _save(unit: Unit, found: Marks, file: CachedFile) -> None:
     if found.steps < _FAR:
         return
     if not file.again:
@@ -74,7 +75,7 @@ def _save(unit: Unit, found: Marks, file: KeptFile) -> None:
         file.write(data)
 
 
-class KeptMarks(Marks):
+class CachedMarks(Marks):
     """Marks of walks, and those of an outline."""
 
     __slots__ = ("_addresses", "_entries", "_functions", "_kept", "_kept_around", "_outer")
@@ -129,7 +130,7 @@ def encoded(unit: Unit) -> bytes | None:
 
 def _encoded(unit: Unit) -> bytes | None:
     data = unit.data
-    known = unit.table.known
+    decoded = unit.table.decoded
     starts, around = array("I"), array("I")
     entries, outer = array("I"), array("I")
     # Of the entries that are open: start, number in ``entries``, where the subtree shall end.
@@ -151,7 +152,7 @@ def _encoded(unit: Unit) -> bytes | None:
                 continue
             if code > 127:
                 code, at = read_uleb(data, at - 1)
-            declaration = known.get(code) or dies.declared(unit, code, start)
+            declaration = decoded.get(code) or dies.declared(unit, code, start)
             if declaration.has_children:
                 opened.append([start, _NONE, dies.sibling(unit, declaration, start, at) or 0])
             fixed = declaration.fixed
@@ -194,21 +195,22 @@ _FEW = 64  # headers that a run passes in no time
 _STARTS_SUFFIX, _RANGES = ".units", ".ranges"
 
 
-def known_starts(stretch: Stretch) -> tuple[list[int], int]:
+def cached_unit_starts(unit_section: UnitSection) -> tuple[list[int], int]:
     """The headers of a section of the program's own file that are known, and where to go on."""
-    image = stretch.sections.info.elf.debug_image
-    key = f"units {sys.byteorder} {stretch.section.name} {stretch.base} {image.identity()}"
-    file = KeptFile(Image.cache_folder, image.build_id(), key, _STARTS_SUFFIX)
+    image = unit_section.sections.info.elf.debug_image
+    at = f"{unit_section.section.name} {unit_section.base}"
+    key = f"units {sys.byteorder} {at} {image.identity()}"
+    file = CachedFile(Image.cache_folder, image.build_id(), key, _STARTS_SUFFIX)
     data = file.upto(file.have) if file.have else None
     starts: list[int] = [] if data is None else data.cast("Q").tolist()
-    following = starts.pop() if starts else stretch.base
+    following = starts.pop() if starts else unit_section.base
     known = len(starts)
-    save_later(lambda: _save_starts(stretch, known, file))
+    save_later(lambda: _save_starts(unit_section, known, file))
     return starts, following
 
 
-def _save_starts(stretch: Stretch, known: int, file: KeptFile) -> None:
-    starts, following = stretch.found()
+def _save_starts(unit_section: UnitSection, known: int, file: CachedFile) -> None:
+    starts, following = unit_section.found()
     if len(starts) < known + _FEW:
         return
     if file.again:
@@ -217,11 +219,11 @@ def _save_starts(stretch: Stretch, known: int, file: KeptFile) -> None:
         file.mark()
 
 
-def known_ranges(info: DebugInfo, found: Callable[[], Ranges]) -> Ranges:
+def cached_ranges(info: DebugInfo, found: Callable[[], Ranges]) -> Ranges:
     """The code of the units that earlier runs read; ``found`` tells of more when this one ends."""
     image = info.elf.debug_image
     key = f"ranges {sys.byteorder} {image.identity()}"
-    file = KeptFile(Image.cache_folder, image.build_id(), key, _RANGES)
+    file = CachedFile(Image.cache_folder, image.build_id(), key, _RANGES)
     data = file.upto(file.have) if file.have else None
     numbers: list[int] = [] if data is None else data.cast("Q").tolist()
     last = DieOffset(numbers.pop() if numbers else -1)
@@ -232,7 +234,7 @@ def known_ranges(info: DebugInfo, found: Callable[[], Ranges]) -> Ranges:
     return ranges, last
 
 
-def _save_ranges(found: Ranges, known: int, file: KeptFile) -> None:
+def _save_ranges(found: Ranges, known: int, file: CachedFile) -> None:
     ranges, last = found
     beyond = any(high >> 64 for _, high, _ in ranges)  # of a hostile list
     if len(ranges) < known + _FEW or last < 0 or beyond:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Opener = Callable[[str], Section | None]
 
-__all__ = ["SectionSet", "Stretch", "Unit", "read_unit", "signatures"]
+__all__ = ["SectionSet", "Unit", "UnitSection", "read_unit", "signatures"]
 
 _TYPE_KINDS = (c.DW_UT_type, c.DW_UT_split_type)
 _WITH_DWO_ID = (c.DW_UT_skeleton, c.DW_UT_split_compile)
@@ -79,7 +79,7 @@ class Unit:
     def __init__(
         self,
         info: DebugInfo,
-        stretch: Stretch,
+        unit_section: UnitSection,
         bounds: tuple[int, int, int],
         encoding: Encoding,
         kind: int,
@@ -89,10 +89,10 @@ class Unit:
         stated_id: int | None,
     ) -> None:
         start, first, end = bounds
-        base = stretch.base
+        base = unit_section.base
         self.info = info
-        self.section = stretch.section
-        self.sections = stretch.sections
+        self.section = unit_section.section
+        self.sections = unit_section.sections
         self.base = base
         self.offset = DieOffset(base + start)
         self.die_offset = DieOffset(base + first)
@@ -190,7 +190,7 @@ class Unit:
         """The .dwo file that has the unit's entries (-gsplit-dwarf); None for a whole unit."""
         if not self._may_be_skeleton():
             return None
-        return self.top.text(c.DW_AT_dwo_name) or self.top.text(c.DW_AT_GNU_dwo_name)
+        return self.top.string(c.DW_AT_dwo_name) or self.top.string(c.DW_AT_GNU_dwo_name)
 
     def _may_be_skeleton(self) -> bool:
         # Without reading entries where the header tells. A program with skeletons has addresses
@@ -242,22 +242,22 @@ class Unit:
     @property
     def producer(self) -> str:
         """The compiler's own words; empty where it has none."""
-        return self.top.text(c.DW_AT_producer) or ""
+        return self.top.string(c.DW_AT_producer) or ""
 
     @property
     def comp_dir(self) -> str | None:
         """Directory of the compilation."""
-        return self.top.text(c.DW_AT_comp_dir) or self.skeleton.top.text(c.DW_AT_comp_dir)
+        return self.top.string(c.DW_AT_comp_dir) or self.skeleton.top.string(c.DW_AT_comp_dir)
 
     @property
     def name(self) -> str | None:
         """Name of the source file; of a Go unit, its package path."""
-        return self.top.text(c.DW_AT_name)
+        return self.top.string(c.DW_AT_name)
 
 
-def read_unit(info: DebugInfo, stretch: Stretch, start: int) -> Unit:
+def read_unit(info: DebugInfo, unit_section: UnitSection, start: int) -> Unit:
     """Decode the header at ``start`` of the section of units."""
-    section = stretch.section
+    section = unit_section.section
     reader = section.cursor(start)
     length, offset_size = reader.initial_length()
     end = reader.offset + length
@@ -271,7 +271,7 @@ def read_unit(info: DebugInfo, stretch: Stretch, start: int) -> Unit:
             section.name,
             start,
         )
-    kind = c.DW_UT_type if stretch.types else c.DW_UT_compile
+    kind = c.DW_UT_type if unit_section.types else c.DW_UT_compile
     if version == 5:
         kind = reader.u8()
         address_size = reader.u8()
@@ -299,7 +299,7 @@ def read_unit(info: DebugInfo, stretch: Stretch, start: int) -> Unit:
         stated_id = reader.u64()
     return Unit(
         info,
-        stretch,
+        unit_section,
         (start, reader.offset, end),
         encoding(version, offset_size, address_size, section.little),
         kind,
@@ -321,7 +321,7 @@ _BIG = 4 << 20  # bytes of a section: hops over the units of so many take 1 ms
 _NOT_PLAIN = 0xFFFFFFF0  # from here on, a unit's length is an escape (DWARF 5, 7.2.2)
 
 
-class Stretch:
+class UnitSection:
     """A section of units: .debug_info or, with ``types``, .debug_types of one file.
 
     ``base`` is the DieOffset of its start, ``end`` that behind it.
@@ -362,9 +362,9 @@ class Stretch:
     def _look(self) -> None:
         self._looked = True
         if Image.cache_folder and self.sections is self.sections.info.files.own:
-            from fetchc.debuginfo.dwarf.unit_outlines import known_starts
+            from fetchc.debuginfo.dwarf.unit_outlines import cached_unit_starts
 
-            self._starts, self._next = known_starts(self)
+            self._starts, self._next = cached_unit_starts(self)
 
     def found(self) -> tuple[list[int], int]:
         """The DieOffsets of the headers found so far, and where the next one would be."""
@@ -396,7 +396,7 @@ class SectionSet:
     offsets of the units that belong to the program, where others may be in the file, too.
     """
 
-    __slots__ = ("_opener", "base", "end", "info", "path", "split", "stretches", "visible")
+    __slots__ = ("_opener", "base", "end", "info", "path", "split", "unit_sections", "visible")
 
     def __init__(
         self,
@@ -413,11 +413,11 @@ class SectionSet:
         self.base = self.end = base
         self.split = split
         self.visible: frozenset[int] | None = None
-        stretches = []
+        unit_sections = []
         for section, types in units:
-            stretches.append(Stretch(self, section, self.end, types))
+            unit_sections.append(UnitSection(self, section, self.end, types))
             self.end += section.size
-        self.stretches = tuple(stretches)
+        self.unit_sections = tuple(unit_sections)
 
     def open_section(self, name: str) -> Section | None:
         """The section of that plain name; None where there is none."""
@@ -425,10 +425,10 @@ class SectionSet:
 
     def units(self) -> Iterator[Unit]:
         """The units of the program, in order, type units of .debug_types last."""
-        for stretch in self.stretches:
-            for start in stretch.starts():
+        for unit_section in self.unit_sections:
+            for start in unit_section.starts():
                 if self.visible is None or start in self.visible:
-                    yield self.info.unit_at(stretch, start)
+                    yield self.info.unit_at(unit_section, start)
 
 
 def signatures(sections: SectionSet) -> dict[int, DieOffset]:

@@ -189,7 +189,7 @@ def constant_of(die: Die) -> Constant | Absent | None:
         return Constant(number)
     raw = die.block(DW_AT_const_value)
     if raw is None:
-        text = die.text(DW_AT_const_value)
+        text = die.string(DW_AT_const_value)
         if text is None:
             raise wrong_class(die, DW_AT_const_value)
         raw = text.encode("utf-8", "surrogateescape") + b"\0"

@@ -8,6 +8,7 @@ Reference: DWARF 5, sections 3.3.8 (instances), 3.4 (blocks), 4.1 (variables).
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import read_sleb
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_artificial,
     DW_AT_const_value,
@@ -29,7 +30,6 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_lexical_block,
     DW_TAG_variable,
 )
-from fetchc.debuginfo.dwarf.forms import read_sleb
 from fetchc.debuginfo.dwarf.languages import is_cpp, is_go
 from fetchc.debuginfo.dwarf.qualified_names import declaration
 from fetchc.debuginfo.dwarf.subprograms import merged
@@ -222,7 +222,7 @@ def _parameter_names(info: DebugInfo, entries: list[Die]) -> list[str]:
     for position, entry in enumerate(entries):
         name = names[position]
         if not name and (pack := _pack(info, entry)) is not None:
-            name = pack.text(DW_AT_name) or PACK
+            name = pack.string(DW_AT_name) or PACK
         elif name not in repeated:
             continue
         number = numbers[name] = numbers.get(name, -1) + 1
@@ -248,7 +248,7 @@ def _imported(info: DebugInfo, die: Die, whole: bool) -> Variable | None:
         return None
     from fetchc.debuginfo.dwarf.global_variables import placed
 
-    name = die.text(DW_AT_name) or _name(info, target)
+    name = die.string(DW_AT_name) or _name(info, target)
     found = placed(info, target) or target
     return variable_of(info, found, name, "global", outermost=whole)
 
@@ -292,7 +292,7 @@ def variable_of(
 
 def _name(info: DebugInfo, die: Die) -> str:
     named = info.inherited(die, DW_AT_name)
-    return "" if named is None else named.text(DW_AT_name) or ""
+    return "" if named is None else named.string(DW_AT_name) or ""
 
 
 def _parameter_kind(die: Die, info: DebugInfo, go: bool) -> str:

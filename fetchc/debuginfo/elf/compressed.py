@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def upto(self, size: int) -> memoryview:
             """At least the first ``size`` bytes."""
 
-        def part(self, start: int, end: int) -> memoryview:
+        def view(self, start: int, end: int) -> memoryview:
             """The bytes from ``start`` to ``end``."""
 
         def reaching(self, start: int, end: int) -> memoryview:
@@ -90,13 +90,13 @@ def _kept(
 ) -> Inflater:
     if not image.cache_folder or size < _WORTH_KEEPING or image.status is None:
         return made()
-    from fetchc.debuginfo.cache import KeptSection
+    from fetchc.debuginfo.cache import CachedSection
 
     # A stream of zlib ends in the checksum of what it inflates to.
     end = header.offset + header.size
     which = f"{header.name} {image.identity()} {header.offset} {header.size} {size}"
     key = f"{which} {image.map[end - 4 : end].hex()}"
-    return KeptSection(image.cache_folder, image.build_id(), key, made)
+    return CachedSection(image.cache_folder, image.build_id(), key, made)
 
 
 class Inflation:
@@ -164,7 +164,7 @@ class StreamInflater:
                 self._have = have
         return memoryview(self._buffer or b"")[:have]
 
-    def part(self, start: int, end: int) -> memoryview:
+    def view(self, start: int, end: int) -> memoryview:
         """The bytes from ``start`` to ``end``."""
         return self.upto(end)[start:end]
 

@@ -97,7 +97,12 @@ class Section:
             raise self.error(f"bytes {start:#x} to {end:#x} are outside the section", start)
         if self._inflater is None:
             return self._map[self._base + start : self._base + end]
-        return bytes(self._inflater.part(start, end))
+        return bytes(self._inflater.view(start, end))
+
+    def unsigned(self, offset: int, size: int) -> int:
+        """The unsigned number of ``size`` bytes at ``offset``; FC0904 where that is outside."""
+        raw = self.bytes_between(offset, offset + size)
+        return int.from_bytes(raw, "little" if self.little else "big")
 
     def find_all(self, needle: bytes) -> Iterator[int]:
         """Offsets of every occurrence of ``needle``, overlapping ones too, in order."""
@@ -116,11 +121,11 @@ class Section:
         at = self._map.find(needle, self._base + start, self._base + end)
         return at - self._base if at >= 0 else at
 
-    def part(self, offset: int, size: int) -> Section:
+    def window(self, offset: int, size: int) -> Section:
         """``size`` bytes from ``offset`` as a section of their own; FC0904 where outside."""
         if offset + size > self.size:
             raise self.error(f"a part of {size} bytes runs past the end", offset)
-        inner = None if self._inflater is None else _Part(self._inflater, offset)
+        inner = None if self._inflater is None else _InflaterWindow(self._inflater, offset)
         start = self._base + offset
         return Section(self.path, self.name, self.little, self._map, start, size, inner)
 
@@ -156,7 +161,7 @@ class Section:
         return DebugInfoError("FC0904", self.path, what, self.name, offset)
 
 
-class _Part:
+class _InflaterWindow:
     """An inflater of what another one gives from ``offset`` on."""
 
     __slots__ = ("_offset", "_whole")
@@ -169,9 +174,9 @@ class _Part:
         """At least the first ``size`` bytes."""
         return self._whole.upto(self._offset + size)[self._offset :]
 
-    def part(self, start: int, end: int) -> memoryview:
+    def view(self, start: int, end: int) -> memoryview:
         """The bytes from ``start`` to ``end``."""
-        return self._whole.part(self._offset + start, self._offset + end)
+        return self._whole.view(self._offset + start, self._offset + end)
 
     def reaching(self, start: int, end: int) -> memoryview:
         """At least the first ``end`` bytes, for one who reads from ``start`` on alone."""

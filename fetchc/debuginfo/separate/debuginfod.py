@@ -27,7 +27,7 @@ from urllib.request import (
 )
 from zlib import crc32
 
-from fetchc.debuginfo.cache import made, removed
+from fetchc.debuginfo.cache import ensure_folder, removed
 from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.safe_open import check_owner, exists, folders_of, own_folder
 from fetchc.debuginfo.separate.build_id import opened
@@ -274,7 +274,8 @@ class Store:
         """A file to write a download to, open, and its path; OSError where none can be made."""
         from tempfile import mkstemp
 
-        if self.folder and not (made(os.path.dirname(self.folder)) and made(self.folder)):
+        parent = os.path.dirname(self.folder)
+        if self.folder and not (ensure_folder(parent) and ensure_folder(self.folder)):
             self.folder = ""
         return mkstemp(".part", f"{build_id}.", self.folder or None)
 

@@ -67,7 +67,7 @@ def test_verbose_says_that_nothing_can_be_kept(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", cache)
     assert main([*ALL, "-v"]) == 0
-    assert f"note: nothing is kept in {cache}/fetchc: " in capsys.readouterr().err
+    assert f"note: nothing is cached in {cache}/fetchc: " in capsys.readouterr().err
 
 
 def test_verbose_says_that_there_is_no_place(

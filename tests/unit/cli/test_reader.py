@@ -238,10 +238,10 @@ def test_what_it_inflates_is_kept_by_its_parent(
     content = zlib.compress(b"x" * 1000)
 
     def keep() -> None:
-        cache.KeptFile(str(folder), "ab12", "of a test", ".section").write(content)
+        cache.CachedFile(str(folder), "ab12", "of a test", ".section").write(content)
 
     def kept() -> bytes:
-        found = cache.KeptFile(str(folder), "ab12", "of a test", ".section").upto(len(content))
+        found = cache.CachedFile(str(folder), "ab12", "of a test", ".section").upto(len(content))
         return b"" if found is None else bytes(found[: len(content)])
 
     binary = tmp_path / "program"
@@ -261,7 +261,7 @@ def test_nothing_is_kept_of_what_others_can_change(
     binary = tmp_path / "program"
     binary.write_bytes(b"")
     binary.chmod(0o666)
-    write = cache.KeptFile(str(folder), "ab12", "of a test", ".section").write
+    write = cache.CachedFile(str(folder), "ab12", "of a test", ".section").write
     with Reader({"keep": lambda: write(b"bytes")}, str(binary), Output("never")) as reader:
         reader.ask("keep")
     assert not folder.exists()

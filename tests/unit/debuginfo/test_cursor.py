@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.debuginfo.byte_reader import Cursor
-from fetchc.debuginfo.dwarf.forms import read_sleb, read_uleb
+from fetchc.debuginfo.byte_reader import Cursor, read_sleb, read_uleb
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.assembler import sleb, uleb
 

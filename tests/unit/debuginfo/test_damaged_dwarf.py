@@ -47,7 +47,7 @@ def walk(info: DebugInfo) -> int:
             die = stack.pop()
             count += 1
             for attribute, _ in die.attributes():
-                die.text(attribute)
+                die.string(attribute)
             stack.extend(info.children(die))
     return count
 
@@ -215,7 +215,7 @@ def test_references_that_lead_nowhere(tmp_path: Path) -> None:
         info.follow(die, 1 << 13)
     for ask in (
         lambda: info.follow(die, (1 << 13) + 1),
-        lambda: die.text((1 << 13) + 2),
+        lambda: die.string((1 << 13) + 2),
     ):
         with pytest.raises(DebugInfoError, match=r"\.gnu_debugaltlink: missing") as raised:
             ask()

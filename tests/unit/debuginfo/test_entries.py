@@ -54,7 +54,7 @@ def test_constants(
     assert die.unsigned(AT) == unsigned
     assert die.signed(AT) == signed
     assert die.unsigned(AT + 1) == 3
-    assert die.text(AT) is None
+    assert die.string(AT) is None
     assert die.block(AT) is None
     assert die.address(AT) is None
     assert not die.flag(AT)
@@ -77,10 +77,10 @@ STRINGS = [
 def test_strings(tmp_path: Path, form: int, little: bool) -> None:
     first = Attr(AT, form, "ein Stück")
     die = one(tmp_path, first, Attr(AT + 1, form, b"not \xff UTF-8"), little=little)
-    assert die.text(AT) == "ein Stück"
-    assert die.text(AT + 1) == "not \udcff UTF-8"
-    assert die.text_bytes(AT + 1) == b"not \xff UTF-8"
-    assert die.text(AT + 2) is None
+    assert die.string(AT) == "ein Stück"
+    assert die.string(AT + 1) == "not \udcff UTF-8"
+    assert die.string_bytes(AT + 1) == b"not \xff UTF-8"
+    assert die.string(AT + 2) is None
     assert die.constant(AT) is None
 
 
@@ -121,7 +121,7 @@ def test_blocks(tmp_path: Path, form: int, content: bytes, little: bool) -> None
     assert die.block(AT) == content
     assert die.location(AT) == content
     assert die.block(AT + 1) == b"!"
-    assert die.text(AT) is None
+    assert die.string(AT) is None
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_references(tmp_path: Path, version: int, width: int, size: int, little:
     assert second.name == "other.c"
     assert first.language == c.DW_LANG_C99
     target, variable = info.children(first.top)
-    assert target.text(c.DW_AT_name) == "int"
+    assert target.string(c.DW_AT_name) == "int"
     for at in range(len(forms)):
         assert info.follow(variable, AT + at) == target
     assert info.follow(next(info.children(second.top)), AT) == target
@@ -193,7 +193,7 @@ def test_type_units(tmp_path: Path, version: int) -> None:
     first, second = info.children(next(info.units()).top)
     found = info.follow(first, AT)
     assert found is not None
-    assert found.text(c.DW_AT_name) == "s"
+    assert found.string(c.DW_AT_name) == "s"
     assert info.die(found.offset) == found
     assert [die.offset for die in info.find_named("s", frozenset((c.DW_TAG_structure_type,)))] == [
         found.offset
@@ -272,7 +272,7 @@ def test_indirect_forms_name_themselves(tmp_path: Path) -> None:
     path.write_bytes(elf_file({".debug_info": unit, ".debug_abbrev": abbrev}))
     info = DebugInfo(Elf(str(path)))
     die = entry(info)
-    assert die.text(c.DW_AT_name) == "v"
+    assert die.string(c.DW_AT_name) == "v"
     assert die.unsigned(c.DW_AT_byte_size) == 7
     assert die.form(c.DW_AT_name) == c.DW_FORM_string
     assert [found.offset for found in info.find_named("v", frozenset((c.DW_TAG_variable,)))] == [
@@ -290,7 +290,7 @@ def test_layout_factories_read_back(tmp_path: Path) -> None:
     _, struct, alias = info.children(next(info.units()).top)
     assert info.follow(alias, c.DW_AT_type) == struct
     assert [
-        (member.text(c.DW_AT_name), member.unsigned(c.DW_AT_data_member_location))
+        (member.string(c.DW_AT_name), member.unsigned(c.DW_AT_data_member_location))
         for member in info.children(struct)
     ] == [("a", 0), ("b", 4)]
     assert info.find_named("b", frozenset((c.DW_TAG_member,)))
@@ -363,6 +363,6 @@ def test_units_give_their_bytes_back(tmp_path: Path, monkeypatch: pytest.MonkeyP
     info = opened(tmp_path, *units)
     for _ in range(2):
         tops = [unit.top for unit in info.units()]
-        names = [child.text(c.DW_AT_name) for top in tops for child in info.children(top)]
+        names = [child.string(c.DW_AT_name) for top in tops for child in info.children(top)]
         assert names == [f"t{at}" for at in range(5)]
         assert sum(unit._data is not None for unit in info.units()) == 1

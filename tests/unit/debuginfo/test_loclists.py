@@ -124,7 +124,7 @@ class FakeDie:
         is_block = isinstance(value, str) and self._form == DW_FORM_block1
         return bytes.fromhex(str(value)) if is_block else None
 
-    def text(self, attribute: int) -> str | None:
+    def string(self, attribute: int) -> str | None:
         value = self.values[attribute]
         return value if isinstance(value, str) and self._form == DW_FORM_string else None
 

@@ -158,7 +158,7 @@ def test_functions_inside_functions_and_namespaces(tmp_path: Path) -> None:
     for address, name in ((0x100, "outer"), (0x110, "inner"), (0x150, "spaced")):
         found = info.function_at(Address(address))
         assert found is not None
-        assert found.text(c.DW_AT_name) == name
+        assert found.string(c.DW_AT_name) == name
     assert info.function_at(Address(0x104)) is None
     assert info.function_at(Address(0x900)) is None
 
@@ -298,7 +298,7 @@ def test_the_table_has_functions_inside_of_functions(tmp_path: Path) -> None:
     unit.searches = 100
     found = function_at(unit, address)
     assert found is not None
-    assert found.text(c.DW_AT_name) == "inner"
+    assert found.string(c.DW_AT_name) == "inner"
     assert function_at(unit, Address(address + 1)) is None
 
 
@@ -324,7 +324,9 @@ def test_a_function_in_parts_is_found_by_the_bytes_of_its_list(
     subprocess.run(command, cwd=tmp_path, check=True)
     program = DwarfProgram(str(tmp_path / "parted"))
     (function,) = [f for f in program.functions_named("parted") if f.symbol == "parted"]
-    (unit,) = [unit for unit in program._info.units() if unit.top.text(c.DW_AT_name) == "parted.c"]
+    (unit,) = [
+        unit for unit in program._info.units() if unit.top.string(c.DW_AT_name) == "parted.c"
+    ]
     by_walk = die_search._function_by_walk(unit, function.address, None)
     assert by_walk is not None
     assert len(program._info.ranges(by_walk)) == 2  # the hot part, and the cold one

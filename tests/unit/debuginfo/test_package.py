@@ -52,12 +52,12 @@ def test_units_are_found_by_their_hash(tmp_path: Path, version: int, little: boo
     keys = {0x11: (0, 8), 0x1_0000_0011: (8, 16), 0x2_0000_0021: (24, 4)}
     found = opened(tmp_path, index(keys, version=version, little=little), little)
     for key, (offset, size) in keys.items():
-        assert found.parts(key) == {
+        assert found.contributions(key) == {
             ".debug_info": (offset, size),
             ".debug_abbrev": (2 * offset, size),
         }
-    assert found.parts(0x12) is None
-    assert found.parts(0x31) is None
+    assert found.contributions(0x12) is None
+    assert found.contributions(0x31) is None
     assert sorted(found.keys()) == sorted(keys)
 
 
@@ -84,4 +84,4 @@ def test_a_row_that_is_not_there(tmp_path: Path) -> None:
     assert data[rows + 4] == 1
     data[rows + 4] = 9
     with pytest.raises(DebugInfoError, match="row 9 of 1"):
-        opened(tmp_path, bytes(data)).parts(1)
+        opened(tmp_path, bytes(data)).contributions(1)

@@ -91,7 +91,7 @@ def test_an_index_leads_to_both(program: fetchc.Program) -> None:
     info = DebugInfo(Elf(program.path))
     named = [DieOffset(row[1]) for row in scan(info, None).rows if row[2] == DW_TAG_structure_type]
     members = [
-        [child.text(DW_AT_name) for child in info.children(info.die(offset))] for offset in named
+        [child.string(DW_AT_name) for child in info.children(info.die(offset))] for offset in named
     ]
     assert ["key", "at", "other", "next"] in members
     assert ["key", "other", "at", "next"] in members

@@ -46,7 +46,7 @@ def walked(program: DwarfProgram) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
     for unit in program._info.units():
         for die in within(program, unit.top):
-            name = declaration(program._info, die).text(c.DW_AT_name)
+            name = declaration(program._info, die).string(c.DW_AT_name)
             if name is not None and not die.has(c.DW_AT_declaration):
                 kind = CODE * bool(die.has(c.DW_AT_low_pc) or die.has(c.DW_AT_ranges))
                 kind |= INLINED * die.has(c.DW_AT_inline)

@@ -45,7 +45,7 @@ def walked(program: DwarfProgram) -> Iterator[str]:
 def within(program: DwarfProgram, parent: Die, scope: str, keywords: bool) -> Iterator[str]:
     for die in program._info.children(parent):
         namespace = die.tag == DW_TAG_namespace
-        name = die.text(DW_AT_name) or ("(anonymous namespace)" if namespace else "")
+        name = die.string(DW_AT_name) or ("(anonymous namespace)" if namespace else "")
         if not name or not (namespace or die.tag in global_variables.NAMED):
             continue
         if has_namespaces(die.unit) and die.tag in global_variables.NESTING:

@@ -62,7 +62,9 @@ def ask(found: DebugInfo) -> list[object]:
     unit = next(found.units())
     places = [position for position, _ in nested(unit)]
     answers: list[object] = [dies.ancestors(unit, at) for at in places[:: -(len(places) // 100)]]
-    answers += [dies.covering(unit, at) for at in range(0, len(unit.data), len(unit.data) // 100)]
+    answers += [
+        dies.entry_covering(unit, at) for at in range(0, len(unit.data), len(unit.data) // 100)
+    ]
     for address in sorted(die_search.functions(unit, None))[:20]:
         for wanted in (address, address + 1):
             function = die_search.function_at(unit, type(unit.low_pc)(wanted))
@@ -88,7 +90,7 @@ def test_kept_it_answers_the_same(file: str, eager: Path) -> None:
     assert {kept.suffix for kept in eager.iterdir()} >= {".outline", ".units"}
     assert all(kept.stat().st_mode & 0o777 == 0o600 for kept in eager.iterdir())
     kept = opened(file)
-    assert isinstance(next(kept.units()).marks, unit_outlines.KeptMarks)
+    assert isinstance(next(kept.units()).marks, unit_outlines.CachedMarks)
     assert ask(kept) == plain
     assert cache.notes == []
 

@@ -34,7 +34,7 @@ def opened(file: str) -> DwarfProgram:
 def names(program: DwarfProgram) -> list[str]:
     """Plain names of variables, wherever they are."""
     found = {
-        Die(unit, start).text(DW_AT_name)
+        Die(unit, start).string(DW_AT_name)
         for unit in program._info.units()
         for start, declaration, _ in entries(unit)
         if declaration.tag in VARIABLES
