@@ -90,7 +90,7 @@ def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
         return scope.held(checker, variable, span)
     found = scope.find_outside(checker, text, line, span) or _property(checker, text, span)
     if found is None:
-        from fetchc.check.suggestions import unknown
+        from fetchc.check.unknown_names import unknown
 
         raise unknown(checker.site, text, span)
     return found

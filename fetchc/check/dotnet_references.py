@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fetchc.check import members
 from fetchc.check.members import members_of, uncompared
-from fetchc.check.suggestions import no_member
 from fetchc.check.typed_tree import Convert, Described, Follow, Part, Present, Shift
+from fetchc.check.unknown_names import no_member
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     BoolType,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from fetchc.abi import convention_for, go_version
 from fetchc.check.locations import disagreement, evidence, same, settled
-from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.lang.go_language import package_of
 from fetchc.program.entities import Absent, FrameRelative, InMemory, InRegister, Pieces
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
@@ -27,7 +27,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.abi.go_arginfo import CallLayout
     from fetchc.check.probe_site import Site
-    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.entities import Function, Place, Variable
     from fetchc.program.protocol import Program
     from fetchc.quantities import DwarfRegister
@@ -42,6 +41,7 @@ __all__ = [
     "lists_every_parameter",
     "loses_registers",
     "lost_by",
+    "lost_by_growth",
     "must_follow_convention",
     "out_of_order",
 ]
@@ -179,8 +179,6 @@ def go_place(
     place, warning = _settled(site, function, parameters, places, position, span)
     in_registers = isinstance(place, InRegister | Pieces) and place != _NOTHING
     if in_registers and loses_registers(site, function):
-        from fetchc.check.goroutine import lost_by_growth
-
         warning = lost_by_growth(site, function, parameters[position].name, span)
     return place, warning
 
@@ -545,3 +543,30 @@ def is_assembly(site: Site, function: Function) -> bool:
     lines = site.program.code_map()
     found = None if lines is None else lines.lines_of(function)
     return found is not None and found[0].endswith(".s")
+
+
+# ------------------------------------------------------------------------------
+# What a Go call loses when it has to let its stack grow first.
+#
+# The code that lets the stack grow, or passes the goroutine's turn on, enters the function anew.
+# It keeps all registers with arguments, or none where the function uses no argument at all. The
+# debug information has such parameters in their registers as if nothing happened.
+#
+# There is no better place to probe: what stands in front of the check runs twice in such a call,
+# and what stands behind it finds the registers overwritten.
+
+
+def lost_by_growth(site: Site, function: Function, name: str, span: Span) -> Diagnostic:
+    """The warning that ``name``, in registers at the entry, is not there in some calls."""
+    note = f"`{function.name}` uses none of its parameters in registers, and Go keeps none of them"
+    if site.address == function.address:
+        advice = "such a call hits again, with the same `$goid`: the first of the hits has it"
+    else:
+        advice = "`--at +0` counts such a call twice, the first time with its parameters"
+    return Diagnostic(
+        "FC0623",
+        f"`{name}` is lost in calls that have to let the stack grow, or the scheduler in, first",
+        Label(span, "not in every call"),
+        notes=(note, "`trace` tells such a call, and has `(fault)` there"),
+        help=advice,
+    )

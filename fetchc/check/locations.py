@@ -1,14 +1,13 @@
-"""Where a variable is at the probe site: the convention's word against the debug information's.
+"""What the debug information says of a parameter at the entry, and whether to believe it.
 
 At entry the convention decides and the debug information is evidence: unoptimised
 C puts parameters into slots that are not stored yet, clang measures stack parameters
 from a stack pointer that has not moved yet, Go's compiler describes some parameters
-wrongly in every version. Away from the entry only the debug information knows.
+wrongly in every version. ``variable_places`` weighs the two.
 """
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import has_own_returns
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.entities import (
     Absent,
@@ -51,7 +50,6 @@ __all__ = [
     "same",
     "settled",
     "unoptimised_by_gcc",
-    "variable_place",
 ]
 
 # ------------------------------------------------------------------------------
@@ -208,144 +206,6 @@ def _flat(place: Place) -> list[Place]:
             return [InMemory(register, offset)]
         case _:
             return [place]
-
-
-def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, Diagnostic | None]:
-    """The place of ``variable`` and a warning where two sources had to be weighed.
-
-    Raises CompileError FC0407 where they disagree and neither is known to be right, FC0401 where
-    its declaration has not run.
-    """
-    if variable.kind == "global":
-        return site.program.place(variable, site.function, site.address), None
-    assert site.function is not None
-    if site.by_name and variable.kind == "parameter":
-        from fetchc.check.special_names import parameter_by_name
-
-        return parameter_by_name(site, site.function, variable, span)
-    if site.returns or (site.leaving and not has_own_returns(site)):
-        return Absent("FC0401", "a return probe sees the function's result and globals only"), None
-    if site.leaving:
-        from fetchc.check.go_results import place_at_return
-
-        return place_at_return(site, site.function, variable, span)
-    if variable.kind == "result":
-        from fetchc.check.go_variables import has_slot_for_result
-
-        if site.entry or not has_slot_for_result(site, site.function, variable):
-            return Absent(
-                "FC0410", "it is a result, which has its value when the function returns"
-            ), None
-    if not site.entry:
-        if site.language.convention_first and variable.kind != "parameter":
-            from fetchc.check.go_variables import require_declared
-
-            require_declared(site, site.function, variable, span)
-        from fetchc.check.availability import body_place, perhaps_stale
-
-        place = body_place(site, site.function, variable)
-        return place, perhaps_stale(site, site.function, variable, place, span)
-    if variable.kind != "parameter":
-        return _local_at_entry(site, variable), None
-    return _parameter_at_entry(site, site.function, variable, span)
-
-
-def _local_at_entry(site: Site, variable: Variable) -> Place:
-    # Only what cannot be a slot of a frame that is not built yet.
-    assert site.function is not None
-    place = site.program.place(variable, site.function, site.function.address)
-    if isinstance(place, AtAddress | Constant):
-        return place
-    if variable.outermost:
-        from fetchc.check.go_variables import captured_place
-
-        captured = captured_place(site, site.function, variable)
-        if captured is not None:
-            return captured
-    if isinstance(place, Absent) or _is_passed_on(site, site.function, variable, place):
-        return place
-    return Absent("FC0401", "it is a local variable, and no statement has run at the entry")
-
-
-def _is_called_as_used(function: Function, place: Place) -> bool:
-    # Of what is local to its file LLVM takes out what is not used; structures on the stack remain.
-    if "clang" not in function.producer or is_clone(function):
-        return False
-    return function.external or isinstance(place, InMemory)
-
-
-def _is_passed_on(site: Site, function: Function, variable: Variable, place: Place) -> bool:
-    # A parameter of a call that was inlined, whose code begins with the function: it is what the
-    # caller passed, still in its register.
-    if variable.called != function.address or site.language.convention_first:
-        return False
-    from fetchc.check.unspecified_abi import argument_registers, registers
-
-    used = registers(place)
-    return bool(used) and used <= argument_registers(site, function)
-
-
-def _parameter_at_entry(
-    site: Site, function: Function, variable: Variable, span: Span
-) -> tuple[Place, Diagnostic | None]:
-    if not site.language.promises_convention:
-        from fetchc.check.unspecified_abi import entry_place
-
-        return entry_place(site, function, variable), None
-    if goes_on(function) and not variable.artificial and "clang" in function.producer:
-        # It has the parameters of the whole coroutine, and is passed its frame.
-        return Absent(
-            "FC0401", "it is in the coroutine's frame, which is what this is passed"
-        ), None
-    from fetchc.abi import convention_for, entry_places
-
-    parameters = site.program.parameters(function)
-    convention = convention_for(site.program, function, span)
-    places = entry_places(site.program, convention, function)
-    position = next(i for i, one in enumerate(parameters) if one.die == variable.die)
-    by_convention = places[position]
-    if site.language.convention_first:
-        from fetchc.check.go_parameters import go_place
-
-        return go_place(site, function, parameters, places, position, span)
-    found = believed(site, function, variable)
-    unknown = isinstance(by_convention, Absent)
-    seen = isinstance(found, InRegister) and found == by_convention
-    if not seen and not unknown and _is_called_as_used(function, by_convention):
-        from fetchc.check.abi_evidence import passed
-
-        by_convention = passed(site, function, variable, by_convention)
-        if isinstance(by_convention, Absent):
-            return by_convention, None
-    if function.foreign:
-        if found is None:
-            return Absent("FC0401", "the function is called by a convention of its own"), None
-
-        return found, settled(variable, "the function is called by a convention of its own", span)
-    if found is None:
-        if unknown:
-            return by_convention, None
-        from fetchc.check.abi_evidence import unconfirmed
-
-        return unconfirmed(site, function, variable, parameters, places, by_convention), None
-    private = is_clone(function) or not function.external
-    if not unknown and same(found, by_convention):
-        if not private:
-            return by_convention, None
-        if exact(found, by_convention):
-            return confirmed(found, by_convention), None
-    if isinstance(found, Constant | PointerTo):
-        # Only a function that is called from nowhere else is known to get one value.
-        return (found if private else by_convention), None
-
-    if unknown:
-        return found, settled(variable, "the convention cannot place its type", span)
-    if private:
-        note = "the compiler changed how this function is called"
-        return found, settled(variable, note, span)
-    if is_unfetchable(site, found) and is_unfetchable(site, by_convention):
-        return by_convention, None  # gcc has 32-bit Arm's doubles in two halves of a register
-    raise disagreement(site, function, variable, by_convention, found, span)
 
 
 # ------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def named_member(checker: Checker, base: Typed, name: str, name_span: Span) -> T
     if not members_of(checker, holder.type) and not _reckoned(checker, holder.type):
         if (path := by_getter(checker, holder, name, name_span)) is not None:
             return through(checker, holder, path, span)
-        from fetchc.check.suggestions import no_structure
+        from fetchc.check.unknown_names import no_structure
 
         raise no_structure(checker, base, holder, name, name_span)
     made = checker.resolved(holder.type)
@@ -107,7 +107,7 @@ def named_member(checker: Checker, base: Typed, name: str, name_span: Span) -> T
         inner = followed(checker, holder, base.span)
         if inner is not None:
             return named_member(checker, inner, name, name_span)
-    from fetchc.check.suggestions import no_member
+    from fetchc.check.unknown_names import no_member
 
     raise no_member(checker, holder, name, name_span)
 

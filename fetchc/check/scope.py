@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.check.locations import variable_place
 from fetchc.check.typed_tree import Address, Constant, Follow, Held, Part, Special
+from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.entities import Absent, AtAddress, AtSymbol, Named, PointerTo
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, PointerType

@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.probe_site import Checker
     from fetchc.check.typed_tree import Typed
-    from fetchc.diag.diagnostic import CompileError, Diagnostic
-    from fetchc.program.entities import Function, Place, StaticProbe, Variable
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.entities import Place, StaticProbe
     from fetchc.quantities import TypeId
     from fetchc.source import Span
     from fetchc.syntax.usdt_parser import Operand, StaticArgument
@@ -37,7 +37,7 @@ __all__ = [
     "argument_type",
     "arguments",
     "current_task",
-    "parameter_by_name",
+    "kernel_argument",
     "register",
     "special",
 ]
@@ -169,8 +169,7 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
         must_follow_convention(site, site.function, span)
     place = argument_place(convention, number)
     if site.language.stack_check and isinstance(place, InRegister):
-        from fetchc.check.go_parameters import loses_registers
-        from fetchc.check.goroutine import lost_by_growth
+        from fetchc.check.go_parameters import loses_registers, lost_by_growth
 
         if loses_registers(site, site.function):
             name = f"$arg{number}"
@@ -422,30 +421,6 @@ def _variable(checker: Checker, value: Sum) -> Place:
 _TASK = "struct task_struct"
 
 
-def parameter_by_name(
-    site: Site, function: Function, variable: Variable, span: Span
-) -> tuple[Place, Diagnostic | None]:
-    """Where a parameter of ``function``, or a field of the event that it stands for, is.
-
-    With a warning as of :func:`fetchc.check.locations.variable_place`, which finds its register.
-    """
-    if site.probe_kind == "eprobe":
-        return site.program.place(variable, function, site.address), None
-    from fetchc.abi import convention_for
-    from fetchc.check.locations import variable_place
-
-    entry = Site(
-        site.program, site.architecture, site.language, function, function.address, True, False
-    )
-    place, warning = variable_place(entry, variable, span)
-    registers = convention_for(site.program, function).integer_registers
-    if isinstance(place, InRegister) and place.register in registers:
-        place = _kernel_argument(site, registers.index(place.register) + 1, len(registers))
-    elif not isinstance(place, Absent):
-        place = Absent("FC0404", "it is in no register of its own, and the kernel counts registers")
-    return place, warning
-
-
 def argument_by_number(checker: Checker, number: int, span: Span) -> Typed:
     """``$argN``, a word. Raises CompileError FC0401 where the kernel has none of that number."""
     from fetchc.abi import convention_for
@@ -461,7 +436,7 @@ def argument_by_number(checker: Checker, number: int, span: Span) -> Typed:
             "no such argument",
             notes=(f"its fields are {known}",),
         )
-    place = _kernel_argument(
+    place = kernel_argument(
         site, number, len(convention_for(site.program, site.function).integer_registers)
     )
     if isinstance(place, Absent):
@@ -489,7 +464,8 @@ def current_task(checker: Checker, span: Span) -> Typed:
     return Held(Named("current", "$current"), "$current", made, span)
 
 
-def _kernel_argument(site: Site, number: int, registers: int) -> Place:
+def kernel_argument(site: Site, number: int, registers: int) -> Place:
+    """The place of argument ``number``, by the kernel's name; Absent where it has none."""
     if site.architecture.name not in table("kernel/linux")["arguments"]["machines"]:
         why = f"kernels for {site.architecture.name} do not number their arguments"
         return Absent("FC0507", why)

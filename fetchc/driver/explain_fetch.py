@@ -11,9 +11,9 @@ import re
 
 from fetchc.check import scope
 from fetchc.check.checker import check
-from fetchc.check.locations import variable_place
 from fetchc.check.probe_site import Checker
 from fetchc.check.typed_tree import Part, Shift
+from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
 from fetchc.driver.fetcharg_meaning import ReadFetch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.check.special_names import parameter_by_name
+from fetchc.check.variable_places import parameter_by_name
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.emit.output_formats import Event, Item, KernelPoint

@@ -8,7 +8,7 @@ import pytest
 
 import fetchc
 from fetchc.check.probe_site import Site
-from fetchc.check.special_names import _kernel_argument
+from fetchc.check.special_names import kernel_argument
 from fetchc.debuginfo.btf.kernel_program import BtfProgram
 from fetchc.program.entities import Absent
 from fetchc.target.machines import architecture
@@ -113,12 +113,12 @@ def test_an_event_has_fields(kernel: fetchc.Program) -> None:
 
 def test_machines_that_do_not_number_arguments(kernel: fetchc.Program) -> None:
     site = kernel.probe("fprobe:wake", kernel="6.12")._found.site
-    assert not isinstance(_kernel_argument(site, 1, 6), Absent)
+    assert not isinstance(kernel_argument(site, 1, 6), Absent)
     other = Site(
         site.program, architecture("arm"), site.language, site.function, site.address, True, False,
         means="fprobe",
     )  # fmt: skip
-    assert isinstance(_kernel_argument(other, 1, 4), Absent)
+    assert isinstance(kernel_argument(other, 1, 4), Absent)
 
 
 def test_variables_of_the_kernel(kernel: fetchc.Program) -> None:

@@ -1,0 +1,244 @@
+"""Refusals of names that mean nothing: of variables at the probe site, of members of a type.
+
+Each says what names there are, and which one may be meant. Off the hot path.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.members import members_of, promoted_from
+from fetchc.check.scope import visible
+from fetchc.check.suggestions import name_meant, nearest
+from fetchc.check.typed_tree import Follow
+from fetchc.diag.diagnostic import Label, reject
+from fetchc.program.demangle import readable
+from fetchc.program.types import (
+    ArrayType,
+    DeclaredType,
+    MapType,
+    PointerType,
+    StructType,
+    UnknownType,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.quantities import TypeId
+    from fetchc.source import Span
+
+__all__ = ["no_member", "no_structure", "unknown"]
+
+# ------------------------------------------------------------------------------
+# Refusals of names of members that a type does not have, with what may have been meant.
+
+
+def no_structure(
+    checker: Checker, base: Typed, holder: Typed, name: str, span: Span
+) -> CompileError:
+    """The refusal of a member of what is no structure; ``holder`` is what ``base`` leads to."""
+    made = checker.resolved(holder.type)
+    spelled = checker.spell(holder.type)
+    label = Label(base.span, f"this is `{checker.spell(base.type)}`")
+    if isinstance(made, DeclaredType):
+        several = checker.program.types_named(f"{made.kind} {made.name}", None)
+        if len(several) > 1:
+            return reject(
+                "FC0311",
+                f"`{spelled}` is only declared here, and defined in {len(several)} ways elsewhere",
+                base.span,
+                "which definition it has is not said",
+                help="probe a function of the file whose definition you mean",
+            )
+        return reject(
+            "FC0311",
+            f"`{spelled}` is declared but defined nowhere in the file",
+            base.span,
+            "only declared",
+            help=f"cast it to a type that is defined: `((struct ... *)…)->{name}`",
+        )
+    if isinstance(made, StructType):
+        hint = None
+        if checker.site.language.name == ".NET":  # an interface, or `object`
+            hint = f"cast it to the class that the object is of: `((Class)e).{name}`"
+        return reject("FC0302", f"`{spelled}` has no members", span, "unknown member", help=hint)
+    hint = None
+    if isinstance(made, PointerType):
+        hint = "dereference it once more first: `(*e)->" + name + "`"
+    elif not isinstance(base, Follow) and checker.size(base.type) == checker.program.word_bytes:
+        language = checker.site.language
+        pointer = language.pointer_cast.format(type="T", value="e")
+        example = language.pointer_member.format(pointer=pointer, name=name)
+        hint = f"cast it first, if it holds a pointer: `{example}`"
+    if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), StructType):
+        hint = f"name it of one element: `e[0].{name}`; `fetchc trace` shows elements whole"
+    if isinstance(made, MapType):
+        hint = "its number of entries can be had: `len(e)`"
+    return reject(
+        "FC0301",
+        f"`{spelled}` is not a structure, it has no member `{name}`",
+        span,
+        "no members here",
+        secondary=(label,),
+        help=hint,
+    )
+
+
+def no_member(
+    checker: Checker, holder: Typed, name: str, span: Span, why: str = "", instead: str = ""
+) -> CompileError:
+    """The refusal of a name that no member of ``holder`` has, with those that it has.
+
+    ``why`` tells what else has the name, ``instead`` what to do then.
+    """
+    members = members_of(checker, holder.type)
+    spelled = checker.spell(holder.type)
+    size = checker.size(holder.type)
+    long = "" if size is None else f" of {size} bytes"  # a text of .NET is as long as it is
+    shown = [f"{m.name or '(embedded)'} {checker.spell(m.type)} (+{m.offset})" for m in members]
+    more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
+    close = nearest(name, _all_names(checker, holder.type))
+    notes = [f"its members are {', '.join(shown[:12])}{more}"] if shown else []
+    hint = f"a member with a similar name exists: `{close[0]}`" if close else None
+    if why:
+        notes.insert(0, why)
+        hint = instead or hint or "read the fields that it is made of"
+    for base in _virtual_bases(checker, holder.type):
+        notes.append(f"where its virtual base `{base.name}` is, is only known at run time")
+        if base.slot is not None and _has(checker, base.name, name):
+            hint = _in_virtual_base(base.name, base.slot, name)
+    return reject(
+        "FC0302",
+        f"`{spelled}` has no member `{name}`",
+        span,
+        "unknown member",
+        secondary=(Label(holder.span, f"this is `{spelled}`{long}"),),
+        notes=tuple(notes),
+        help=hint,
+    )
+
+
+def _has(checker: Checker, class_name: str, name: str) -> bool:
+    known = checker.program.types_named(class_name, checker.site.scope)
+    return any(name in _all_names(checker, one) for one in known)
+
+
+def _in_virtual_base(base: str, slot: int, name: str) -> str:
+    # How to have such a member all the same, by two expressions.
+    distance = f"(*(long **)p)[{slot}]"
+    return (
+        f"`{distance}` of the object's address `p` is how far it is: in a trace with "
+        f"`--filter '{distance} == N'` write `(({base} *)((char *)p + N))->{name}`"
+    )
+
+
+def _virtual_bases(checker: Checker, holder: TypeId) -> list[UnknownType]:
+    # A base that is not at the object's beginning has a table of its own, to count from there.
+    found: dict[UnknownType, None] = {}
+    level, seen = [(holder, True)], {holder}
+    while level:
+        type_id, first = level.pop(0)
+        for step in members_of(checker, type_id):
+            inner = checker.resolved(step.type)
+            if step.embedded and isinstance(inner, UnknownType):
+                found[inner if first else UnknownType(inner.name, None, inner.reason)] = None
+            elif step.embedded and (below := promoted_from(checker, step.type)) not in seen:
+                seen.add(below)
+                level.append((below, first and step.offset == 0))
+    return list(found)
+
+
+def _all_names(checker: Checker, holder: TypeId) -> list[str]:
+    names: list[str] = []
+    level = [holder]
+    seen: set[TypeId] = set()
+    while level and len(names) < 5000:
+        type_id = level.pop(0)
+        for step in members_of(checker, type_id):
+            if step.name:
+                names.append(step.name)
+            if step.embedded and (inner := promoted_from(checker, step.type)) not in seen:
+                seen.add(inner)
+                level.append(inner)
+    return names
+
+
+# ------------------------------------------------------------------------------
+# The refusal of names that mean nothing at the probe site, with what there is.
+
+
+def unknown(site: Site, name: str, span: Span) -> CompileError:
+    """The refusal of a name that means nothing here, with what there is."""
+    if site.static is not None and (site.function is None or site.function.die is None):
+        return reject(
+            "FC0201",
+            f"`{name}` means nothing at `{site.static.whole_name}`: the file says of its code "
+            "only what is handed over there",
+            span,
+            "no debug information",
+            help="use `$arg1`, `$arg2`, …: `fetchc variables` lists them",
+        )
+    if site.function is None and site.program.has_debug_info:
+        return reject(
+            "FC0201",
+            f"`{name}` means nothing at a bare address",
+            span,
+            "no function is known here",
+            help="name the function with --function, or use registers: `%di`, `$arg1`",
+        )
+    if site.function is None or site.function.die is None:
+        function = site.function  # without an entry, its name is the symbol's
+        where = f"{site.address:#x}" if function is None else f"`{readable(function.name)}`"
+        notes, help = site.program.debug_info_advice()
+        return reject(
+            "FC0903",
+            f"{where} has no debug information, no name is known there",
+            span,
+            "unknown name",
+            notes=notes,
+            help=f"{help}; or use `$arg1`, `%di` with a cast",
+        )
+    # Go's results without a name (~r0) are asked for by $ret0, its compiler's own (.dict) never.
+    named = [v.name.lstrip("&") for v in visible(site, site.function)]
+    known = [one for one in named if not one.startswith(("~", "."))]
+    close = nearest(name, known)
+    listed = ", ".join(filter(None, dict.fromkeys(known)))
+    if name == "current" and site.program.in_kernel:
+        close = ("$current",)  # the name that kernel code has for it
+    elsewhere = name_meant(name, [one.name for one in site.program.parameters(site.function)])
+    result = None if listed else site.program.result(site.function)
+    made = None if result is None else site.program.type(result)
+    why = f" that are known: {made.reason}" if isinstance(made, UnknownType) else ""
+    hint = "build it with -g; or use `$arg1`, `%di` with a cast" if why else None
+    imported = site.program.imported(name)
+    if not named and site.function.language == "go":
+        from fetchc.check.go_parameters import is_assembly
+
+        if is_assembly(site, site.function):
+            why = (
+                ": it is written in assembly, and its parameters are described where Go code has "
+                "it as a function value, from Go 1.17 on"
+            )
+            hint = "use its words: `$arg1`; or probe what calls it"
+    similar = f"a variable with a similar name is visible: `{close[0]}`" if close else None
+    return reject(
+        "FC0201",
+        f"no variable `{name}` is visible at `{site.function.name}`",
+        span,
+        "unknown name",
+        notes=(f"visible here: {listed}" if listed else f"the function has no variables{why}",),
+        help="; ".join(
+            filter(None, (imported and _of_library(*imported), elsewhere, similar, hint))
+        )
+        or None,
+    )
+
+
+def _of_library(needed: tuple[str, ...], path: str) -> str:
+    # It has a symbol here, and the debug information neither a type nor a declaration.
+    where = f"`{path}`" if path else f"one of {', '.join(f'`{one}`' for one in needed)}"
+    return (
+        "it is another file's, and nothing here describes it: probe a function of "
+        f"{where}, which has it"
+    )
