@@ -136,6 +136,31 @@ def test_links_between_documents_lead_somewhere() -> None:
     assert broken == []
 
 
+def _unknown_modules(text: str) -> list[str]:
+    """Modules in backquotes that are not there: ``fetchc/ir/fetch.py``, ``check/scope.where``."""
+    packages = {path.name for path in (CHECKOUT / "fetchc").iterdir() if path.is_dir()}
+    unknown = []
+    for name in re.findall(r"`(?:fetchc/)?([a-z_]+(?:/[a-z0-9_]+)+)(?:\.[\w.]+)?`", text):
+        path = CHECKOUT / "fetchc" / name
+        if name.split("/")[0] in packages and not (
+            path.is_dir() or path.with_suffix(".py").is_file()
+        ):
+            unknown.append(name)
+    return unknown
+
+
+def test_modules_that_documents_name_exist() -> None:
+    pages = [path for path in _committed() if path.suffix == ".md" and path.name != "CHANGELOG.md"]
+    assert {
+        page.name: found for page in pages if (found := _unknown_modules(page.read_text()))
+    } == {}
+
+
+def test_a_module_that_is_not_there_is_noticed() -> None:
+    text = "`ir/fetch.body`, `fetchc/cli/output.py`, `debuginfo/elf`, `ir/nodes`, `targets/abi`"
+    assert _unknown_modules(text) == ["ir/nodes"]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_documented(command: str) -> None:
     assert f"fetchc {command}" in (CHECKOUT / "README.md").read_text()
