@@ -119,7 +119,7 @@ class Nobody(Processes):
     """Every thread is its own process, of which no memory can be looked at."""
 
     def __init__(self) -> None:
-        self.known = False
+        self.visible = False
 
     def of(self, thread: int, nanoseconds: int) -> int:
         return thread
