@@ -343,6 +343,10 @@ class _Referring(pickle.Pickler):
         self._held.append(obj)
         return len(self._held) - 1
 
+    def reducer_override(self, obj: object) -> Any:
+        """An error as it reduces itself, whatever a library has registered for errors (tblib)."""
+        return obj.__reduce__() if isinstance(obj, BaseException) else NotImplemented
+
 
 class RemoteObject:
     """An object of the child. Its methods are called there; what they answer does not change."""

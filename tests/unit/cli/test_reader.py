@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 import pickle
 import signal
@@ -21,7 +22,7 @@ from fetchc.cli.output import Output
 from fetchc.cli.parsing_child import Reader, of_another_user, probed_file
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.elf.headers import Image
-from fetchc.diag.diagnostic import DebugInfoError, reject
+from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 from fetchc.source import Span
 from tests.support.programs import CORPUS
 
@@ -46,6 +47,27 @@ def test_questions_are_answered_by_another_process_without_root() -> None:
         assert reader.ask("who") == privileges.NOBODY
         assert reader.ask("add", (1, "a"), ({"b": None}.get("b"),)) == (1, "a", None)
         assert reader.ask("pid") != os.getpid()
+
+
+def _unknown_to_fetchc(message: str) -> Exception:
+    raise AssertionError(message)
+
+
+def test_an_error_comes_back_whatever_a_library_registers_for_errors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As tblib does for all errors that are loaded, once Dask's distributed is imported.
+    reduce = lambda error: (_unknown_to_fetchc, (str(error),))  # noqa: E731
+    monkeypatch.setitem(copyreg.dispatch_table, CompileError, reduce)
+
+    def refuse() -> None:
+        raise reject("FC0201", "no such name", Span(0, 3))
+
+    with (
+        reading(refuse=refuse) as reader,
+        pytest.raises(CompileError, match="FC0201: no such name"),
+    ):
+        reader.ask("refuse")
 
 
 def test_what_a_question_raises_comes_back() -> None:
