@@ -17,8 +17,8 @@ from __future__ import annotations
 from fetchc.abi import convention_for, go_version
 from fetchc.check.locations import disagreement, evidence, same, settled
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
-from fetchc.lang.go_language import package_of
 from fetchc.program.entities import Absent, FrameRelative, InMemory, InRegister, Pieces
+from fetchc.program.go_symbol_names import package_of
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
 from fetchc.quantities import Address
 from fetchc.target.machines import GoRules

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from fetchc.lang.go_language import package_of
 from fetchc.program.go_symbol_names import (
     ALIASES,
     customary_package,
+    package_of,
     without_tags,
     without_type_arguments,
 )

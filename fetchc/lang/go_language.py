@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.lang.base import Language
+from fetchc.program.go_symbol_names import package_of
 from fetchc.program.types import (
     ArrayType,
     ChannelType,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from fetchc.program.protocol import Program
     from fetchc.quantities import TypeId
 
-__all__ = ["GO", "package_of"]
+__all__ = ["GO"]
 
 # What the compiler calls the types of a generic body's parameters; behind it is their shape.
 # Source: Go, src/cmd/internal/dwarf/dwarf.go (DictIndex).
@@ -63,19 +64,6 @@ def spell(program: Program, type_id: TypeId) -> str:
             case _:
                 return prefix + (made.name or "struct {...}")
     return "(a type that refers to itself)"
-
-
-def package_of(symbol: str) -> str:
-    """Import path of a symbol: ``github.com/miekg/dns`` of ``github.com/miekg/dns.(*Msg).Pack``.
-
-    Source: cmd/link names symbols ``path.name``; dots of the path's last element are
-    escaped (%2e), so the first dot behind the last slash ends the path. Type arguments
-    may hold slashes and are cut off first.
-    """
-    plain = symbol.split("[", 1)[0]
-    slash = plain.rfind("/") + 1
-    dot = plain.find(".", slash)
-    return plain if dot < 0 else plain[:dot]
 
 
 def _global_names(name: str, function: Function) -> tuple[str, ...]:

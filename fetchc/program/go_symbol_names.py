@@ -7,6 +7,7 @@ __all__ = [
     "INTEGERS",
     "MOVED",
     "customary_package",
+    "package_of",
     "without_tags",
     "without_type_arguments",
 ]
@@ -55,6 +56,19 @@ def without_tags(name: str) -> str:
     import re
 
     return re.sub(r' "(?:[^"\\]|\\.)*"', "", name)
+
+
+def package_of(symbol: str) -> str:
+    """Import path of a symbol: ``github.com/miekg/dns`` of ``github.com/miekg/dns.(*Msg).Pack``.
+
+    Source: cmd/link names symbols ``path.name``; dots of the path's last element are
+    escaped (%2e), so the first dot behind the last slash ends the path. Type arguments
+    may hold slashes and are cut off first.
+    """
+    plain = symbol.split("[", 1)[0]
+    slash = plain.rfind("/") + 1
+    dot = plain.find(".", slash)
+    return plain if dot < 0 else plain[:dot]
 
 
 def customary_package(path: str) -> str:
