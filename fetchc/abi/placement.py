@@ -23,7 +23,6 @@ __all__ = [
     "argument_place",
     "convention_for",
     "entry_places",
-    "go_version",
     "parameter_places",
     "result_place",
     "result_places",
@@ -137,10 +136,6 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
 # ------------------------------------------------------------------------------
 # Which convention a function follows: by its language, its compiler and its symbol.
 
-# "Go cmd/compile go1.22.10; regabi", "Go cmd/compile go1.4"; development versions name the
-# release they lead to: "devel go1.23-abcdef".
-_GO = "go"
-_LONGEST_NUMBER = 6
 # Constants of the tables, made when first asked for: each takes longer than a whole expression.
 _BUILT: dict[str, Convention] = {}
 
@@ -174,22 +169,6 @@ def convention_for(program: Program, function: Function, span: Span | None = Non
     return _BUILT[best]
 
 
-def go_version(producer: str) -> tuple[int, int] | None:
-    """(1, 22) of ``Go cmd/compile go1.22.10; regabi``; None of any other producer."""
-    if not producer.startswith("Go "):
-        return None
-    for word in producer.split():
-        major, dot, rest = word.removeprefix(_GO).partition(".")
-        minor = _leading_digits(rest)
-        if dot and word.startswith(_GO) and major == _leading_digits(major) != "" != minor:
-            return int(major), int(minor)
-    return None
-
-
-def _leading_digits(text: str) -> str:
-    return text[: len(text) - len(text.lstrip("0123456789"))][:_LONGEST_NUMBER]
-
-
 def _applies(conditions: Mapping[str, Any], program: Program, function: Function) -> bool:
     if function.language not in conditions["languages"]:
         return False
@@ -198,16 +177,15 @@ def _applies(conditions: Mapping[str, Any], program: Program, function: Function
     mask, flags = conditions.get("machine_flags", (0, 0))
     if mask and program.machine_flags & mask != flags:
         return False
-    wanted = conditions.get("producer")
-    if wanted is not None:
-        _, found, behind = function.producer.partition(wanted)
-        if not found:
-            return False
-        limit = conditions.get("before_version")
-        if limit is not None:
-            digits = _leading_digits(behind)
-            # A clang without a number is not known to be old: it follows the psABI.
-            if not digits or int(digits) >= limit:
-                return False
+    compiler = function.compiler
+    if conditions.get("compiler", compiler.name) != compiler.name:
+        return False
+    option = conditions.get("option")
+    if option is not None and option not in compiler.options:
+        return False
+    limit = conditions.get("before_version")
+    # A clang without a number is not known to be old: it follows the psABI.
+    if limit is not None and (compiler.version is None or compiler.version[0] >= limit):
+        return False
     suffix = conditions.get("not_symbol_suffix")
     return suffix is None or not function.symbol.endswith(suffix)

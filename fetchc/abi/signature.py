@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fetchc.abi.placement import go_version
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent
 from fetchc.program.types import (
@@ -144,7 +143,7 @@ def dictionary_position(function: Function) -> int | Absent | None:
         return None
     if "." not in declared:
         return 0
-    version = go_version(function.producer)
+    version = function.compiler.go_version
     if version is None:
         return Absent("FC0401", "the Go version, which places the hidden dictionary, is not known")
     return 1 if version >= (1, 20) else 0
@@ -158,7 +157,7 @@ def missing_receiver(
     Up to Go 1.21 it does where the receiver has no name, as in every wrapper that the compiler
     makes around a promoted method. Its first parameter is then of another type.
     """
-    version = go_version(function.producer)
+    version = function.compiler.go_version
     if version is None or version >= _LISTS_RECEIVERS or "[" in function.symbol:
         return None
     start = function.symbol.rfind("/") + 1

@@ -198,18 +198,16 @@ def unconfirmed(
         return Absent(
             "FC0401", "this clone of the function was changed, and nothing says that it takes it"
         )
-    if function.external and "clang" in function.producer:
+    if function.external and function.compiler.omits_unused_copies:
         return _described_whole(function, parameters, by_convention)
     if not function.external and _is_of_no_convention(site, function):
         return Absent("FC0401", "gcc passes it in a register of its choice, as it is a local call")
     if (
         not function.external
-        and "clang" in function.producer
+        and function.compiler.drops_unused_parameters
         and any(_is_nowhere(site, function, p) for p in parameters)
     ):
-        # LLVM drops parameters that a local function does not use, and keeps its name: others
-        # move up, and so what no evidence confirms may be anywhere.
-        # Source: llvm/lib/Transforms/IPO/DeadArgumentElimination.cpp.
+        # What no evidence confirms may be anywhere.
         return Absent("FC0401", "the function is local to its file and may no longer take it")
     other = _elsewhere(site, function, parameters, places)
     if other is not None:
@@ -218,7 +216,7 @@ def unconfirmed(
             f"`{other.name}` shows that the function is called in a way of its own, and "
             f"nothing says where this one is",
         )
-    if "clang" in function.producer:
+    if function.compiler.omits_unused_copies:
         return _described_whole(function, parameters, by_convention)
     return by_convention
 
@@ -259,8 +257,6 @@ def _described_whole(
 
     passed = parameter_count(function.symbol)
     if passed is not None and passed > sum(not one.artificial for one in parameters):
-        # Without optimisation clang does not describe a parameter that is passed by the address
-        # of a copy and not used, beside a structure on the stack (measured: clang 14).
         return Absent(
             "FC0407",
             "the debug information leaves out a parameter of the function, and each one shifts "
@@ -309,7 +305,7 @@ def must_be_returned(
     if not follows_convention(site, function):
         raise foreign(function.name, span)
     copied = any(mark in function.symbol for mark in _COPIES)
-    unseen = "clang" in function.producer and not function.external
+    unseen = function.compiler.drops_unused_parameters and not function.external
     if not (function.changed or copied or unseen):
         return
     uses = site.program.uses(function)

@@ -142,7 +142,8 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
 
 def _described_place(site: Site, function: Function, variable: Variable) -> Place:
     slot = _only_slot(site, variable) if variable.kind == "parameter" else None
-    if slot is not None and site.language.promises_convention and "clang" in function.producer:
+    unused = site.language.promises_convention and function.compiler.describes_unused_slots
+    if slot is not None and unused:
         left_out = _left_out(site, function, variable)
         if left_out is not None:
             return left_out
@@ -217,7 +218,7 @@ def perhaps_stale(
         return None  # no statement has run
     if site.language.convention_first:
         note = "the debug information may name the place of the old value"
-        unsure = "-N" not in function.producer.replace(";", " ").split()
+        unsure = function.compiler.optimized is not False
     else:
         note = "clang removes assignments that nothing reads from memory"
         unsure = _is_passed_structure(site, function, variable)
@@ -235,7 +236,8 @@ def _is_passed_structure(site: Site, function: Function, variable: Variable) -> 
     from fetchc.check.probe_site import Checker
     from fetchc.program.types import StructType
 
-    if "clang" not in function.producer or not site.program.is_optimised(function):
+    removes = function.compiler.removes_dead_stores_to_parameters
+    if not removes or not site.program.is_optimised(function):
         return False
     if not isinstance(Checker(site).resolved(variable.type), StructType):
         return False

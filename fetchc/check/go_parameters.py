@@ -14,7 +14,7 @@ parameter that is in all its registers.
 
 from __future__ import annotations
 
-from fetchc.abi import convention_for, go_version
+from fetchc.abi import convention_for
 from fetchc.check.locations import disagreement, evidence, same, settled
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.program.entities import Absent, FrameRelative, InMemory, InRegister, Pieces
@@ -82,7 +82,7 @@ def counted_by_results(
     """
     from fetchc.abi.signature import missing_receiver
 
-    version = go_version(function.producer)
+    version = function.compiler.go_version
     unnamed = [one.name for one in variables if one.kind == "result" and one.name[:1] == "~"]
     receivers = _receivers(function)
     if version is None or version > _COUNTS_RESULTS or not unnamed or receivers is None:
@@ -135,7 +135,7 @@ def out_of_order(
     A parameter that the list leaves out shifts those behind it up, never down; and what is listed
     too late is the only thing that can be told of a place too low.
     """
-    version = go_version(function.producer)
+    version = function.compiler.go_version
     if version is None or version >= _BY_DECLARATION or site.architecture.entry_stack_bytes:
         return False
     for variable, place in zip(variables, places, strict=True):
@@ -216,7 +216,7 @@ def _settled(
     variable, by_convention = parameters[position], places[position]
     if isinstance(by_convention, Absent):
         return by_convention, None
-    version = go_version(function.producer)
+    version = function.compiler.go_version
     if version is None or version >= _LISTS_UNNAMED:
         found = evidence(site, function, variable)
         if not isinstance(found, InRegister | Pieces) or same(found, by_convention):
@@ -495,7 +495,6 @@ def _is_shown_by_registers(
 # Go functions that nothing describes: what can be said of how they are called.
 
 # What a program's own table of functions says made them; see fetchc.debuginfo.go.stripped_program.
-_ASSEMBLY = "Go cmd/asm"
 
 
 def must_follow_convention(site: Site, function: Function, span: Span) -> None:
@@ -513,14 +512,12 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
     if function.die is not None:
         if is_assembly(site, function):
             why = "it is written in assembly, for its own file"
-    elif function.producer.startswith(_ASSEMBLY):
+    elif function.compiler.name == "go-asm":
         why = "it is written in assembly"
     else:
         twins = site.program.functions_named(function.symbol)
         compiled = [
-            one
-            for one in twins
-            if one.symbol == function.symbol and not one.producer.startswith(_ASSEMBLY)
+            one for one in twins if one.symbol == function.symbol and one.compiler.name != "go-asm"
         ]
         if len(compiled) > 1:
             why = "another function of that name takes its calls from assembly, or this one does"

@@ -10,7 +10,7 @@ with ``-N``).
 
 from __future__ import annotations
 
-from fetchc.abi import convention_for, entry_places, go_version, result_places
+from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.check.go_parameters import NOT_IN_ORDER, lists_every_parameter, out_of_order
 from fetchc.check.locations import place_words, same
 from fetchc.check.typed_tree import Held
@@ -95,12 +95,9 @@ def _listed(checker: Checker, results: list[Variable]) -> str:
 
 
 def _leaves_out(function: Function) -> bool:
-    words = function.producer.replace(";", " ").split()
-    return (
-        go_version(function.producer) == _LISTS_NO_REGISTERS
-        and "regabi" in words
-        and "-N" not in words
-    )
+    compiler = function.compiler
+    registers = compiler.go_version == _LISTS_NO_REGISTERS and "regabi" in compiler.options
+    return registers and compiler.optimized is True
 
 
 def _no_results(function: Function, span: Span) -> CompileError:
@@ -131,7 +128,7 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
     if not isinstance(place, InMemory):
         return place  # in registers, which no parameter shifts
     here = _below(site, function, place)
-    version = go_version(function.producer)
+    version = function.compiler.go_version
     if version is None or version >= _LISTS_UNNAMED:
         return here
     if out_of_order(site, function, variables, _all_places(site, function, places)):
@@ -218,7 +215,7 @@ def _slot(site: Site, function: Function, variable: Variable) -> Place | None:
 def _kept(site: Site, function: Function, variable: Variable) -> Place:
     # Optimised code keeps a parameter as long as it is used. Code built with -N gives it a slot
     # in the caller's frame, from the prologue to the end.
-    if "-N" not in function.producer.replace(";", " ").split():
+    if function.compiler.optimized is not False:
         return Absent("FC0401", "a parameter need not be kept until the function returns")
     place = site.program.place(variable, function, site.address)
     stack = site.architecture.stack_pointer

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import combinations
 
-from fetchc.abi import convention_for, entry_places, go_version
+from fetchc.abi import convention_for, entry_places
 from fetchc.abi.go_abi import Shapes
 from fetchc.abi.signature import UnclassifiedError
 from fetchc.diag.diagnostic import reject
@@ -56,7 +56,7 @@ def has_slot_for_result(site: Site, function: Function, variable: Variable) -> b
     if not site.language.convention_first or variable.name.startswith("~"):
         return False
     # Optimised code describes most not at all, and some of Go 1.16 in slots that it does not use.
-    return "-N" in function.producer.replace(";", " ").split()
+    return function.compiler.optimized is False
 
 
 def in_scope(site: Site, function: Function, known: list[Variable]) -> Variable:
@@ -167,7 +167,7 @@ _UNKNOWN = Absent(
 
 def arranged(site: Site, function: Function, variable: Variable, place: Place) -> Place:
     """``place`` with each piece where it is in the variable; Absent where that is not known."""
-    if isinstance(place, Absent) or "-N" in function.producer.replace(";", " ").split():
+    if isinstance(place, Absent) or function.compiler.optimized is False:
         return place  # of what is not optimised each place is of the whole
     convention = convention_for(site.program, function)
     try:
@@ -291,7 +291,7 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
     """
     if not _is_closure(function) or not variable.outermost:
         return None
-    version = go_version(function.producer)
+    version = function.compiler.go_version
     if version is not None and version >= _OFFSETS_TOLD and variable.captured is None:
         return None
     register = _rules(site, function).closure_register

@@ -131,14 +131,13 @@ def is_untracked(site: Site, function: Function, variable: Variable) -> bool:
 
 
 def optimised_by_gcc(function: Function) -> bool:
-    """Whether gcc made the code, and not for debugging: it records its options, the last counts."""
-    return function.producer.startswith("GNU ") and not unoptimised_by_gcc(function)
+    """Whether gcc made the code, with optimization."""
+    return function.compiler.is_gcc and function.compiler.optimized is True
 
 
 def unoptimised_by_gcc(function: Function) -> bool:
-    """Whether gcc made the code for debugging, with ``-O0``."""
-    levels = [word for word in function.producer.split() if word.startswith("-O")]
-    return function.producer.startswith("GNU ") and (not levels or levels[-1] == "-O0")
+    """Whether gcc made the code with ``-O0``."""
+    return function.compiler.is_gcc and function.compiler.optimized is False
 
 
 def is_unfetchable(site: Site, place: Place) -> bool:

@@ -355,7 +355,7 @@ def must_not_be_contradicted(checker: Checker, made: StructType, step: Member, s
         if end <= begins < following:
             following, follower = begins, "member" if other.bits is None else "bit field"
     function = checker.site.function
-    if function is not None and function.producer.startswith("GNU "):
+    if function is not None and not function.compiler.misplaces_packed_bit_fields:
         return
     packed = step.offset % size or (made.size or 0) % size
     rounded = -(-(step.offset + size) // (made.alignment or 1)) * (made.alignment or 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from fetchc.check.locations import evidence
 from fetchc.check.typed_tree import Held, Special
 from fetchc.diag.diagnostic import reject
+from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Absent, Function, InMemory, InRegister, Piece, Pieces
 from fetchc.program.types import (
     BoolType,
@@ -71,7 +72,7 @@ def argument_registers(site: Site, function: Function) -> set[DwarfRegister]:
     """The registers that C's convention passes arguments in."""
     from fetchc.abi import convention_for
 
-    as_c = Function(function.name, "", function.address, None, None, "c", "", True)
+    as_c = Function(function.name, "", function.address, None, None, "c", compiler_of(""), True)
     convention = convention_for(site.program, as_c)
     return {*convention.integer_registers, *convention.float_registers}
 
@@ -96,7 +97,9 @@ def result_value(checker: Checker, name: str, result: TypeId, span: Span) -> Typ
     rules = _rules(checker, function)
     if rules is None:
         raise _refused(
-            checker, span, f"what `{function.producer or 'its compiler'}` does is not known"
+            checker,
+            span,
+            f"what `{function.compiler.producer or 'its compiler'}` does is not known",
         )
     size = checker.size(result)
     first = _register(checker, rules["scalar"])
@@ -127,21 +130,16 @@ def result_value(checker: Checker, name: str, result: TypeId, span: Span) -> Typ
 def _rules(checker: Checker, function: Function) -> Mapping[str, Any] | None:
     from fetchc.target.machines import tables_under
 
+    compiler = function.compiler
     for table in tables_under("runtime/rust").values():
         for raw in table.get("results", ()):
-            version = _version(function, raw)
-            known = version is not None and tuple(raw["from"]) <= version < tuple(raw["before"])
+            if compiler.name != raw["compiler"] or compiler.version is None:
+                continue
+            known = tuple(raw["from"]) <= compiler.version < tuple(raw["before"])
             if known and raw["architecture"] == checker.program.architecture:
                 found: Mapping[str, Any] = raw
                 return found
     return None
-
-
-def _version(function: Function, raw: Mapping[str, Any]) -> tuple[int, int] | None:
-    words = function.producer.partition(raw["producer"])[2].split(".")
-    if len(words) < 2 or not (words[0].isdecimal() and words[1].isdecimal()):
-        return None
-    return int(words[0][:4]), int(words[1][:4])
 
 
 def _register(checker: Checker, name: str) -> DwarfRegister:

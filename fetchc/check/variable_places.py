@@ -94,7 +94,7 @@ def _local_at_entry(site: Site, variable: Variable) -> Place:
 
 def _is_called_as_used(function: Function, place: Place) -> bool:
     # Of what is local to its file LLVM takes out what is not used; structures on the stack remain.
-    if "clang" not in function.producer or is_clone(function):
+    if not function.compiler.drops_unused_parameters or is_clone(function):
         return False
     return function.external or isinstance(place, InMemory)
 
@@ -117,7 +117,8 @@ def _parameter_at_entry(
         from fetchc.check.unspecified_abi import entry_place
 
         return entry_place(site, function, variable), None
-    if goes_on(function) and not variable.artificial and "clang" in function.producer:
+    copies = function.compiler.copies_parameters_to_resume
+    if goes_on(function) and not variable.artificial and copies:
         # It has the parameters of the whole coroutine, and is passed its frame.
         return Absent(
             "FC0401", "it is in the coroutine's frame, which is what this is passed"

@@ -36,7 +36,6 @@ __all__ = [
     "unsafe",
 ]
 
-NO_EXCEPTIONS = "-fno-exceptions"  # gcc lists its options
 # What a file defines or uses whose code throws or catches (Itanium C++ ABI: Exception Handling, 1.6
 # and 2.4), and C with -fexceptions that cleans up in its own programs (libgcc's unwind-c.c).
 _THROWING = ("__gxx_personality_v0", "__cxa_throw", "__cxa_rethrow", "rust_eh_personality")
@@ -81,7 +80,7 @@ def may_be_unwound(program: Program, function: Function) -> bool:
     rules = language(function.language)
     if not function.language and function.symbol.startswith("_Z"):
         rules = language("c++")
-    if not rules.unwound or NO_EXCEPTIONS in function.producer:
+    if not rules.unwound or function.compiler.without_exceptions:
         if function.symbol.partition("@")[0] in _CALLS_BACK:
             return True
         if not any(program.has_symbol(symbol) for symbol in _THROWING):

@@ -99,10 +99,10 @@ def _replaced(function: Function) -> tuple[Diagnostic, ...]:
     Source: dotnet/runtime, docs/design/features/tiered-compilation.md; measured on 3.1 and 9.0:
     of 300 calls, 57 and 60 were seen, and all with the setting.
     """
-    version = function.producer.removeprefix(".NET ").partition(".")[0]
-    if not version.isdecimal() or int(version) < 3:
+    compiler = function.compiler
+    if compiler.name != "dotnet" or compiler.version is None or compiler.version < (3, 0):
         return ()
-    prefix = "DOTNET" if int(version) >= 6 else "COMPlus"
+    prefix = "DOTNET" if compiler.version >= (6, 0) else "COMPlus"
     return (
         Diagnostic(
             "FC0618",

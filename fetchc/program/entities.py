@@ -10,6 +10,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.program.compiler import Compiler
     from fetchc.program.types import Member
     from fetchc.quantities import DieOffset, TypeId
 
@@ -50,9 +51,10 @@ class Function(Record):
     ``name`` is qualified as the source does (``main.(*server).handleRequest``,
     ``ns::f``); ``symbol`` is the symbol table's name at ``address`` and may carry a
     suffix (``.isra.0``, ``.abi0``). ``die`` is its concrete DW_TAG_subprogram, None
-    without debug information; then ``language`` and ``producer`` are empty. ``external``: other
-    files may call it. ``changed``: the compiler says that it is called in another way than its type
-    tells (DW_CC_nocall); ``foreign``: that it is called by another convention than most.
+    without debug information; then ``language`` is empty and ``compiler`` is of an empty string.
+    ``external``: other files may call it. ``changed``: the compiler says that it is called in
+    another way than its type tells (DW_CC_nocall); ``foreign``: that it is called by another
+    convention than most.
     """
 
     name: str
@@ -61,7 +63,7 @@ class Function(Record):
     size: ByteSize | None
     die: DieOffset | None
     language: str
-    producer: str
+    compiler: Compiler
     external: bool
     changed: bool = False
     foreign: bool = False

@@ -16,6 +16,7 @@ import pytest
 from fetchc.check.go_variables import captured_place
 from fetchc.check.probe_site import Site
 from fetchc.debuginfo.open_file import open_binary
+from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Function, InMemory, Variable
 from fetchc.program.protocol import Program
 from fetchc.quantities import Address, ByteOffset
@@ -91,7 +92,7 @@ def shown(program: Program) -> dict[tuple[str, str], ByteOffset]:
     """The offsets that the code of the closures shows, by function and variable."""
     found = {}
     for function, variables in closures(program):
-        old = altered(function, producer=OLD)
+        old = altered(function, compiler=compiler_of(OLD))
         site = Site(
             cast("Program", Older(program)), architecture(program.architecture),
             cast("Any", None), old, function.address, True, False,

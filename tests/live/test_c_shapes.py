@@ -88,7 +88,7 @@ def accepted(
         try:
             probe = program.probe(one.name, at=at, returns=text == "$retval")
             assert probe.function is not None
-            if line and LATER.search(text) and probe.function.producer.startswith("GNU"):
+            if line and LATER.search(text) and probe.function.compiler.is_gcc:
                 continue
             argument = probe.compile(text)
             argument.fetcharg  # noqa: B018

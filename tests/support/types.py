@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Function, Variable
 from fetchc.program.protocol import Program
 from fetchc.program.types import Type
@@ -62,4 +63,6 @@ def function(
 ) -> Function:
     """A function of that name with nothing else of interest."""
     address = Address(0x1000)
-    return Function(name, symbol or name, address, ByteSize(16), None, language, producer, True)
+    return Function(
+        name, symbol or name, address, ByteSize(16), None, language, compiler_of(producer), True
+    )

@@ -18,6 +18,7 @@ from fetchc.debuginfo.elf.headers import Image, build_id_in
 from fetchc.debuginfo.safe_open import open_regular, read_regular
 from fetchc.debuginfo.without_dwarf import Plain
 from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Absent, Function, Variable
 from fetchc.program.types import DeclaredType, EnumType, FloatType, IntType
 from fetchc.quantities import Address, ByteSize, DieOffset, TypeId
@@ -83,7 +84,9 @@ class BtfProgram(Plain):
         entry = self._btf.entry(number)
         name = self._btf.text(entry.name)
         external = entry.count != 0  # BTF_FUNC_STATIC is 0
-        return Function(name, name, Address(0), None, DieOffset(number), "c", "", external)
+        return Function(
+            name, name, Address(0), None, DieOffset(number), "c", compiler_of(""), external
+        )
 
     def function_at(self, address: Address) -> Function | None:
         """None: BTF has no addresses."""
@@ -135,7 +138,7 @@ class BtfProgram(Plain):
             found = self._btf.named(stub + name, ("FUNC",))
             if found:
                 die = DieOffset(found[0])
-                return Function(name, name, Address(0), None, die, "c", "", True)
+                return Function(name, name, Address(0), None, die, "c", compiler_of(""), True)
         return None
 
     def event(self, group: str, name: str) -> Function | None:
@@ -149,7 +152,7 @@ class BtfProgram(Plain):
             return None
         die = DieOffset(-1 - len(self._events))
         self._events[die] = fields
-        return Function(name, f"{group}.{name}", Address(0), None, die, "c", "", True)
+        return Function(name, f"{group}.{name}", Address(0), None, die, "c", compiler_of(""), True)
 
     def _prototype(self, function: Function) -> Entry:
         assert function.die is not None

@@ -33,6 +33,7 @@ from fetchc.debuginfo.dotnet.portable_executable import bundle_of
 from fetchc.debuginfo.dotnet.portable_pdb import Placed
 from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
+from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Function
 from fetchc.program.types import VoidType
 from fetchc.quantities import Address, ByteSize, DieOffset, FileOffset, TypeId
@@ -192,7 +193,7 @@ class DotnetProgram(Placed):
             ByteSize(end - begin),
             die,
             LANGUAGE,
-            f"{PRODUCERS[runs]} {version[0]}.{version[1]}",
+            compiler_of(f"{PRODUCERS[runs]} {version[0]}.{version[1]}"),
             True,
         )
 

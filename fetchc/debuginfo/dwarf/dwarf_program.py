@@ -378,8 +378,7 @@ class DwarfProgram(ElfProgram):
         if self.in_kernel or function.die is None:
             return ()
         die = self._die(function)
-        by_gcc = die.unit.producer.startswith("GNU ") and not die.unit.producer.startswith("GNU AS")
-        if not self._elf.may_fold() and not by_gcc:
+        if not self._elf.may_fold() and not die.unit.compiler.is_gcc:
             return ()
         if len(self._elf.symbols_at(function.address)) < 2:
             return ()
@@ -396,11 +395,8 @@ class DwarfProgram(ElfProgram):
 
     def merged_perhaps(self, function: Function) -> tuple[str, ...]:
         """Functions without code that gcc may have merged into it; :mod:`.dwarf.names.folded`."""
-        if self.in_kernel or function.die is None or not function.producer.startswith("GNU "):
-            return ()
-        options = function.producer.split()
-        level = [word for word in options if word.startswith("-O")][-1:]
-        if level in ([], ["-O0"], ["-O1"], ["-O"], ["-Og"]) or "-fno-ipa-icf" in options:
+        merges = function.compiler.merges_identical_functions
+        if self.in_kernel or function.die is None or not merges:
             return ()
         from fetchc.debuginfo.dwarf.merged_functions import merged_perhaps
 

@@ -230,7 +230,7 @@ def _unit(unit: Unit, found: Scan) -> None:
     functions: list[Entry] = []
     nested = has_namespaces(unit)
     of_c = is_c_family(unit) and not nested
-    whole = unit.producer.startswith("GNU ")  # names of a template's instances
+    whole = unit.compiler.instance_names_are_whole
     found.functions_known = min(found.functions_known, known(unit, of_c))
     top = unit.top
     if not top.has_children:

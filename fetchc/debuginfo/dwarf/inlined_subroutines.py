@@ -46,9 +46,6 @@ __all__ = ["concrete", "entries_named", "inlined_calls", "is_only_inlined", "mad
 # entries are searched.
 
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
-# gcc's option: what is in the units of files has its copies, and the word that they are inlined,
-# in units that are made when linking.
-LINK_TIME = "-flto"
 
 
 def entries_named(info: DebugInfo, name: str) -> Iterator[Die]:
@@ -84,7 +81,9 @@ def is_only_inlined(info: DebugInfo, name: str) -> bool:
         for die, code in _answering(info, spelling):
             if code is not False and info.ranges(die):
                 return False
-            across_units = across_units or LINK_TIME in die.unit.producer
+            # What was compiled with -flto has its copies, and the word that they are inlined, in
+            # units that gcc made when linking.
+            across_units = across_units or die.unit.compiler.is_lto_input
             # Of a method, the declaration does not say so.
             made = _copies(info, die) if code is None and not found else ()
             for one in made:

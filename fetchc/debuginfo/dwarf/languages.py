@@ -48,13 +48,6 @@ OTHERS |= {0x15: "OpenCL", 0x17: "Modula-3", 0x18: "Haskell", 0x1B: "OCaml", 0x1
 OTHERS |= {0x1F: "Julia", 0x26: "Kotlin", 0x27: "Zig", 0x28: "Crystal"}
 # Source: cmd/link of Go 1.15 to 1.27; an externally linked PIE lacks the last one.
 GO_SECTIONS = (".go.buildinfo", ".note.go.buildid", ".gopclntab")
-# Compilers of .NET that call their language C or C++, and neither types nor call by their rules:
-# Mono describes structures as `int`. Source: mono/mono, mono/mini/dwarfwriter.c; dotnet/runtime,
-# src/coreclr/tools/aot/ObjWriter.
-MONO, NATIVE_AOT = "Mono AOT Compiler", "NetRuntime"
-# The Go toolchain's own compiler and assembler. Others (gccgo: "GNU Go 12.2.0") describe types as C
-# does, and call as C does.
-GO_TOOLCHAIN = "Go cmd/"
 GCCGO_SECTION = ".go_export"  # gcc, gcc/go/go-backend.c (go_write_export_data); strip leaves it
 
 
@@ -78,16 +71,17 @@ def linked_by_go(elf: Elf) -> bool:
 def language_key(unit: Unit) -> str:
     """``c``, ``c++``, ``go`` or ``rust``; of another language its name or number, empty for none.
 
-    Of compilers of .NET that name another language, their own.
+    Mono and NativeAOT call their language C or C++, and neither describe types nor call by its
+    rules (Mono describes structures as ``int``): they have names of their own.
     """
     language = unit.language
     if language is None:
         return ""
     if language in C:
-        mono = language == dw.DW_LANG_C and unit.producer.startswith(MONO)
+        mono = language == dw.DW_LANG_C and unit.compiler.name == "mono"
         return "C# of Mono" if mono else "c"
     if language in CPP:
-        return "C# of NativeAOT" if unit.producer.startswith(NATIVE_AOT) else "c++"
+        return "C# of NativeAOT" if unit.compiler.name == "nativeaot" else "c++"
     if language == dw.DW_LANG_Go:
         return "go" if is_go(unit) else "gccgo"
     if language in ASSEMBLY:
@@ -96,9 +90,12 @@ def language_key(unit: Unit) -> str:
 
 
 def is_go(unit: Unit) -> bool:
-    """Whether Go's own attributes mean what Go says, and its own conventions hold."""
+    """Whether Go's own attributes mean what Go says, and its own conventions hold.
+
+    gccgo (``GNU Go 12.2.0``) describes types as C does, and calls as C does.
+    """
     return unit.language == dw.DW_LANG_Go and (
-        not unit.producer or unit.producer.startswith(GO_TOOLCHAIN)
+        not unit.compiler.producer or unit.compiler.is_go_toolchain
     )
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["folded_with", "is_without_code", "merged_perhaps", "own_entry", "wrapper_entry"]
 
 DECLARED_INLINE = 2  # DW_INL_declared_not_inlined, and DW_INL_declared_inlined
-LINK_TIME_OPTION = "-flto"  # of the units that it was made of
-LINK_TIME = "GNU GIMPLE"  # the producer of units that gcc's link-time optimisation made
 SUBPROGRAM = frozenset({DW_TAG_subprogram})
 MOST = 1 << 18  # bytes of debug information that are read for a note: 5 ms
 
@@ -84,18 +82,13 @@ def wrapper_entry(info: DebugInfo, symbol: Symbol) -> Die | None:
         one
         for one in entries_named(info, _plain_name(symbol.name))
         if _is_definition(one)
-        and one.unit.producer.startswith("GNU ")
+        and one.unit.compiler.is_gcc
         and one.flag(DW_AT_external)
-        and (symbol.binding or _is_whole_program(one))
+        and (symbol.binding or one.unit.compiler.is_whole_program)
         and (one.unsigned(DW_AT_inline) or 0) < DECLARED_INLINE
         and _names(info, one, wanted)
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _is_whole_program(die: Die) -> bool:
-    # Then what the source exports is local, too.
-    return any(word in die.unit.producer for word in (LINK_TIME_OPTION, "-fwhole-program"))
 
 
 def is_without_code(info: DebugInfo, name: str) -> bool:
@@ -103,7 +96,7 @@ def is_without_code(info: DebugInfo, name: str) -> bool:
     from fetchc.debuginfo.dwarf.inlined_subroutines import entries_named
 
     return any(
-        _is_definition(one) and not one.has(DW_AT_inline) and one.unit.producer.startswith("GNU ")
+        _is_definition(one) and not one.has(DW_AT_inline) and one.unit.compiler.is_gcc
         for one in entries_named(info, name)
     )
 
@@ -118,7 +111,7 @@ def merged_perhaps(info: DebugInfo, die: Die) -> tuple[str, ...]:
     if not any(map(_has_functions_without_code, near.values())):
         return ()
     units = dict(near)
-    if die.unit.producer.startswith(LINK_TIME):
+    if die.unit.compiler.is_lto_output:
         if die.unit.section.size > MOST:
             return ()
         units |= {unit.offset: unit for unit in info.units()}
@@ -177,7 +170,7 @@ def _size(info: DebugInfo, typed: Die) -> int:
 def _is_inlined(info: DebugInfo, die: Die) -> bool:
     if die.has(DW_AT_inline):
         return True
-    if LINK_TIME_OPTION not in die.unit.producer:
+    if not die.unit.compiler.is_lto_input:
         return False
     from fetchc.debuginfo.dwarf.inlined_subroutines import inlined_calls
 
@@ -218,14 +211,14 @@ def _own_entry(
     if elf.may_fold():
         return None if _is_described(info, symbol.name) else die
     replaced = _put_in_place(info, die, wanted, without_code)
-    if replaced is None and die.unit.producer.startswith(LINK_TIME):
+    if replaced is None and die.unit.compiler.is_lto_output:
         return _of_another_unit(info, die, symbol.name)
     return replaced or die
 
 
 def _put_in_place(info: DebugInfo, die: Die, wanted: str, without_code: list[Die]) -> Die | None:
     # The entry of the function ``wanted``, which gcc gave the code of ``die``.
-    if not die.unit.producer.startswith("GNU "):
+    if not die.unit.compiler.is_gcc:
         return None
     alike = []
     for other in without_code:

@@ -18,6 +18,7 @@ from fetchc.debuginfo.dwarf.constants import (
 )
 from fetchc.debuginfo.dwarf.languages import is_go, language_key
 from fetchc.debuginfo.dwarf.qualified_names import declaration, qualified_name
+from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Function
 from fetchc.quantities import Address, ByteSize
 
@@ -171,7 +172,7 @@ def _versioned(elf: Elf, function: Function) -> Function:
         one.size,
         one.die,
         one.language,
-        one.producer,
+        one.compiler,
         one.external,
         one.changed,
         one.foreign,
@@ -231,7 +232,9 @@ def _of_symbol(elf: Elf, info: DebugInfo, symbol: Symbol) -> Function:
     size = ByteSize(symbol.size) if symbol.size else None
     if die is None:
         external = symbol.binding != LOCAL
-        return Function(symbol.name, symbol.name, symbol.address, size, None, "", "", external)
+        return Function(
+            symbol.name, symbol.name, symbol.address, size, None, "", compiler_of(""), external
+        )
     return _function(info, die, symbol, symbol.address, size)
 
 
@@ -286,7 +289,7 @@ def _function(
         size,
         die.offset,
         language_key(origin.unit),
-        origin.unit.producer,
+        origin.unit.compiler,
         exported and (symbol is None or not _is_made_local(symbol)),
         convention == CC_NOCALL,
         convention not in (None, CC_NOCALL) and convention not in STANDARD_CONVENTIONS,
@@ -303,7 +306,7 @@ def inlined_function(info: DebugInfo, function: Function, call: Die) -> Function
         function.size,
         call.offset,
         language_key(origin.unit),
-        origin.unit.producer,
+        origin.unit.compiler,
         function.external,
     )
 

@@ -47,7 +47,6 @@ SUBPROGRAMS = frozenset({DW_TAG_subprogram})
 DW_OP_fbreg, DW_OP_deref = b"\x91", b"\x06"  # DWARF 5, table 7.9
 REFERENCES = frozenset({DW_TAG_reference_type, DW_TAG_rvalue_reference_type})
 IN_CLASS = 1  # DW_DEFAULTED_in_class: DWARF 5, table 7.25
-_FIRST_DEFAULTED = 7  # the major version of gcc that writes DW_AT_defaulted and DW_AT_deleted
 _DEEPEST = 200  # classes within classes
 
 
@@ -73,8 +72,9 @@ class _Question:
         stated = die.unsigned(DW_AT_calling_convention)
         if stated in (DW_CC_pass_by_reference, DW_CC_pass_by_value):
             return stated == DW_CC_pass_by_reference
-        known = self._types.cpp_producers(die.unit)
-        if not all(_is_gcc(one) or "clang version " in one for one in known) or depth > _DEEPEST:
+        compilers = self._types.cpp_compilers(die.unit)
+        understood = all(one.is_gxx or one.name == "clang" for one in compilers)
+        if not understood or depth > _DEEPEST:
             return None
         if die.flag(DW_AT_declaration):
             return None
@@ -85,7 +85,7 @@ class _Question:
         if True in found:
             return True
         if None in found or self._may_be_only_moved(die):
-            return self._by_parameters(die) if all(map(_is_gcc, known)) else None
+            return self._by_parameters(die) if all(one.is_gxx for one in compilers) else None
         return False
 
     def _by_parameters(self, die: Die) -> bool | None:
@@ -147,11 +147,12 @@ class _Question:
     def _is_provided(self, function: Die) -> bool | None:
         if function.unsigned(DW_AT_defaulted) == IN_CLASS:
             return False
-        known = self._types.cpp_producers(function.unit)
-        if all(_tells_defaulted(one, function.unit.version) for one in known):
+        compilers = self._types.cpp_compilers(function.unit)
+        if all(one.records_defaulted_members(function.unit.version) for one in compilers):
             return True
         # One that is defaulted in its class and trivial has no code.
-        return True if all(map(_is_gcc, known)) and self._has_code(function) else None
+        by_gxx = all(one.is_gxx for one in compilers)
+        return True if by_gxx and self._has_code(function) else None
 
     def _has_code(self, function: Die) -> bool:
         at = [function.position]
@@ -182,18 +183,6 @@ class _Question:
             elif name == "operator=" and _is_moved(self._types, parameters[0]):
                 declared = True  # which deletes the copy constructor that nobody declared
         return declared and not left
-
-
-def _is_gcc(producer: str) -> bool:
-    return producer.startswith("GNU C++")
-
-
-def _tells_defaulted(producer: str, version: int) -> bool:
-    words = producer.split()
-    major = next((word.partition(".")[0] for word in words if word[:1].isdigit()), "")
-    strict = version < 5 and "-gstrict-dwarf" in words
-    known = major.isdigit() and int(major) >= _FIRST_DEFAULTED
-    return _is_gcc(producer) and known and not strict
 
 
 def _is_moved(types: TypeTable, parameter: Die) -> bool:

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
     from fetchc.debuginfo.dwarf.units import Unit
+    from fetchc.program.compiler import Compiler
     from fetchc.program.types import Type
 
     Reader = Callable[["TypeTable", Die], Type]
@@ -129,26 +130,27 @@ TRANSPARENT = frozenset({DW_TAG_typedef, DW_TAG_template_alias, *QUALIFIERS})
 class TypeTable:
     """The types of one program. It grows by what is asked for and by nothing else."""
 
-    __slots__ = ("_ids", "_made", "_producers", "_types", "go_names", "info", "word_bytes")
+    __slots__ = ("_compilers", "_ids", "_made", "_types", "go_names", "info", "word_bytes")
 
     def __init__(self, info: DebugInfo, word_bytes: int) -> None:
         self.info = info
         self.word_bytes = word_bytes
         self.go_names: dict[tuple[str, str], tuple[TypeId, ...]] = {}
         """Go types by what was asked for and the package it was asked from."""
-        self._producers: frozenset[str] | None = None
+        self._compilers: frozenset[Compiler] | None = None
         self._types: dict[int, Type] = {}
         self._made: list[Type] = [VoidType()]
         self._ids: dict[Type, TypeId] = {self._made[0]: VOID}
 
-    def cpp_producers(self, unit: Unit) -> frozenset[str]:
+    def cpp_compilers(self, unit: Unit) -> frozenset[Compiler]:
         """Which compilers may have made a unit of C++: type units and partial ones do not say."""
-        if unit.producer:
-            return frozenset({unit.producer})
-        if self._producers is None:
-            made = {one.producer for one in self.info.units() if one.producer and is_cpp(one)}
-            self._producers = frozenset(made or {""})
-        return self._producers
+        if unit.compiler.producer:
+            return frozenset({unit.compiler})
+        if self._compilers is None:
+            units = self.info.units()
+            found = {one.compiler for one in units if one.compiler.producer and is_cpp(one)}
+            self._compilers = frozenset(found or {unit.compiler})
+        return self._compilers
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; DebugInfoError FC0904 where its entry makes no sense."""

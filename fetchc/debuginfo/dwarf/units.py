@@ -13,6 +13,7 @@ from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import Encoding, encoding
 from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.compiler import compiler_of
 from fetchc.quantities import Address, DieOffset
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.forms import IndexTables
     from fetchc.debuginfo.dwarf.line_tables import Header
     from fetchc.debuginfo.elf.headers import Section
+    from fetchc.program.compiler import Compiler
 
     Opener = Callable[[str], Section | None]
 
@@ -46,6 +48,7 @@ class Unit:
     """
 
     __slots__ = (
+        "_compiler",
         "_data",
         "_low_pc",
         "_marks",
@@ -91,6 +94,7 @@ class Unit:
         start, first, end = bounds
         base = unit_section.base
         self.info = info
+        self._compiler: Compiler | None = None
         self.section = unit_section.section
         self.sections = unit_section.sections
         self.base = base
@@ -240,9 +244,11 @@ class Unit:
         return stated
 
     @property
-    def producer(self) -> str:
-        """The compiler's own words; empty where it has none."""
-        return self.top.string(c.DW_AT_producer) or ""
+    def compiler(self) -> Compiler:
+        """Who made the unit, by its DW_AT_producer."""
+        if self._compiler is None:
+            self._compiler = compiler_of(self.top.string(c.DW_AT_producer) or "")
+        return self._compiler
 
     @property
     def comp_dir(self) -> str | None:

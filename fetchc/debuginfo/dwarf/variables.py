@@ -100,15 +100,14 @@ def result(info: DebugInfo, die: Die) -> TypeId | None:
 def is_undescribed(info: DebugInfo, die: Die) -> bool:
     """Whether the unit has the names of its functions and lines, and neither variables nor types.
 
-    gcc says that it was asked for that (-g1); clang (-gline-tables-only) leaves out where a
-    function is declared. Source: GCC, gcc/dwarf2out.cc (DINFO_LEVEL_TERSE); LLVM,
-    lib/CodeGen/AsmPrinter/DwarfUnit.cpp (applySubprogramAttributes).
+    gcc records that it was asked for that; clang (-gline-tables-only) leaves out where a function
+    is declared. Source: LLVM, lib/CodeGen/AsmPrinter/DwarfUnit.cpp (applySubprogramAttributes).
     """
-    producer = die.unit.producer
-    if producer.startswith("GNU "):
-        return "-g1" in producer.split()
+    compiler = die.unit.compiler
+    if compiler.is_gcc:
+        return compiler.describes_lines_only
     stated = die.flag(DW_AT_artificial) or info.inherited(die, DW_AT_decl_line) is not None
-    return "clang" in producer and not stated
+    return compiler.is_llvm and not stated
 
 
 def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ...]:

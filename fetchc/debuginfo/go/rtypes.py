@@ -348,7 +348,7 @@ def descriptor_table(
     """The table of one program, None where it is no Go program or has no symbols of the table."""
     starts, ends = elf.symbols_named("runtime.types"), elf.symbols_named("runtime.etypes")
     unit = next((unit for unit in info.units() if is_go(unit)), None) if info.present else None
-    version = None if unit is None else _version(unit.producer)
+    version = None if unit is None else unit.compiler.go_version
     if not starts or not ends or version is None:
         return None
     return DescriptorTable(elf, architecture, types, starts[0].address, ends[0].address, version)
@@ -472,14 +472,3 @@ class DescriptorTable:
             return text.decode()
         except UnicodeDecodeError:
             return None
-
-
-def _version(producer: str) -> tuple[int, int] | None:
-    # (1, 22) of "Go cmd/compile go1.22.10; regabi".
-    for word in producer.split():
-        major, dot, rest = word.removeprefix("go").partition(".")
-        minor = rest.partition(".")[0].rstrip(";")
-        digits = minor[: len(minor) - len(minor.lstrip("0123456789"))]
-        if word.startswith("go") and dot and major.isdecimal() and digits:
-            return int(major), int(digits)
-    return None

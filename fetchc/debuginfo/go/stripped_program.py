@@ -16,6 +16,7 @@ from fetchc.debuginfo.go.pclntab import function_table
 from fetchc.debuginfo.go.rtype_names import FIRST, Shapes, descriptor_of, label, linker_name, named
 from fetchc.debuginfo.go.rtypes import Descriptors
 from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import AtAddress, Function, RuntimeType, Variable
 from fetchc.program.types import IntType, Member, StructType
 from fetchc.quantities import Address, ByteOffset, ByteSize, DieOffset
@@ -114,6 +115,7 @@ class StrippedGoProgram(DwarfProgram):
         told = [one for one in symbols if one.name.removesuffix(ABI0) == row.name]
         own = not told or (told[0].binding == LOCAL and not told[0].name.endswith(ABI0))
         assembly = own and self._table.is_assembly(row)
+        tool = ASSEMBLY if assembly else COMPILER
         return Function(
             unescaped(row.name),
             told[0].name if told else row.name,
@@ -121,7 +123,7 @@ class StrippedGoProgram(DwarfProgram):
             ByteSize(self._table.size(row)),
             None,
             LANGUAGE,
-            f"{ASSEMBLY if assembly else COMPILER} {version.text}{'; regabi' if registers else ''}",
+            compiler_of(f"{tool} {version.text}{'; regabi' if registers else ''}"),
             True,
         )
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fetchc.abi import entry_places, go_version, parameter_places, result_places
+from fetchc.abi import entry_places, parameter_places, result_places
 from fetchc.abi.signature import dictionary_position
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, InMemory, InRegister, Piece, Pieces, Place, Variable
@@ -231,12 +231,6 @@ def test_position_of_the_dictionary(name: str, producer: str, position: int | No
 def test_an_unknown_version_cannot_place_the_dictionary_of_a_method() -> None:
     made = function("main.(*L[go.shape.int]).M", "go", "Go cmd/compile devel; regabi")
     assert isinstance(dictionary_position(made), Absent)
-
-
-def test_versions() -> None:
-    assert go_version("Go cmd/compile go1.15.15") == (1, 15)
-    assert go_version("Go cmd/compile devel go1.23-8e1fdea8") == (1, 23)
-    assert go_version("GNU C17 12.2.0") is None
 
 
 def variable(name: str, type_id: TypeId, kind: str = "parameter") -> Variable:

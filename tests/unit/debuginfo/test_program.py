@@ -237,7 +237,7 @@ def test_a_stripped_file_has_functions_and_nothing_else(directory: Path) -> None
     subprocess.run(["strip", "--strip-debug", stripped], check=True, timeout=30)
     found = DwarfProgram(str(stripped))
     (function,) = found.functions_named("scopes")
-    assert (function.die, function.language, function.producer) == (None, "", "")
+    assert (function.die, function.language, function.compiler.producer) == (None, "", "")
     assert found.main_language() == ""
     assert not found.is_inlined(function)
     assert not found.is_only_inlined("inlined")

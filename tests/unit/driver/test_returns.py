@@ -50,7 +50,7 @@ def test_code_of_unknown_origin_in_a_go_program_gets_no_return_probe() -> None:
 
     def of(language: str) -> Function:
         return Function(
-            "f", "f", known.address, known.size, None, language, known.producer, known.external
+            "f", "f", known.address, known.size, None, language, known.compiler, known.external
         )
 
     assert [must_not_be_returned_from(go, of(key)) for key in ("go", "", "asm", "c", "c++")] == [

@@ -11,14 +11,17 @@ import fetchc
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.lang.go_language import GO
+from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Function
 from fetchc.quantities import Address
 from tests.support.programs import fixture
 from tests.support.toolchains import require
 
+COMPILER = compiler_of("Go cmd/compile go1.27")
+
 
 def function(name: str, symbol: str) -> Function:
-    return Function(name, symbol, Address(0x1000), None, None, "go", "Go cmd/compile go1.27", True)
+    return Function(name, symbol, Address(0x1000), None, None, "go", COMPILER, True)
 
 
 @pytest.mark.parametrize(
