@@ -42,15 +42,15 @@ class Token(Record):
 
 
 class Unexpected(Exception):
-    """A syntax error at ``token``, with the parser in ``state``.
+    """A syntax error at ``token``, with the parser's stack of states ``states``.
 
     ``token.kind`` is empty where no terminal matches, and :data:`END` at the end.
     :mod:`fetchc.syntax.syntax_errors` turns it into a diagnostic.
     """
 
-    def __init__(self, state: int, token: Token) -> None:
-        super().__init__(state, token)
-        self.state = state
+    def __init__(self, states: list[int], token: Token) -> None:
+        super().__init__(states, token)
+        self.states = states
         self.token = token
 
 
@@ -71,12 +71,12 @@ def run(tables: Tables, start: str, text: str, builder: object, position: int = 
         if tokens is not None:
             token = tokens.pop()
         else:
-            token = _token(match, tables.IGNORED, text, position, state)
+            token = _token(match, tables.IGNORED, text, position, states)
             position = token.span.end
         while True:
             move = moves[state].get(token.kind)
             if move is None:
-                raise Unexpected(state, token)
+                raise Unexpected(states, token)
             if move >= 0:
                 break
             symbol, count, action, selected = rules[-1 - move]
@@ -140,11 +140,13 @@ def _plain_tokens(tables: Tables, text: str) -> list[Token] | None:
     return tokens
 
 
-def _token(match: Any, ignored: frozenset[str], text: str, position: int, state: int) -> Token:
+def _token(
+    match: Any, ignored: frozenset[str], text: str, position: int, states: list[int]
+) -> Token:
     while position < len(text):
         found = match(text, position)
         if found is None:
-            raise Unexpected(state, Token("", text[position], Span(position, position + 1)))
+            raise Unexpected(states, Token("", text[position], Span(position, position + 1)))
         kind = found.lastgroup
         if kind not in ignored:
             return Token(kind, found[0], Span(position, found.end()))

@@ -27,6 +27,7 @@ __all__ = [
     "COMPARISON",
     "EXAMPLES",
     "Complaint",
+    "accepted",
     "complaint_for",
     "explain",
     "format_meant",
@@ -35,10 +36,10 @@ __all__ = [
 # ------------------------------------------------------------------------------
 # A table of malformed examples, each with its diagnostic.
 #
-# The parser stops at each example in some state before some token; an error in the same place
-# gets the same message. tests/unit/syntax/test_errors.py checks that every example gets its own
-# row's message. ``{before}`` is the last token before the error, ``{token}`` the one that cannot
-# follow it, ``{text}`` the whole string.
+# The parser stops at each example in some state before some token; an error in the same place,
+# where the same brackets can be closed, gets the same message. tests/unit/syntax/test_errors.py
+# checks that every example gets its own row's message. ``{before}`` is the last token before the
+# error, ``{token}`` the one that cannot follow it, ``{text}`` the whole string.
 
 
 class Complaint(Record):
@@ -130,6 +131,12 @@ EXAMPLES = (
         "a value is missing",
         "to write `p->member` in a shell, quote it: `'p->member'`",
         ("a-", "a.b-", "a[0]-"),
+    ),
+    Complaint(
+        "expected a value in parentheses after the type",
+        "no value to convert",
+        "write the conversion as `[]byte(x)`",
+        ("[]a", "[]a-b", "[]a, b", "[]a/b", "[]a:u8"),
     ),
     Complaint(
         "expected a value to cast",
@@ -237,6 +244,12 @@ EXAMPLES = (
 
 
 _PAIRS = {")": "(", "]": "["}
+_CLOSERS = {"COMMA": "`,`", "RPAR": "`)`", "RSQB": "`]`", "MORETHAN": "`>`"}
+# Terminals that begin a value and cannot continue one.
+_VALUES = frozenset(
+    ("NAME", "PATH", "QUOTED", "INTEGER", "SPECIAL", "REGISTER", "CALL", "SIZEOF", "OFFSETOF",
+     "CONTAINER_OF", "NAMED_CAST")
+)  # fmt: skip
 
 
 class _NoActions:
@@ -304,52 +317,84 @@ def complaint_for(start: str, problem: Unexpected) -> Complaint | None:
     """The row of the table whose examples stop in the same place, if there is one."""
     if start != "argument":
         return None
+    terminals = accepted(problem.states)
     same_state = None
-    for state, kind, complaint in _stops():
-        if state != problem.state:
+    for state, kind, closers, complaint in _stops():
+        if state != problem.states[-1] or not closers <= terminals:
             continue
         if kind == problem.token.kind:
             return complaint
-        if _is_specific(state):
+        if not terminals & {"PLUS", "SPECIAL"}:  # else it is the token that says what is wrong
             same_state = same_state or complaint
     return same_state
 
 
+def accepted(states: list[int]) -> frozenset[str]:
+    """The terminals that the parser accepts on top of ``states``.
+
+    A state alone says too much: LALR merges states, so that one in a type accepts ``>`` where no
+    ``<`` is open. Only after its reductions does the parser refuse that.
+    """
+    return frozenset(
+        kind for kind in expression_tables.STATES[states[-1]] if _accepts(states, kind)
+    )
+
+
+def _accepts(states: list[int], kind: str) -> bool:
+    if not (kind.isupper() or kind == END):
+        return False  # the name of a rule
+    stack = list(states)
+    while True:
+        move = expression_tables.STATES[stack[-1]].get(kind)
+        if move is None or move >= 0:
+            return move is not None
+        symbol, count, _, _ = expression_tables.RULES[-1 - move]
+        del stack[len(stack) - count :]
+        stack.append(expression_tables.STATES[stack[-1]][symbol])
+        if kind == END and stack[-1] in [last for _, last in expression_tables.STARTS.values()]:
+            return True
+
+
 @functools.cache
-def _stops() -> tuple[tuple[int, str, Complaint], ...]:
-    # Where the parser stops at each example: the state and the kind of the token.
+def _stops() -> tuple[tuple[int, str, frozenset[str], Complaint], ...]:
+    # Where the parser stops at each example: its state, the kind of the token, and which brackets
+    # it could close there.
     stops = []
     for complaint in EXAMPLES:
         for example in complaint.examples:
             try:
                 run(expression_tables, "argument", example, _NoActions())
             except Unexpected as stop:
-                stops.append((stop.state, stop.token.kind, complaint))
+                closers = accepted(stop.states) & _CLOSERS.keys()
+                stops.append((stop.states[-1], stop.token.kind, closers, complaint))
     return tuple(stops)
 
 
-def _is_specific(state: int) -> bool:
-    # A state after a whole value accepts operators: the diagnostic depends on the token there.
-    return not {"PLUS", "SPECIAL"} & expression_tables.STATES[state].keys()
-
-
 def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Complaint:
-    accepted = expression_tables.STATES[problem.state].keys()
-    if "SPECIAL" in accepted:
+    terminals = accepted(problem.states)
+    closers = [text for kind, text in _CLOSERS.items() if kind in terminals]
+    if "SPECIAL" in terminals:
         what = "a value"
-    elif "WORDS" in accepted:
+    elif "WORDS" in terminals:
         what = "a type"
-    elif "NAME" in accepted and "PLUS" not in accepted:
+    elif "NAME" in terminals and "PLUS" not in terminals:
         what = "a name"
-    elif "INTEGER" in accepted:
+    elif "INTEGER" in terminals:
         what = "a number"
     elif problem.token.kind == END:
-        return Complaint("something is missing at the end", "more must follow", None, ())
-    elif start == "argument" and "PLUS" in accepted:
+        return Complaint("the expression ends too early", "more must follow", None, ())
+    elif start == "argument" and "PLUS" in terminals:
         help = "write each expression as an argument of its own, in its own quotes"
-        return Complaint("expected an operator before `{token}`", "no operator before it", help, ())
+        if problem.token.kind in _VALUES:
+            message, label = "`{token}` begins a second expression", "a second expression"
+        else:
+            message, label = "expected an operator before `{token}`", "no operator before it"
+        return Complaint(message, label, help, ())
+    elif closers:
+        message = f"expected {' or '.join(closers)} before `{{token}}`"
+        return Complaint(message, "not expected here", None, ())
     else:
-        return Complaint("`{token}` cannot stand here", "not expected here", None, ())
+        return Complaint("`{token}` is not expected here", "not expected here", None, ())
     if before is None:
         message = "an argument begins with a value" if what == "a value" else f"expected {what}"
         return Complaint(message, f"not {what}", None, ())

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fetchc.syntax import expression_tables, point_tables
 from fetchc.syntax.lalr import Token, Unexpected, run
+from fetchc.syntax.syntax_errors import accepted
 from tests.support.sentences import broken, oracle, sentence
 
 if TYPE_CHECKING:
@@ -75,6 +76,41 @@ def test_driver_agrees_with_lark(module: Tables, grammar: str, start: str, seed:
         assert (found := disagreement(module, grammar, start, text)) is None, found
         text = broken(text, choose)
         assert (found := disagreement(module, grammar, start, text)) is None, found
+
+
+def accepted_by_both(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The terminals that Lark and the driver accept where ``text`` has a syntax error.
+
+    Without those that Lark's ``accepts()`` passes over: what a grammar imports without a name of
+    its own is called ``types__WORDS``, and Lark takes the lower-case letters for a rule's name.
+    """
+    parser = oracle("expression", "argument")
+    imported = {name.partition("__")[2] for name in (str(t.name) for t in parser.terminals)}
+    try:
+        parser.parse(text, start="argument")
+    except lark.exceptions.UnexpectedToken as error:
+        with pytest.raises(Unexpected) as caught:
+            run(expression_tables, "argument", text, Trees())
+        return frozenset(error.accepts), accepted(caught.value.states) - imported
+    except lark.exceptions.UnexpectedCharacters:
+        pass
+    return None
+
+
+@given(seed=st.integers(0, 1 << 32))
+def test_driver_accepts_after_an_error_what_lark_accepts(seed: int) -> None:
+    choose = random.Random(seed)
+    for _ in range(10):
+        text = broken(sentence("expression", "argument", choose), choose)
+        if (both := accepted_by_both(text)) is not None:
+            assert both[0] == both[1], text
+
+
+@pytest.mark.parametrize("text", ["a b", "f(a b", "a[b c", "(a<b c", "x as b c", "a->", "(T *)"])
+def test_accepted_terminals_are_not_those_of_the_state(text: str) -> None:
+    both = accepted_by_both(text)
+    assert both is not None
+    assert both[0] == both[1] != frozenset()
 
 
 @pytest.mark.parametrize(("grammar", "start"), [case[1:] for case in CASES])

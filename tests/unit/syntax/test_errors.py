@@ -9,8 +9,8 @@ import pytest
 from fetchc.diag.diagnostic import CompileError, Diagnostic
 from fetchc.syntax import expression_tables
 from fetchc.syntax.expression_parser import parse_argument, parse_point, parse_type
-from fetchc.syntax.lalr import Unexpected, run
-from fetchc.syntax.syntax_errors import EXAMPLES, Complaint, complaint_for
+from fetchc.syntax.lalr import END, Unexpected, run
+from fetchc.syntax.syntax_errors import EXAMPLES, Complaint, accepted, complaint_for
 from fetchc.syntax.tree import BRACKETS, DEPTH, LENGTH
 
 TERMINALS = set(re.findall(r"\?P<(\w+)>", expression_tables.PATTERN)) | {"$END"}
@@ -64,7 +64,16 @@ def test_labels_are_short() -> None:
         ("a[int *]", "an index must be a number", "int *"),
         ("a[1, int *]", "an index must be a number", "1"),
         ("[]byte(int *)", "`byte` takes a value, not a type", "int *"),
-        ("a b", "expected an operator before `b`", "b"),
+        ("a b", "`b` begins a second expression", "b"),
+        ("a[0] sizeof(b)", "`sizeof(` begins a second expression", "sizeof("),
+        ("a : u8 : s8", "only one format can follow an expression", ":"),
+        ("f(a : u8)", "expected an operator before `:`", ":"),
+        ("[]a", "expected a value in parentheses after the type", "a"),
+        ("[]byte - b", "expected a value in parentheses after the type", "-"),
+        # No `<` is open, though a type stands there as in `a<b c`.
+        ("sizeof(long int x)", "expected `)` before `x`", "x"),
+        ("(map[long int x]b)a", "expected `]` before `x`", "x"),
+        ("a as b c", "`c` begins a second expression", "c"),
         ("a + * ", "expected a value after `*`", "*"),
         ("a + ]", "`]` closes nothing", "]"),
         ("a + , b", "expected a value after `+`", ","),
@@ -114,6 +123,25 @@ def test_messages(text: str, message: str, span: str) -> None:
     diagnostic = refused(text)
     assert (diagnostic.code, diagnostic.message) == ("FC0101", message)
     assert underlined(text, diagnostic) == span
+
+
+@pytest.mark.parametrize(
+    ("text", "some", "missing"),
+    [
+        ("a as b", {"PLUS", "COLON", END}, {"RPAR", "COMMA", "MORETHAN"}),
+        ("f(a as b", {"RPAR", "COMMA"}, {"COLON", END, "MORETHAN"}),
+    ],
+)
+def test_what_the_parser_accepts_depends_on_what_is_open(
+    text: str, some: set[str], missing: set[str]
+) -> None:
+    with pytest.raises(Unexpected) as caught:
+        run(expression_tables, "argument", f"{text} b", _Nothing())
+    terminals = accepted(caught.value.states)
+    assert some <= terminals
+    assert not missing & terminals
+    state = expression_tables.STATES[caught.value.states[-1]]
+    assert missing <= state.keys()  # the state alone would say otherwise
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n\t"])
