@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fetchc import __version__
 from fetchc.conformance.child_processes import ConformanceError, refused
+from fetchc.conformance.dwarf_comparison import require_pyelftools
 from fetchc.conformance.results import Tally
 from fetchc.conformance.suite import PARTS, Job, jobs
 from fetchc.conformance.suite import run as run_job
@@ -119,12 +120,12 @@ def document(
         "fetchc": __version__,
         "seed": seed,
         "rounds": rounds,
-        "toolchains": [_told(each, rows) for each in toolchains],
+        "toolchains": [_toolchain(each, rows) for each in toolchains],
         "reproducer": None if first is None else _reproducer(first),
     }
 
 
-def _told(toolchain: Toolchain, rows: Mapping[Key, Row]) -> dict[str, Any]:
+def _toolchain(toolchain: Toolchain, rows: Mapping[Key, Row]) -> dict[str, Any]:
     results = []
     for (name, build, part), row in rows.items():
         if name == toolchain.name:
@@ -170,9 +171,11 @@ def run(options: Options, output: Output) -> int:
 def _run(options: Options, output: Output, folder: Path) -> int:
     here()
     terminal = None if options.format == "json" else Terminal()
+    parts = (options.only,) if options.only else PARTS
+    if "entries" in parts:
+        require_pyelftools()
     toolchains = [c_toolchain(command, folder) for command in options.compilers]
     toolchains += [go_toolchain(command, folder) for command in options.gos]
-    parts = (options.only,) if options.only else PARTS
     planned = jobs(toolchains, parts, options.rounds, options.seed)
     rows: dict[tuple[str, str, str], Row] = {}
     first: Reproducer | None = None

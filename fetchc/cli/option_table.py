@@ -220,7 +220,11 @@ OPTIONS = {
     "rounds": Option("rounds", ("--rounds",), "N", "draw N times as much", number=int),
     "seed": Option("seed", ("--seed",), "S", "what is drawn; default: 1"),
     "only": Option(
-        "only", ("--only",), "PART", "layouts or signatures", ("layouts", "signatures")
+        "only",
+        ("--only",),
+        "PART",
+        "layouts, signatures or entries",
+        ("layouts", "signatures", "entries"),
     ),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
     "uncached": Option("uncached", ("--no-cache",), None, "keep nothing for the next run"),

@@ -5,19 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from fetchc.conformance import c_comparison, go_drawing
+from fetchc.conformance import c_comparison, dwarf_comparison, go_drawing
 from fetchc.conformance import go_comparison as go_reduce
 from fetchc.conformance.c_comparison import check as check_c
-from fetchc.conformance.c_programs import Build
+from fetchc.conformance.c_programs import Build, build_c, c_source
+from fetchc.conformance.child_processes import written
 from fetchc.conformance.go_comparison import check as check_go
-from fetchc.conformance.go_programs import GoBuild
-from fetchc.conformance.results import Reproducer, Tally
+from fetchc.conformance.go_programs import GoBuild, build_go, go_source
+from fetchc.conformance.results import REFUSED, Reproducer, Tally
 from fetchc.conformance.toolchains import Toolchain
 from fetchc.record import Record
 
 __all__ = ["PARTS", "Job", "Result", "jobs", "run"]
 
-PARTS = ("layouts", "signatures")
+PARTS = ("layouts", "signatures", "entries")
 # Of one program: as many as keep a compiler's start from being most of the time.
 _FAMILIES, _EXPRESSIONS, _FUNCTIONS = 9, 24, 40
 _STRUCTURES = 40  # of a Go program
@@ -58,9 +59,52 @@ def run(job: Job, folder: Path, small: bool) -> Result:
     ConformanceError where the toolchain fails.
     """
     random = Random(job.seed)
+    if job.part == "entries":
+        return _entries(job.build, random, folder)
     if isinstance(job.build, GoBuild):
         return _go(job.build, job.part, random, folder, small)
     return _c(job.build, job.part, random, folder, small)
+
+
+def _entries(build: Build | GoBuild, random: Random, folder: Path) -> Result:
+    # The programs of the other parts, of which only the debug information is of interest.
+    if isinstance(build, GoBuild):
+        types, probes = go_drawing.draw(random, _STRUCTURES, 1, build.generics)
+        return _of_entries(build, go_source(types, probes, 0), folder)
+    drawn = [c_comparison.layouts(random, it, 1, plus=build.plus) for it in range(_FAMILIES)]
+    result = _of_entries(build, c_source(drawn), folder)
+    smaller = (_of_entries(build, c_source([each]), folder) for each in drawn if result.wrong)
+    found = next((each.reproducer for each in smaller if each.wrong), result.reproducer)
+    return Result(result.tally, result.wrong, found)
+
+
+def _of_entries(build: Build | GoBuild, source: str, folder: Path) -> Result:
+    tally = Tally()
+    if isinstance(build, GoBuild):
+        binary, command = build_go(source, build, folder), build.line("reproducer.go", "reproducer")
+    else:
+        binary = build_c(source, build, folder)
+        command = build.command(f"reproducer.{'cc' if build.plus else 'c'}", "reproducer")
+    tally.programs = 1
+    tally.compared, wrong = dwarf_comparison.compare(binary, str(build))
+    if not wrong:
+        return Result(tally, 0, None)
+    ours, theirs = wrong[0]
+    return Result(
+        tally,
+        len(wrong),
+        Reproducer(
+            command=written(command),
+            source="(an entry of its debug information)",
+            whole=source,
+            function=REFUSED,
+            stage="debug information",
+            expression=REFUSED,
+            fetcharg=REFUSED,
+            fetched=ours,
+            program=theirs,
+        ),
+    )
 
 
 def _c(build: Build, part: str, random: Random, folder: Path, small: bool) -> Result:

@@ -9,13 +9,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fetchc.check.indexing
 from fetchc.cli import main
-from fetchc.conformance import suite
+from fetchc.conformance import dwarf_comparison, suite
+from fetchc.conformance.dwarf_comparison import Row
+from fetchc.debuginfo.dwarf.constants import DW_AT_byte_size
+from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.toolchains import require
 
 CHECKOUT = Path(__file__).parents[3]
@@ -40,9 +45,9 @@ def test_a_table(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("gcc: gcc")
     assert lines[1].split()[:3] == ["build", "part", "programs"]
-    assert [line.split()[3] for line in lines[2:4]] == ["layouts", "signatures"]
-    assert lines[4].split()[0] == "all"
-    assert lines[4].split()[-1] == "0"
+    assert [line.split()[3] for line in lines[2:5]] == ["layouts", "signatures", "entries"]
+    assert lines[5].split()[0] == "all"
+    assert lines[5].split()[-1] == "0"
     assert not list(small.iterdir())
 
 
@@ -83,6 +88,63 @@ def test_a_misreading_comes_with_a_small_program(
         for label in ("built by:", "expression:", "fetch-arg:", "fetched:", "the program:"):
             assert label in printed
     assert not list(small.iterdir())
+
+
+def test_debug_information_is_compared_entry_by_entry(capsys: pytest.CaptureFixture[str]) -> None:
+    require("gcc")
+    command = ["conformance", "--cc", "gcc", "--only", "entries", "--format", "json"]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    (result,) = found["toolchains"][0]["results"]
+    assert (result["part"], result["wrong"], found["reproducer"]) == ("entries", 0, None)
+    assert result["compared"] > 100
+
+
+def test_an_entry_that_is_read_wrong_is_shown(
+    small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("gcc")
+    right = dwarf_comparison.our_rows
+
+    def of_another_size(*given: Any) -> Iterator[Row]:
+        for offset, tag, children, values, ranges in right(*given):
+            changed = [(at, form, 99 if at == DW_AT_byte_size else it) for at, form, it in values]
+            yield offset, tag, children, tuple(changed), ranges
+
+    monkeypatch.setattr(dwarf_comparison, "our_rows", of_another_size)
+    command = ["conformance", "--cc", "gcc", "--only", "entries", "--format", "json"]
+    assert main(command) == 1
+    found = json.loads(capsys.readouterr().out)["reproducer"]
+    assert "DW_AT_byte_size(DW_FORM_data1)=99" in found["fetched"]
+    assert found["fetched"].split()[:2] == found["program"].split()[:2]  # offset and tag
+    assert found["fetched"] != found["program"]
+    assert "int main(void)" in found["source"]
+    assert not list(small.iterdir())
+
+
+def test_debug_information_that_cannot_be_read_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("gcc")
+
+    def refuse(*given: object) -> None:
+        raise DebugInfoError("FC0904", "drawn", "planted", ".debug_info", 0)
+
+    monkeypatch.setattr(dwarf_comparison, "our_rows", refuse)
+    assert main(["conformance", "--cc", "gcc", "--only", "entries"]) == 1
+    assert "planted" in capsys.readouterr().out
+
+
+def test_without_pyelftools(
+    small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("gcc")
+    monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
+    assert main(["conformance", "--cc", "gcc"]) == 3
+    said = capsys.readouterr().err
+    assert "error[FC0807]" in said
+    assert "fetchc[conformance]" in said
+    assert main(["conformance", "--cc", "gcc", "--only", "signatures"]) == 0
 
 
 def test_without_a_toolchain(capsys: pytest.CaptureFixture[str]) -> None:
