@@ -2,7 +2,7 @@
 
 What ``--at FUNCTION+N`` is checked with, and where ``--return`` of a Go function probes.
 
-capstone is optional and dear to import; nothing on the usual way of ``compile`` comes here.
+Importing capstone is slow; nothing on the usual way of ``compile`` comes here.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ What a closure captured is in an object behind a register of the convention. The
 of it once, and no variable that is captured by value is ever assigned again. So what holds on
 one way through the code, from the entry on, tells where in the object a value comes from.
 
-capstone is dear to import; only closures come here.
+Importing capstone is slow; only closures come here.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import ast
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +112,63 @@ def test_every_skip_says_why() -> None:
 )
 def test_a_skip_without_a_reason_is_noticed(source: str, lines: list[int]) -> None:
     assert list(_unreasoned(source)) == lines
+
+
+def _imported(tree: Path) -> set[str]:
+    """The packages that modules below ``tree`` import, anywhere in them; without the standard's.
+
+    ``_module(path, "lz4.block", ...)`` is how one is imported by its name.
+    """
+    found = set()
+    for path in tree.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(str(node.module).split(".")[0])
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "_module":
+                found |= {
+                    str(arg.value).split(".")[0]
+                    for arg in node.args[1:2]
+                    if isinstance(arg, ast.Constant)
+                }
+    return found - sys.stdlib_module_names - {"fetchc"}
+
+
+# A package that is imported by another name than it is installed by.
+MODULES = {"pyelftools": "elftools"}
+
+
+def _declared(requirements: list[str]) -> set[str]:
+    names = {re.split(r"[<>=~! ]", each)[0] for each in requirements}
+    return {MODULES.get(name, name) for name in names}
+
+
+def test_what_is_imported_is_declared_and_nothing_else() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    always = _declared(project["dependencies"])
+    optional = _declared([each for name in extras if name != "dev" for each in extras[name]])
+    assert always | optional == _imported(CHECKOUT / "fetchc")
+    assert not always & optional
+    assert optional <= _declared(extras["dev"])
+    table = (CHECKOUT / "README.md").read_text().partition("## What it depends on")[2]
+    named = {
+        MODULES.get(name, name)
+        for name in re.findall(
+            r"[a-z0-9]+",
+            " ".join(
+                re.findall(r"^\| ([a-z0-9, ]+) \|", table.partition("## Map")[0], re.MULTILINE)
+            ),
+        )
+    }
+    assert named - {"package"} == always | optional | {"lark", "hypothesis"}
+
+
+def test_an_import_anywhere_in_a_module_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import os, lark.lexer\ndef f():\n    from rich import table\n")
+    (tmp_path / "b.py").write_text("x = _module(path, 'lz4.block', 'lz4')")
+    assert _imported(tmp_path) == {"lark", "rich", "lz4"}
 
 
 def test_documents_and_grammars_that_are_mentioned_exist() -> None:
