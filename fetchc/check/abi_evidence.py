@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.abi import convention_for, entry_places
 from fetchc.check.locations import believed, is_clone, is_unfetchable, optimised_by_gcc, same
-from fetchc.check.probe_site import Checker
+from fetchc.check.probe_site import SiteTypes
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.entities import (
     Absent,
@@ -67,11 +67,11 @@ def passed(site: Site, function: Function, variable: Variable, by_convention: Pl
                 return _MAY_NOT_BE_PASSED
             return by_convention if not gone else _without(by_convention, gone)
         case InMemory():
-            checker = Checker(site)
-            whole = isinstance(checker.resolved(variable.type), StructType)
+            types = SiteTypes(site)
+            whole = isinstance(types.resolved(variable.type), StructType)
             if described and not (whole and site.program.is_optimised(function)):
                 return by_convention
-            size = checker.size(variable.type) or 1
+            size = types.size(variable.type) or 1
             return _if_touched(site, function, variable, by_convention, size)
         case _ if described or is_unfetchable(site, by_convention):
             return by_convention

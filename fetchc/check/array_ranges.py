@@ -7,7 +7,6 @@ shows as many as the bounds say.
 from __future__ import annotations
 
 from fetchc.check import builtins, indexing
-from fetchc.check.checker import check
 from fetchc.check.conversions import encoding, wrapped
 from fetchc.check.locations import optimised_by_gcc
 from fetchc.check.typed_tree import (
@@ -47,7 +46,8 @@ from fetchc.syntax.tree import apply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.checker import Checker
+    from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
     from fetchc.program.entities import Function
     from fetchc.program.types import Type
@@ -81,10 +81,10 @@ def folded(checker: Checker, node: tree.Index | tree.Range) -> tree.Index | tree
     numbers = [one for one in found if isinstance(one, int)]
     if len(numbers) == len(found):
         return tree.Index(node.base, numbers[0], node.index_span, node.span, tuple(numbers[1:]))
-    check(checker, node.base)  # what is wrong with it comes first
+    checker.check(node.base)  # what is wrong with it comes first
     for one in found:
         if isinstance(one, tree.Name | tree.Member):
-            check(checker, one)  # a name that nothing has
+            checker.check(one)  # a name that nothing has
     raise not_a_number(node.index_span)
 
 
@@ -127,7 +127,7 @@ def _value(checker: Checker, bound: tree.Expression, variables: bool) -> int | N
         if left is None or right is None:
             return None
         return apply(bound.operator, left, right)
-    found = check(checker, bound)
+    found = checker.check(bound)
     made = checker.resolved(found.type)
     if not isinstance(made, IntType | CharType | EnumType | BoolType):
         return None
@@ -364,7 +364,7 @@ def _cut(checker: Checker, node: tree.Range, variables: bool = True) -> _Cut | N
         if outer is None:
             return None
     else:
-        outer = _Cut(check(checker, node.base), 0, None)
+        outer = _Cut(checker.check(node.base), 0, None)
     base = outer.base
     if low < 0:
         indexing.element_at(checker, base, low, node.span, node.range_span)
@@ -422,7 +422,7 @@ def _element(checker: Checker, cut: _Cut, node: tree.Index) -> Typed:
 
 
 def _slice_bound(checker: Checker, bound: tree.Expression | int, by: int) -> Typed | int:
-    return bound + by if isinstance(bound, int) else _slice_moved(check(checker, bound), by)
+    return bound + by if isinstance(bound, int) else _slice_moved(checker.check(bound), by)
 
 
 def _slice_moved(number: Typed, by: int) -> Typed:

@@ -233,13 +233,13 @@ def perhaps_stale(
 
 
 def _is_passed_structure(site: Site, function: Function, variable: Variable) -> bool:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.probe_site import SiteTypes
     from fetchc.program.types import StructType
 
     removes = function.compiler.removes_dead_stores_to_parameters
     if not removes or not site.program.is_optimised(function):
         return False
-    if not isinstance(Checker(site).resolved(variable.type), StructType):
+    if not isinstance(SiteTypes(site).resolved(variable.type), StructType):
         return False
     slot = _only_slot(site, variable)
     return slot is not None and isinstance(_by_convention(site, function, variable), InMemory)

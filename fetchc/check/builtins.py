@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.checker import check, of_each
 from fetchc.check.conversions import cast, decayed, type_named
 from fetchc.check.members import named_member
 from fetchc.check.typed_tree import Constant, Follow, Part, Shift
@@ -32,7 +31,7 @@ from fetchc.syntax.expression_parser import as_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
@@ -198,7 +197,7 @@ def call(
         case tree.OffsetOf(type=wanted, path=path, span=span):
             return offset_of(checker, type_named(checker, wanted), path, span)
         case tree.ContainerOf(operand=operand, type=wanted, path=path, span=span):
-            inner = check(checker, operand)
+            inner = checker.check(operand)
             holder = type_named(checker, wanted)
             return container_of(checker, inner, holder, path, span)
         case tree.Call():
@@ -214,7 +213,7 @@ def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> Type
         return type_named(checker, operand)
     # A name can be a variable or a type; a variable hides a type, as in C.
     try:
-        return check(checker, operand).type
+        return checker.check(operand).type
     except CompileError as refusal:
         wanted = as_type(operand)
         if wanted is None or refusal.diagnostics[0].code not in ("FC0201", "FC0903"):
@@ -237,18 +236,18 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
             number = counted(checker, operand, name, node.span)
             if number is not None:
                 return number
-        counted_by, inner = _COUNTS[name], check(checker, operand)
-        return of_each(checker, inner, lambda one: counted_by(checker, one, node.span))
+        counted_by, inner = _COUNTS[name], checker.check(operand)
+        return checker.of_each(inner, lambda one: counted_by(checker, one, node.span))
     if name in _HALVES:
-        inner = check(checker, operand)
+        inner = checker.check(operand)
         if isinstance(checker.resolved(inner.type), ComplexType):
             return named_member(checker, inner, name, node.span)
     if "<" in name:
         from fetchc.check.cpp_library_methods import gotten
 
         part = name.partition("<")[2].rstrip().removesuffix(">").strip()
-        inner = check(checker, operand)
-        return of_each(checker, inner, lambda one: gotten(checker, one, part, node.span, name_span))
+        inner = checker.check(operand)
+        return checker.of_each(inner, lambda one: gotten(checker, one, part, node.span, name_span))
     # Go's conversion: uint32(x).
     try:
         target = type_named(checker, tree.NamedType(None, name, (), "", name_span))
@@ -256,7 +255,7 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
         if refusal.diagnostics[0].code != "FC0204":
             raise
         raise _no_call(name, name_span) from None
-    return cast(checker, target, check(checker, operand), node.span)
+    return cast(checker, target, checker.check(operand), node.span)
 
 
 def _no_call(name: str, span: Span) -> CompileError:
@@ -281,14 +280,14 @@ def _method(checker: Checker, node: tree.MethodCall) -> Typed:
     wanted = as_type(tree.Member(node.base, node.name, False, node.name_span, node.span))
     if wanted is not None and len(node.arguments) == 1:
         target = type_named(checker, wanted)
-        return cast(checker, target, check(checker, node.arguments[0]), node.span)
+        return cast(checker, target, checker.check(node.arguments[0]), node.span)
     if not node.arguments and node.name in checker.site.language.counting:
         count = _COUNTS[checker.site.language.counting[node.name]]
-        base = check(checker, node.base)
-        return of_each(checker, base, lambda one: count(checker, one, node.span))
+        base = checker.check(node.base)
+        return checker.of_each(base, lambda one: count(checker, one, node.span))
     if not node.arguments:
-        base = check(checker, node.base)
-        return of_each(checker, base, lambda one: _of_library(checker, one, node))
+        base = checker.check(node.base)
+        return checker.of_each(base, lambda one: _of_library(checker, one, node))
     raise _code(node)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check import members, scope
+from fetchc.check.probe_site import SiteTypes
 from fetchc.check.typed_tree import Address, Constant, Either, Follow
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import FunctionType, PointerType, StructType, VoidType
@@ -13,25 +14,60 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fetchc.check.probe_site import Checker
-    from fetchc.check.typed_tree import Typed
+    from fetchc.check.probe_site import Site
+    from fetchc.check.typed_tree import Granted, Typed
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.source import Span
 
-__all__ = ["check", "of_each"]
+__all__ = ["Checker"]
 
 
-def check(checker: Checker, node: tree.Expression) -> Typed:
-    """The meaning of ``node`` at the checker's site.
+class Checker(SiteTypes):
+    """One expression being checked at one site: the site, the warnings so far, and what type
+    assertions and indices in it take for granted.
 
-    A C++ reference is the object it refers to. Raises CompileError with the smallest
-    span that shows the problem.
+    All that takes an expression or a value apart is handed the checker, and comes back to it for
+    what is inside.
     """
-    typed = _check(checker, node)
-    made = checker.resolved(typed.type)
-    if isinstance(made, PointerType) and made.reference:
-        target = made.target
-        return of_each(checker, typed, lambda one: Follow(one, target, typed.span))
-    return typed
+
+    __slots__ = ("assertions", "warnings")
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self.warnings: list[Diagnostic] = []
+        self.assertions: list[Granted] = []  # as they are met
+
+    def check(self, node: tree.Expression) -> Typed:
+        """The meaning of ``node`` at the checker's site.
+
+        A C++ reference is the object it refers to. Raises CompileError with the smallest
+        span that shows the problem.
+        """
+        typed = _check(self, node)
+        made = self.resolved(typed.type)
+        if isinstance(made, PointerType) and made.reference:
+            target = made.target
+            return self.of_each(typed, lambda one: Follow(one, target, typed.span))
+        return typed
+
+    def of_each(self, base: Typed, make: Callable[[Typed], Typed]) -> Typed:
+        """What ``make`` makes of ``base``; of one of several objects, of each of them."""
+        return self.of_both(base, make) if isinstance(base, Either) else make(base)
+
+    def of_both(self, node: Either, make: Callable[[Typed], Typed]) -> Either:
+        """``node`` with what ``make`` makes of each of the objects that it can be.
+
+        What ``make`` takes for granted of one of them has to hold where it is that one alone.
+        """
+        made, given = [], []
+        for one, before in zip((node.at_none, node.other), node.given, strict=True):
+            mark = len(self.assertions)
+            made.append(self.of_each(one, make))
+            given.append((*before, *self.assertions[mark:]))
+            del self.assertions[mark:]
+        (first, other), span = made, made[0].span
+        together = (given[0], given[1])
+        return Either(node.number, first, other, first.type, span, node.side_by_side, together)
 
 
 def _check(checker: Checker, node: tree.Expression) -> Typed:
@@ -53,22 +89,22 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
 
             return special(checker, name, span)
         case tree.Dereference(operand=operand, span=span):
-            return of_each(
-                checker, check(checker, operand), lambda one: _dereference(checker, one, span)
+            return checker.of_each(
+                checker.check(operand), lambda one: _dereference(checker, one, span)
             )
         case tree.AddressOf(operand=operand, span=span):
-            inner = check(checker, operand)
+            inner = checker.check(operand)
             return Address(inner, checker.pointer_to(inner.type), span)
         case tree.Cast():
             return _cast(checker, node)
         case tree.Negate(operand=operand, span=span):
             from fetchc.check.builtins import negate
 
-            return negate(checker, check(checker, operand), span)
+            return negate(checker, checker.check(operand), span)
         case tree.Binary(operator=operator, left=left, right=right, span=span):
             from fetchc.check.builtins import binary
 
-            return binary(checker, operator, check(checker, left), check(checker, right), span)
+            return binary(checker, operator, checker.check(left), checker.check(right), span)
         case tree.Call() | tree.MethodCall() | tree.SizeOf() | tree.OffsetOf() | tree.ContainerOf():
             from fetchc.check.builtins import call
 
@@ -126,16 +162,7 @@ def _member(checker: Checker, node: tree.Member) -> Typed:
     qualified = _qualified(checker, node)
     if qualified is not None:
         return qualified
-    return of_each(checker, check(checker, node.base), lambda base: _member_of(checker, base, node))
-
-
-def of_each(checker: Checker, base: Typed, make: Callable[[Typed], Typed]) -> Typed:
-    """What ``make`` makes of ``base``; of one of several objects, of each of them."""
-    if not isinstance(base, Either):
-        return make(base)
-    from fetchc.check.cpp_classes import each_of
-
-    return each_of(checker, base, make)
+    return checker.of_each(checker.check(node.base), lambda base: _member_of(checker, base, node))
 
 
 def _member_of(checker: Checker, base: Typed, node: tree.Member) -> Typed:
@@ -182,7 +209,7 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
         cut = of_slice(checker, node)
         if cut is not None:
             return cut
-    return of_each(checker, check(checker, node.base), lambda base: _index_of(checker, base, node))
+    return checker.of_each(checker.check(node.base), lambda base: _index_of(checker, base, node))
 
 
 def _named(node: tree.Index | tree.Range) -> bool:
@@ -219,12 +246,12 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
         return found
     from fetchc.check.array_ranges import all_of, ranged
 
-    first = low if isinstance(low, int) else check(checker, low)
+    first = low if isinstance(low, int) else checker.check(low)
     end: Typed | int
     if high is None:
         end = all_of(checker, base, node.range_span)
     else:
-        end = high if isinstance(high, int) else check(checker, high)
+        end = high if isinstance(high, int) else checker.check(high)
     return ranged(checker, base, first, end, node.span, node.range_span)
 
 
@@ -284,17 +311,17 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
 def _cast(checker: Checker, node: tree.Cast) -> Typed:
     from fetchc.check.conversions import cast, type_named
 
-    operand = check(checker, node.operand)
+    operand = checker.check(node.operand)
     if isinstance(node.type, tree.SliceOf) and checker.site.language.slices:
         from fetchc.check.go_values import never_runes
 
         never_runes(checker, node.type, operand, node.span)
     wanted, along = type_named(checker, node.type), not node.reinterprets
-    return of_each(checker, operand, lambda one: cast(checker, wanted, one, node.span, along))
+    return checker.of_each(operand, lambda one: cast(checker, wanted, one, node.span, along))
 
 
 def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, span: Span) -> Typed:
     from fetchc.check.conversions import type_named
     from fetchc.check.go_values import assertion
 
-    return assertion(checker, check(checker, base), type_named(checker, wanted), span)
+    return assertion(checker, checker.check(base), type_named(checker, wanted), span)

@@ -10,10 +10,10 @@ from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Literal
 
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Variable
@@ -26,7 +26,6 @@ __all__ = [
     "along",
     "bases",
     "captured",
-    "each_of",
     "of_class",
     "of_class_named",
     "of_virtual_base",
@@ -350,7 +349,7 @@ def _further(
             return of_virtual_base(checker, whole, name, span, named, deepest - 1)
 
         if step is not None and member(step.at_none) is not None:
-            return each_of(checker, step, lambda one: member(one) or one)
+            return checker.of_both(step, lambda one: member(one) or one)
     return None
 
 
@@ -394,26 +393,10 @@ def pointer_to_virtual_base(
             moved = pointer_to_virtual_base(checker, wanted, one, target, place, span, deepest - 1)
             return one if moved is None else moved
 
-        made = each_of(checker, step, move)
+        made = checker.of_both(step, move)
         if made.type == wanted:
             return made
     return None
-
-
-def each_of(checker: Checker, node: Either, make: Callable[[Typed], Typed]) -> Either:
-    """``node`` with what ``make`` makes of each of the objects that it can be.
-
-    What ``make`` takes for granted of one of them has to hold where it is that one alone.
-    """
-    made, given = [], []
-    for one, before in zip((node.at_none, node.other), node.given, strict=True):
-        mark = len(checker.assertions)
-        made.append(each_of(checker, one, make) if isinstance(one, Either) else make(one))
-        given.append((*before, *checker.assertions[mark:]))
-        del checker.assertions[mark:]
-    (first, other), span = made, made[0].span
-    together = (given[0], given[1])
-    return Either(node.number, first, other, first.type, span, node.side_by_side, together)
 
 
 def _virtual_bases(checker: Checker, holder: Typed) -> Iterator[tuple[Typed, UnknownType]]:

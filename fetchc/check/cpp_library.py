@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId

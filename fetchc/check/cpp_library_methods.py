@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from fetchc.check.checker import Checker
     from fetchc.check.cpp_library import LibraryClass
-    from fetchc.check.probe_site import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.quantities import TypeId
     from fetchc.source import Span

@@ -27,7 +27,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.protocol import ObjectTypes

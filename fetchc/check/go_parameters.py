@@ -395,14 +395,14 @@ def _agrees(found: Place | None, place: Place | None) -> bool:
 def _is_told_whole(site: Site, variable: Variable) -> bool:
     # Its address is the address of all of it: a number, or an array, which the compiler keeps
     # together from two elements on. Source: Go 1.15, cmd/compile/internal/gc/ssa.go (canSSAType).
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.probe_site import SiteTypes
 
-    checker = Checker(site)
-    made = checker.resolved(variable.type)
+    types = SiteTypes(site)
+    made = types.resolved(variable.type)
     if isinstance(made, ArrayType):
         if made.count != 1:
             return bool(made.count)
-        made = checker.resolved(made.element)
+        made = types.resolved(made.element)
     return isinstance(made, IntType | BoolType | FloatType | PointerType)
 
 

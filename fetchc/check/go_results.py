@@ -20,7 +20,8 @@ from fetchc.quantities import ByteOffset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.checker import Checker
+    from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError, Diagnostic
     from fetchc.program.entities import Function, Place, Variable

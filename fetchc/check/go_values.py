@@ -38,7 +38,7 @@ from fetchc.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import RuntimeType
     from fetchc.program.types import ChannelType

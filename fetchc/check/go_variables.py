@@ -437,13 +437,13 @@ def _made_of(
     site: Site, variable: Variable, content: Content, found: tuple[Fill, ...]
 ) -> _Claim | None:
     from fetchc.abi.go_abi import Shapes
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.probe_site import SiteTypes
 
     assert site.function is not None
     offset, address = content.offset, content.address
     type_id: TypeId = variable.type
     if variable.name.startswith("&"):
-        made = Checker(site).resolved(type_id)
+        made = SiteTypes(site).resolved(type_id)
         if not isinstance(made, PointerType):
             return None
         type_id = made.target if address else type_id

@@ -21,7 +21,7 @@ from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.quantities import TypeId

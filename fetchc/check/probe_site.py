@@ -18,8 +18,6 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.typed_tree import Granted
-    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.lang.base import Language
     from fetchc.program.entities import Function, Instance, StaticProbe
     from fetchc.program.protocol import Program
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import Address
     from fetchc.target.machines import Architecture
 
-__all__ = ["FOREIGN", "Checker", "Site", "has_own_returns", "must_not_be_returned_from"]
+__all__ = ["FOREIGN", "Site", "SiteTypes", "has_own_returns", "must_not_be_returned_from"]
 
 _DEEPEST = 64  # typedefs, qualifiers or dimensions in a row; only a cyclic, hostile type has more
 
@@ -117,18 +115,14 @@ def must_not_be_returned_from(program: Program, function: Function) -> bool:
     return function.language not in FOREIGN and not language(program.main_language()).return_probe
 
 
-class Checker:
-    """One expression being checked at one site: the site, the warnings so far, and what type
-    assertions and indices in it take for granted.
-    """
+class SiteTypes:
+    """The types of a program, as the language of a probe site writes and measures them."""
 
-    __slots__ = ("assertions", "program", "site", "warnings")
+    __slots__ = ("program", "site")
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.program = site.program
-        self.warnings: list[Diagnostic] = []
-        self.assertions: list[Granted] = []  # as they are met
 
     def spell(self, type_id: TypeId) -> str:
         """The type as the site's language writes it."""

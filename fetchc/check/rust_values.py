@@ -13,7 +13,7 @@ from fetchc.program.types import PointerType, StructType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.types import Member

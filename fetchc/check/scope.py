@@ -10,7 +10,8 @@ from fetchc.program.types import BoolType, CharType, EnumType, IntType, PointerT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.checker import Checker
+    from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Function, Variable

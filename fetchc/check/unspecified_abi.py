@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.checker import Checker
+    from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Place, Variable

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.checker import check
-from fetchc.check.probe_site import Checker
+from fetchc.check.checker import Checker
 from fetchc.check.typed_tree import Counted
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.driver.probe_points import Found
@@ -60,7 +59,7 @@ def compile_argument(
     Raises CompileError with every problem that one pass finds.
     """
     checker = Checker(found.site)
-    node = check(checker, argument.expression)
+    node = checker.check(argument.expression)
     lowered = lower(checker, node, argument.format, whole)
     if any(not isinstance(one, Counted) for one in checker.assertions):
         from fetchc.lower.aggregates import companions, unchecked

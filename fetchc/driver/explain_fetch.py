@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 
 from fetchc.check import scope
-from fetchc.check.checker import check
-from fetchc.check.probe_site import Checker
+from fetchc.check.checker import Checker
 from fetchc.check.typed_tree import Part, Shift
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
@@ -635,7 +634,7 @@ def _explain_argument(argument: Argument, text: str, found: Found, kernel: Kerne
         compiled = compile_argument(argument, text, found, kernel, whole=True)
     checker = Checker(found.site)
     hints = Hints(checker, text)
-    hints.learn(check(checker, argument.expression))
+    hints.learn(checker.check(argument.expression))
     roads = [
         _road(Walk(checker, part.fetch, hints), part.suffix, part.decode) for part in compiled.parts
     ]

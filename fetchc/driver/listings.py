@@ -204,7 +204,8 @@ def _scoped(function: Function) -> str:
 
 def layouts(program: Program, glob: str) -> list[Layout]:
     """Layouts of the types that match; a name without wildcards is looked up directly."""
-    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.checker import Checker
+    from fetchc.check.probe_site import Site
     from fetchc.driver.type_layouts import layout
     from fetchc.lang import language
     from fetchc.quantities import Address

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from fetchc.check.checker import Checker
 from fetchc.check.indexing import element_at
 from fetchc.check.members import named_member, through
-from fetchc.check.probe_site import Checker, Site
+from fetchc.check.probe_site import Site
 from fetchc.check.typed_tree import Held, Part
 from fetchc.diag.diagnostic import reject
 from fetchc.lang import language

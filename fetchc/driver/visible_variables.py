@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fetchc.check import scope
+from fetchc.check.checker import Checker
 from fetchc.check.locations import place_words
-from fetchc.check.probe_site import Checker
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument

@@ -32,7 +32,7 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.program.types import RangeType, Type
     from fetchc.quantities import TypeId

@@ -19,7 +19,7 @@ from fetchc.lower.lowering import immediate, outside, straddles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Part, Typed
     from fetchc.ir.fetch import Store
     from fetchc.lower.fetches import Plain

@@ -9,7 +9,7 @@ from fetchc.lower.fetches import Lowered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
 
 __all__ = ["made_of", "refused"]

@@ -54,7 +54,8 @@ from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.checker import Checker
+    from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Type
     from fetchc.quantities import DwarfRegister
@@ -302,9 +303,9 @@ def _bytes(site: Site, node: Held | Special) -> int:
     # A machine that counts from the low end need not know, and sizes are dear to ask for.
     if site.program.little_endian:
         return site.program.word_bytes
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.probe_site import SiteTypes
 
-    size = Checker(site).size(node.type)
+    size = SiteTypes(site).size(node.type)
     return site.program.word_bytes if size is None else size
 
 

@@ -43,7 +43,8 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker, Site
+    from fetchc.check.checker import Checker
+    from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
     from fetchc.ir.fetch import Store
     from fetchc.program.types import Member, Type

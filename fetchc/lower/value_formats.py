@@ -26,7 +26,7 @@ from fetchc.syntax.tree import Format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.ir.fetch import Value

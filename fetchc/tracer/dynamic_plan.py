@@ -63,7 +63,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fetchc.check.probe_site import Checker
+    from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Granted, Typed
     from fetchc.lower.fetches import Plain
     from fetchc.program.entities import Callers, Place

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from fetchc.check.checker import check
-from fetchc.check.probe_site import Checker
+from fetchc.check.checker import Checker
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.probe_output import defined
 from fetchc.emit.probe_definition import argument_name, event_name
@@ -61,7 +60,7 @@ def check_argument(argument: Argument, text: str, found: Found, kernel: Kernel) 
     before: Typed | None = None
     for each in found.each():
         checker = Checker(each.site)
-        node = check(checker, argument.expression)
+        node = checker.check(argument.expression)
         if node == before and _is_laid_out_alike(checker):
             continue
         before = node
@@ -201,7 +200,7 @@ def _layouts(
     for each in found.each():
         checkers = [Checker(each.site) for _ in named]
         nodes = [
-            check(checker, one.argument.expression)
+            checker.check(one.argument.expression)
             for checker, (one, _) in zip(checkers, named, strict=True)
         ]
         if nodes == before and layouts and all(map(_is_laid_out_alike, checkers)):
