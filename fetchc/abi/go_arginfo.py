@@ -322,7 +322,7 @@ def _layout(
 
 def _told(program: Program, function: Function) -> tuple[tuple[Shape, ...], bool] | None:
     # As `parse` has them; None where the tables say nothing of the function.
-    stream = program.argument_stream(function)
+    stream = None if program.go is None else program.go.argument_stream(function)
     return None if stream is None else parse(stream)
 
 
@@ -424,9 +424,11 @@ def candidate_places(
     Results, and parameters behind what the tables tell, have None. Empty where no signature agrees;
     None where the tables do not tell enough, or too many signatures are possible.
     """
-    stream = program.argument_stream(function)
+    if program.go is None:
+        return None
+    stream = program.go.argument_stream(function)
     told = None if stream is None else parse_with_extents(stream)
-    total = program.argument_bytes(function)
+    total = program.go.argument_bytes(function)
     variables = program.parameters(function)
     call = passed(program, convention, function, variables)
     listed = shapes(program, call.parameters)

@@ -299,7 +299,7 @@ def goes_by_reference(
     """
     answer = found.by_reference
     if answer is None and not triviality_stated:
-        answer = program.passed_by_reference(type_id)
+        answer = None if program.cpp is None else program.cpp.passed_by_reference(type_id)
         if answer is None:
             raise UnclassifiedError(
                 f"the compiler does not say whether `{found.name}` is passed by reference"

@@ -69,7 +69,7 @@ def passed(site: Site, function: Function, variable: Variable, by_convention: Pl
         case InMemory():
             types = SiteTypes(site)
             whole = isinstance(types.resolved(variable.type), StructType)
-            if described and not (whole and site.program.is_optimised(function)):
+            if described and not (whole and site.program.evidence.is_optimized(function)):
                 return by_convention
             size = types.size(variable.type) or 1
             return _if_touched(site, function, variable, by_convention, size)
@@ -111,7 +111,7 @@ def _if_touched(
     code = program.code(function.address, min(function.size or 0, _MOST_CODE))
     try:
         for at, name, distance in stack_accesses(code, function.address, program.architecture):
-            frame = program.frame_address(function, at)
+            frame = program.evidence.frame_address(function, at)
             if not isinstance(frame, InMemory) or numbers.get(name) != frame.register:
                 continue
             if low <= distance - frame.offset < low + size:
@@ -308,7 +308,7 @@ def must_be_returned(
     unseen = function.compiler.drops_unused_parameters and not function.external
     if not (function.changed or copied or unseen):
         return
-    uses = site.program.uses(function)
+    uses = site.program.evidence.uses(function)
     if uses.stored or not (uses.optimised or function.changed or copied):
         return
     known = site.architecture.registers

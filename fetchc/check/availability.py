@@ -237,7 +237,7 @@ def _is_passed_structure(site: Site, function: Function, variable: Variable) -> 
     from fetchc.program.types import StructType
 
     removes = function.compiler.removes_dead_stores_to_parameters
-    if not removes or not site.program.is_optimised(function):
+    if not removes or not site.program.evidence.is_optimized(function):
         return False
     if not isinstance(SiteTypes(site).resolved(variable.type), StructType):
         return False
@@ -247,7 +247,7 @@ def _is_passed_structure(site: Site, function: Function, variable: Variable) -> 
 
 def _standing(site: Site, function: Function, place: Place) -> Place:
     """``place``, if the frame that it may be a part of stands at the site."""
-    if not _is_in_frame(place) or site.program.frame_stands(function, site.address):
+    if not _is_in_frame(place) or site.program.evidence.frame_is_valid(function, site.address):
         return place
     body = site.program.body_address(function) - function.address
     if site.address < function.address + body:

@@ -70,7 +70,8 @@ def _shared(checker: Checker, type_id: TypeId, name: str, span: Span) -> Typed |
     found: list[tuple[int, Variable]] = []
     for depth, one, class_id in _classes(checker, type_id):
         # To find out that there is no such variable takes a search through the whole file.
-        if not checker.program.has_static_member(class_id, name):
+        cpp = checker.program.cpp
+        if cpp is None or not cpp.has_static_member(class_id, name):
             continue
         variable = scope.find_global(checker, f"{one}::{name}", None, span)
         if variable is None and not found:
@@ -465,10 +466,10 @@ def _in_tables(program: Program, slot: int, least: int) -> set[int]:
     # In a table: distances of virtual bases, that to the whole object, its type, then functions.
     word = program.word_bytes
     order: Literal["little", "big"] = "little" if program.little_endian else "big"
-    names = [name for prefix in _TABLES for name in program.symbols_beginning(prefix)]
+    names = [name for prefix in _TABLES for name in program.elf.symbols_with_prefix(prefix)]
     found = set()
     for name in names[:_MOST_TABLES]:
-        for address in program.symbol_addresses(name):
+        for address in program.elf.symbol_addresses(name):
             data = program.code(address, _TABLE_WORDS * word)
             words = [
                 int.from_bytes(data[at : at + word], order, signed=True)

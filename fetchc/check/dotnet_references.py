@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Property
     from fetchc.program.protocol import ObjectTypes
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
@@ -130,7 +131,8 @@ def _has_base(checker: Checker, type_id: TypeId, wanted: TypeId) -> bool:
 
 def _assume(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> None:
     """Note that the object of ``base`` has to be of type ``wanted``, for whoever can compare."""
-    types = checker.program.object_types()
+    dotnet = checker.program.dotnet
+    types = None if dotnet is None else dotnet.object_types()
     if types is None or not types.comparable(wanted):
         checker.warnings.append(uncompared_type(checker, wanted, span))
     else:
@@ -205,12 +207,17 @@ def assume_has_value(
 _SHOWN = 3  # classes that a note lists
 
 
+def _property(checker: Checker, holder: Typed, name: str) -> Property | None:
+    dotnet = checker.program.dotnet
+    return None if dotnet is None else dotnet.property_of(checker.bare(holder.type), name)
+
+
 def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
     """The members that lead from ``holder`` to its property of that name; None if it has none.
 
     Raises CompileError FC0302 where the value depends on more than fields.
     """
-    found = checker.program.property_of(checker.bare(holder.type), name)
+    found = _property(checker, holder, name)
     if found is None:
         return None
     if not found.why:
@@ -228,7 +235,7 @@ def assume_plain_getter(checker: Checker, holder: Typed, name: str, span: Span) 
     """Warn where the field of an automatic property is read, and a derived class has another
     getter: of its objects the field is not what the program has under that name.
     """
-    found = checker.program.property_of(checker.bare(holder.type), name)
+    found = _property(checker, holder, name)
     if found is None or not found.others:
         return
     more = " and others" if len(found.others) > _SHOWN else ""

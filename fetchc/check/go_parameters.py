@@ -68,8 +68,12 @@ def lists_every_parameter(site: Site, function: Function) -> bool:
     if told_in_full(site.program, convention, function):
         return True
     layout = call_layout(site.program, convention, function)
-    total = site.program.argument_bytes(function)
+    total = _argument_bytes(site.program, function)
     return layout is not None and layout.unused == 0 and layout.total == total
+
+
+def _argument_bytes(program: Program, function: Function) -> int | None:
+    return None if program.go is None else program.go.argument_bytes(function)
 
 
 def counted_by_results(
@@ -426,7 +430,7 @@ def _is_listed_in_full(
     if told is not None:
         return told
     layout = call_layout(program, convention, function)
-    if layout is not None and layout.total == program.argument_bytes(function):
+    if layout is not None and layout.total == _argument_bytes(program, function):
         if layout.unused == 0:
             return True
         if registers and told_one_by_one(program, convention, function, position, layout.unused):

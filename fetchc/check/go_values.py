@@ -147,7 +147,7 @@ def member_of_value(
 def _made_of(checker: Checker, made: InterfaceType) -> tuple[TypeId, ...]:
     # By the linker's tables of methods, one for each type that is converted to the interface.
     found: dict[TypeId, None] = {}
-    for interface, name in checker.program.interface_tables():
+    for interface, name in checker.program.go.interface_tables() if checker.program.go else ():
         if interface == made.name:
             known = checker.program.types_named(name.removeprefix("*"), checker.site.function)
             for one in known:
@@ -202,7 +202,7 @@ def first_type(checker: Checker, span: Span) -> Typed | None:
     variable = scope.find_global(checker, _TABLE, None, span)
     if variable is None:
         return None
-    own = checker.program.symbol_addresses(_OF_A_PLUGIN)
+    own = checker.program.elf.symbol_addresses(_OF_A_PLUGIN)
     if own:
         held: Typed = Held(AtAddress(own[0]), _TABLE, variable.type, span)
     else:
@@ -212,7 +212,7 @@ def first_type(checker: Checker, span: Span) -> Typed | None:
 
 
 def _descriptor(checker: Checker, wanted: TypeId, name: str) -> RuntimeType | None:
-    known = checker.program.runtime_types()
+    known = None if checker.program.go is None else checker.program.go.runtime_types()
     if known is None:
         return None
     # `*T` and `[4]T` are made of their parts: the program's own types stand under their names.

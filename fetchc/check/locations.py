@@ -99,7 +99,7 @@ def evidence(site: Site, function: Function, variable: Variable) -> Place | None
                 return None
             machine = site.architecture
             above = offset >= machine.entry_stack_bytes and not machine.callee_slots
-            return place if above and site.program.frame_base_is_cfa(function) else None
+            return place if above and site.program.evidence.frame_base_is_cfa(function) else None
         case _:
             return None
 

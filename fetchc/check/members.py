@@ -205,7 +205,7 @@ def _must_not_be_hidden(
         if not isinstance(made, StructType):
             continue
         for method in methods_named(program, made.name, name):
-            if program.functions_named(method) or program.is_only_inlined(method):
+            if program.functions_named(method) or program.evidence.is_only_inlined(method):
                 way = ".".join(step.name for step in path)
                 raise reject(
                     "FC0208",

@@ -295,7 +295,7 @@ def _perhaps_no_symbol(symbol: str, span: Span) -> Diagnostic:
 
 
 def _warn_of_copies(checker: Checker, variable: Variable, place: AtAddress, span: Span) -> None:
-    if checker.program.may_be_copied(variable, place.address):
+    if checker.program.evidence.may_be_copied(variable, place.address):
         checker.warnings.append(
             Diagnostic(
                 "FC0607",

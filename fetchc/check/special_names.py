@@ -400,7 +400,7 @@ def _variable(checker: Checker, value: Sum) -> Place:
     name, linked, how = value.symbol.partition("@")
     if linked:
         return Absent("FC0406", f"`{how}` of `{name}` is in a table of the linker's")
-    found = checker.program.symbol_addresses(name)
+    found = checker.program.elf.symbol_addresses(name)
     if not found:
         why = f"it is in the variable `{value.symbol}`, of which the file has no symbol"
         return Absent("FC0406", why)

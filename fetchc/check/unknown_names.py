@@ -212,7 +212,7 @@ def unknown(site: Site, name: str, span: Span) -> CompileError:
     made = None if result is None else site.program.type(result)
     why = f" that are known: {made.reason}" if isinstance(made, UnknownType) else ""
     hint = "build it with -g; or use `$arg1`, `%di` with a cast" if why else None
-    imported = site.program.imported(name)
+    imported = site.program.elf.imported(name)
     if not named and site.function.language == "go":
         from fetchc.check.go_parameters import is_assembly
 

@@ -1,6 +1,6 @@
 """What an ELF file alone answers as a :class:`~fetchc.program.protocol.Program`.
 
-Its headers, symbols, notes and code; :mod:`.program` adds what debug information tells.
+Its headers, symbols, notes and code; :mod:`.dwarf.dwarf_program` adds its debug information.
 """
 
 from __future__ import annotations
@@ -15,67 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.separate.debug_file_search import Search
-    from fetchc.program.entities import Function, Property, StaticProbe
-    from fetchc.program.protocol import ObjectTypes
-    from fetchc.quantities import FileOffset, TypeId
+    from fetchc.program.entities import Function, StaticProbe
+    from fetchc.quantities import FileOffset
 
-__all__ = ["ElfProgram", "Ordinary"]
-
-# ------------------------------------------------------------------------------
-# What every Program answers that is neither a kernel by its BTF nor an image of .NET.
-
-
-class Ordinary:
-    """A base of Programs; each question is explained in
-    :class:`~fetchc.program.protocol.Program`.
-    """
-
-    __slots__ = ()
-
-    def tracepoints(self) -> Iterator[str]:
-        """None, as :meth:`tracepoint`."""
-        return iter(())
-
-    def events(self) -> Iterator[str]:
-        """None, as :meth:`event`."""
-        return iter(())
-
-    def tracepoint(self, name: str) -> Function | None:
-        """None: BTF is where tracepoints are looked up."""
-        return None
-
-    def event(self, group: str, name: str) -> Function | None:
-        """None: BTF is where events are looked up."""
-        return None
-
-    def continued_in(self, function: Function) -> str:
-        """Empty: nothing says that a function's body is another one's."""
-        return ""
-
-    def without_code(self) -> Iterator[tuple[str, str]]:
-        """None: what has no code is not described."""
-        return iter(())
-
-    def packages_called(self, name: str) -> tuple[str, ...]:
-        """None: packages are of Go."""
-        return ()
-
-    def interface_tables(self) -> tuple[tuple[str, str], ...]:
-        """None: they are of Go."""
-        return ()
-
-    def named_constants(self, type_id: TypeId) -> tuple[tuple[str, int], ...]:
-        """None: constants with names of their own are of Go."""
-        return ()
-
-    def property_of(self, type_id: TypeId, name: str) -> Property | None:
-        """None: properties are of .NET."""
-        return None
-
-    def object_types(self) -> ObjectTypes | None:
-        """None: objects say nothing of their types."""
-        return None
-
+__all__ = ["ElfProgram", "ElfSymbols"]
 
 # What the kernel exports to modules: no program has it. Source: include/asm-generic/vmlinux.lds.h.
 KERNEL_SECTION = "__ksymtab"
@@ -83,13 +26,83 @@ KERNEL_SECTION = "__ksymtab"
 MANAGED_CODE = "__managedcode"
 
 
-class ElfProgram(Ordinary):
+def in_kernel(elf: Elf) -> bool:
+    """Whether the file is a kernel or a module of one."""
+    return elf.section_address(KERNEL_SECTION) is not None
+
+
+class ElfSymbols:
+    """What an ELF file answers as :class:`~fetchc.program.protocol.ElfFacts`."""
+
+    __slots__ = ("_elf",)
+
+    def __init__(self, elf: Elf) -> None:
+        self._elf = elf
+
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """The probes that the notes of ``<sys/sdt.h>`` tell about."""
+        from fetchc.debuginfo.elf.usdt_notes import static_probes
+
+        return static_probes(self._elf)
+
+    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
+        """The addresses of the symbols of exactly that name, each once."""
+        found = self._elf.symbols_named(name)
+        return tuple(dict.fromkeys(symbol.address for symbol in found))
+
+    def symbols_with_prefix(self, prefix: str) -> tuple[str, ...]:
+        """The names of symbols of any kind that begin with ``prefix``, each once."""
+        wanted = b"\0" + prefix.encode()
+        found = [
+            strings.cstring(at + 1).decode("utf-8", "surrogateescape")
+            for strings in self._elf.symbol_strings()
+            for at in strings.find_all(wanted)
+        ]
+        return tuple(dict.fromkeys(found))
+
+    def is_ifunc(self, function: Function) -> bool:
+        """Whether the symbol is an IFUNC: its code chooses the function that is called."""
+        named = self._elf.symbols_named(function.symbol)
+        return any(s.kind == STT_GNU_IFUNC and s.address == function.address for s in named)
+
+    def local_entry(self, function: Function) -> int:
+        """Bytes of the function that callers of its own module pass over.
+
+        Source: 64-Bit ELF V2 ABI for Power, 3.4.1 Symbol Values, st_other.
+        """
+        named = self._elf.symbols_named(function.symbol)
+        others = {s.other >> 5 for s in named if s.address == function.address}
+        return max([(1 << other) >> 2 << 2 for other in others if other < 7], default=0)
+
+    def bundled_assemblies(self) -> tuple[str, ...]:
+        """Names of the images of .NET inside, where the file is a single-file program."""
+        from fetchc.debuginfo.dotnet.portable_executable import bundle_of
+
+        bundle = None if in_kernel(self._elf) else bundle_of(self._elf.path)
+        return () if bundle is None else tuple(bundle.names())
+
+    def has_symbol(self, name: str) -> bool:
+        """Whether the file defines that name, or uses it of another file."""
+        return bool(self._elf.symbols_named(name)) or self._elf.imports(name)
+
+    def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
+        """The libraries that it loads and the one that has the function, where it imports it."""
+        from fetchc.debuginfo.elf.shared_libraries import imported
+
+        return imported(self._elf, name)
+
+
+class ElfProgram:
     """A mapped file and its separate debug file; opening reads the headers."""
+
+    dotnet = None
+    kernel = None  # tracepoints are described by BTF
 
     __slots__ = (
         "_elf",
         "architecture",
         "build_id",
+        "elf",
         "in_kernel",
         "little_endian",
         "machine_flags",
@@ -105,7 +118,8 @@ class ElfProgram(Ordinary):
         self.little_endian: bool = elf.little_endian
         self.machine_flags: int = elf.flags
         self.build_id: str | None = elf.build_id()
-        self.in_kernel = elf.section_address(KERNEL_SECTION) is not None
+        self.in_kernel = in_kernel(elf)
+        self.elf = ElfSymbols(elf)
 
     @property
     def has_debug_info(self) -> bool:
@@ -122,61 +136,9 @@ class ElfProgram(Ordinary):
             help = "fetch registers at addresses (`%di --at 0x...`), or publish it with ReadyToRun"
         return notes, help
 
-    def static_probes(self) -> tuple[StaticProbe, ...]:
-        """The probes that the notes of ``<sys/sdt.h>`` tell about."""
-        from fetchc.debuginfo.elf.usdt_notes import static_probes
-
-        return static_probes(self._elf)
-
-    def symbol_addresses(self, name: str) -> tuple[Address, ...]:
-        """The addresses of the symbols of exactly that name, each once."""
-        found = self._elf.symbols_named(name)
-        return tuple(dict.fromkeys(symbol.address for symbol in found))
-
-    def symbols_beginning(self, prefix: str) -> tuple[str, ...]:
-        """The names of symbols of any kind that begin so, each once."""
-        wanted = b"\0" + prefix.encode()
-        found = [
-            strings.cstring(at + 1).decode("utf-8", "surrogateescape")
-            for strings in self._elf.symbol_strings()
-            for at in strings.find_all(wanted)
-        ]
-        return tuple(dict.fromkeys(found))
-
     def function_names(self) -> Iterator[str]:
         """Names of the symbol table that have code, each once."""
         return self._elf.function_names()
-
-    def is_indirect(self, function: Function) -> bool:
-        """Whether the symbol is an IFUNC: its code chooses the function that is called."""
-        known = self._elf.symbols_named(function.symbol)
-        return any(s.kind == STT_GNU_IFUNC and s.address == function.address for s in known)
-
-    def local_entry(self, function: Function) -> int:
-        """Bytes of the function that callers of its own module pass over.
-
-        Source: 64-Bit ELF V2 ABI for Power, 3.4.1 Symbol Values, st_other.
-        """
-        known = self._elf.symbols_named(function.symbol)
-        others = {s.other >> 5 for s in known if s.address == function.address}
-        return max([(1 << other) >> 2 << 2 for other in others if other < 7], default=0)
-
-    def assemblies(self) -> tuple[str, ...]:
-        """Names of the images of .NET inside, where the file is a single-file program."""
-        from fetchc.debuginfo.dotnet.portable_executable import bundle_of
-
-        bundle = None if self.in_kernel else bundle_of(self.path)
-        return () if bundle is None else tuple(bundle.names())
-
-    def has_symbol(self, name: str) -> bool:
-        """Whether the file defines that name, or uses it of another file."""
-        return bool(self._elf.symbols_named(name)) or self._elf.imports(name)
-
-    def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
-        """The libraries that it loads and the one that has the function, where it imports it."""
-        from fetchc.debuginfo.elf.shared_libraries import imported
-
-        return imported(self._elf, name)
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at ``address`` is in the file, by the PT_LOAD that holds it."""

@@ -2,72 +2,29 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.elf_program import Ordinary
 from fetchc.program.entities import Absent, Callers, Uses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.entities import Extent, Function, Place, StaticProbe, Variable
-    from fetchc.program.protocol import CodeMap
+    from fetchc.program.protocol import CodeMap, DotnetFacts, Evidence, KernelFacts
     from fetchc.quantities import Address, TypeId
 
-__all__ = ["Plain"]
+__all__ = ["NoElfFacts", "NoEvidence", "WithoutDwarf"]
 
 
-class Plain(Ordinary):
-    """A base of Programs by types and prototypes alone; each question is explained in
-    :class:`~fetchc.program.protocol.Program`.
-    """
+class NoElfFacts:
+    """:class:`~fetchc.program.protocol.ElfFacts` of what is no ELF file."""
 
     __slots__ = ()
-
-    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
-        """No notes: what there is to know is in the file itself."""
-        return (), "take a file that describes it"
-
-    def static_probes(self) -> tuple[StaticProbe, ...]:
-        """None: those are notes in ELF files."""
-        return ()
 
     def symbol_addresses(self, name: str) -> tuple[Address, ...]:
         """None: there are no symbols."""
         return ()
 
-    def symbols_beginning(self, prefix: str) -> tuple[str, ...]:
+    def symbols_with_prefix(self, prefix: str) -> tuple[str, ...]:
         """None: there are no symbols."""
         return ()
-
-    def assemblies(self) -> tuple[str, ...]:
-        """None: it is one itself, or of another kind."""
-        return ()
-
-    def is_inlined(self, function: Function) -> bool:
-        """False: nothing tells."""
-        return False
-
-    def is_indirect(self, function: Function) -> bool:
-        """False: there are no IFUNCs."""
-        return False
-
-    def local_entry(self, function: Function) -> int:
-        """0: a function has one entry, or the kernel finds the other."""
-        return 0
-
-    def is_only_inlined(self, name: str) -> bool:
-        """False: what is listed has code of its own."""
-        return False
-
-    def argument_bytes(self, function: Function) -> int | None:
-        """None: that is of Go."""
-        return None
-
-    def argument_stream(self, function: Function) -> bytes | None:
-        """None: that is of Go."""
-        return None
-
-    def may_be_copied(self, variable: Variable, address: Address) -> bool:
-        """False: variables are where they are."""
-        return False
 
     def has_symbol(self, name: str) -> bool:
         """False: there are no symbols."""
@@ -76,6 +33,108 @@ class Plain(Ordinary):
     def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
         """None: nothing says so."""
         return None
+
+    def is_ifunc(self, function: Function) -> bool:
+        """False: there are no IFUNCs."""
+        return False
+
+    def local_entry(self, function: Function) -> int:
+        """0: a function has one entry, or the kernel finds the other."""
+        return 0
+
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """None: those are notes in ELF files."""
+        return ()
+
+    def bundled_assemblies(self) -> tuple[str, ...]:
+        """None: it is one itself, or of another kind."""
+        return ()
+
+
+class NoEvidence:
+    """:class:`~fetchc.program.protocol.Evidence` of what has no machine code to look at."""
+
+    __slots__ = ()
+
+    def is_inlined(self, function: Function) -> bool:
+        """False: nothing tells."""
+        return False
+
+    def is_only_inlined(self, name: str) -> bool:
+        """False: what is listed has code of its own."""
+        return False
+
+    def lacks_code(self, name: str) -> bool:
+        """False: nothing says so."""
+        return False
+
+    def folded_with(self, function: Function) -> tuple[str, ...]:
+        """None: nothing says so."""
+        return ()
+
+    def may_be_merged_with(self, function: Function) -> tuple[str, ...]:
+        """None: nothing says so."""
+        return ()
+
+    def callers(self, function: Function, address: Address) -> Callers:
+        """None: no calls are described."""
+        reason = "its debug information describes no calls"
+        return Callers(Absent("FC0406", reason), (), reason)
+
+    def uses(self, function: Function) -> Uses:
+        """Nothing is known of its uses."""
+        return Uses((), False, False)
+
+    def may_be_copied(self, variable: Variable, address: Address) -> bool:
+        """False: variables are where they are."""
+        return False
+
+    def is_optimized(self, function: Function) -> bool:
+        """False: nothing says so."""
+        return False
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """False: there are no frames."""
+        return False
+
+    def frame_address(self, function: Function, address: Address) -> Place:
+        """Absent: nothing says so."""
+        return Absent("FC0401", "nothing says where its frame is")
+
+    def frame_is_valid(self, function: Function, address: Address) -> bool:
+        """True: no place counts from a frame."""
+        return True
+
+
+class WithoutDwarf:
+    """A base of Programs by types and prototypes alone; each question is explained in
+    :class:`~fetchc.program.protocol.Program`.
+    """
+
+    __slots__ = ()
+
+    elf = NoElfFacts()
+    cpp = None
+    go = None
+
+    @property
+    def evidence(self) -> Evidence:
+        """None."""
+        return NoEvidence()
+
+    @property
+    def dotnet(self) -> DotnetFacts | None:
+        """None."""
+        return None
+
+    @property
+    def kernel(self) -> KernelFacts | None:
+        """None."""
+        return None
+
+    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
+        """No notes: what there is to know is in the file itself."""
+        return (), "take a file that describes it"
 
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """None: there are no places."""
@@ -92,61 +151,13 @@ class Plain(Ordinary):
     def array_length(self, array: TypeId, function: Function, address: Address) -> None:
         """None: there are no such arrays."""
 
-    def callers(self, function: Function, address: Address) -> Callers:
-        """None: no calls are described."""
-        reason = "its debug information describes no calls"
-        return Callers(Absent("FC0406", reason), (), reason)
-
-    def uses(self, function: Function) -> Uses:
-        """Nothing is known of its uses."""
-        return Uses((), False, False)
-
-    def folded_with(self, function: Function) -> tuple[str, ...]:
-        """None: nothing says so."""
-        return ()
-
     def scope_at(self, function: Function, address: Address) -> Function:
         """``function``: nothing says what was inlined."""
         return function
 
-    def is_without_code(self, name: str) -> bool:
-        """False: nothing says so."""
-        return False
-
-    def merged_perhaps(self, function: Function) -> tuple[str, ...]:
-        """None: nothing says so."""
-        return ()
-
-    def frame_base_is_cfa(self, function: Function) -> bool:
-        """False: there are no frames."""
-        return False
-
-    def frame_address(self, function: Function, address: Address) -> Place:
-        """Absent: nothing says so."""
-        return Absent("FC0401", "nothing says where its frame is")
-
-    def is_optimised(self, function: Function) -> bool:
-        """False: nothing says so."""
-        return False
-
-    def frame_stands(self, function: Function, address: Address) -> bool:
-        """True: no place counts from a frame."""
-        return True
-
-    def passed_by_reference(self, type_id: TypeId) -> bool | None:
-        """None: that is of C++."""
-        return None
-
     def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
         """None of that name."""
         return ()
-
-    def has_static_member(self, type_id: TypeId, name: str) -> bool:
-        """False: that is of C++."""
-        return False
-
-    def runtime_types(self) -> None:
-        """None: the types of Go's run-time are meant."""
 
     def source_line(self, function: Function) -> str | None:
         """None: there are no lines."""

@@ -44,7 +44,7 @@ _OTHERS = {
 def _meant(program: Program, word: str, what: str) -> str:
     if word in _OTHERS:
         return f"write `{_OTHERS[word]}:{what}`"
-    if what and program.event(word, what) is not None:
+    if what and _event_named(program, word, what) is not None:
         return f"an event is written with its kind: `tracepoint:{word}:{what}`"
     return "name a function alone: `vfs_read`"
 
@@ -96,7 +96,7 @@ def _within(point: Point | None) -> Point | None:
 def _tracepoint(program: Program, name: str) -> Function:
     # People write the group as well: `sched:sched_switch`.
     plain = name.rpartition(":")[2]
-    found = program.tracepoint(plain)
+    found = None if program.kernel is None else program.kernel.tracepoint(plain)
     if found is None:
         raise reject(
             "FC0202",
@@ -106,13 +106,18 @@ def _tracepoint(program: Program, name: str) -> Function:
     return found
 
 
+def _event_named(program: Program, group: str, name: str) -> Function | None:
+    """A kernel's event with its fields for parameters; None where BTF does not describe it."""
+    return None if program.kernel is None else program.kernel.event(group, name)
+
+
 def _event(program: Program, name: str) -> Function:
     group, _, event = name.replace("/", ":").partition(":")
     if not event:
         raise reject(
             "FC0202", f"`{name}` is half of an event", help="write `tracepoint:GROUP:NAME`"
         )
-    found = program.event(group, event)
+    found = _event_named(program, group, event)
     if found is None:
         raise reject(
             "FC0202",
@@ -146,9 +151,9 @@ def kernel_names(program: Program, glob: str) -> Iterator[str]:
     """The names to match a glob against that begins with a means: ``tracepoint:sched:*``."""
     word = glob.partition(":")[0]
     if word == "tracepoint":
-        names = program.events()
+        names = iter(()) if program.kernel is None else program.kernel.events()
     elif word == "rawtracepoint":
-        names = program.tracepoints()
+        names = iter(()) if program.kernel is None else program.kernel.tracepoints()
     else:
         names = program.function_names() if word in MEANS else iter(())
     return (f"{word}:{name}" for name in names)

@@ -100,12 +100,12 @@ def probeable(program: Program, glob: str = "*") -> Iterable[str]:
 
 def static_names(program: Program) -> tuple[str, ...]:
     """``provider:name`` of every static probe, each once."""
-    return tuple(dict.fromkeys(probe.whole_name for probe in program.static_probes()))
+    return tuple(dict.fromkeys(probe.whole_name for probe in program.elf.static_probes()))
 
 
 def without_code(program: Program, glob: str) -> list[dict[str, object]]:
     """The functions that match and have no code, as :func:`described` has others, with ``why``."""
-    reasons = dict(program.without_code())
+    reasons = {} if program.dotnet is None else dict(program.dotnet.methods_without_code())
     return [
         {"name": name, "address": None, "signature": name, "source": None, "why": reasons[name]}
         for name in matching(reasons, glob)
@@ -132,7 +132,7 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
             "address": int(function.address) or None,  # BTF has none
             "signature": _signature(program, function),
             "source": program.source_line(function) if function.die is not None else None,
-            "inlined": function.die is not None and program.is_inlined(function),
+            "inlined": function.die is not None and program.evidence.is_inlined(function),
         }
         for function in program.functions_named(name)
         if function.symbol == name

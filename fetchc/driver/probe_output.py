@@ -63,7 +63,7 @@ def event(
     if site.static is not None:
         counted = site.static.semaphore is not None
         whole = site.static.whole_name
-        if [one.whole_name for one in program.static_probes()].count(whole) == 1:
+        if [one.whole_name for one in program.elf.static_probes()].count(whole) == 1:
             static = whole
     return Event(
         site.probe_kind,

@@ -74,7 +74,7 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
         plain = [f for f in plain if not goes_on(f)] or plain
     if len(plain) == 1 or (not plain and len(found) == 1):
         chosen = (plain or list(found))[0]
-        if program.is_indirect(chosen):
+        if program.elf.is_ifunc(chosen):
             from fetchc.driver.unknown_functions import indirect
 
             raise indirect(chosen)
@@ -98,7 +98,7 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
 
 def is_only_inlined(program: Program, name: str) -> bool:
     """Whether no function has the name, and copies of one are in others."""
-    return not program.functions_named(name) and program.is_only_inlined(name)
+    return not program.functions_named(name) and program.evidence.is_only_inlined(name)
 
 
 def meant(program: Program, name: str) -> list[str]:
@@ -167,14 +167,14 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
 
     cautions = language(chosen.language).cautions
     said = [] if cautions is None else list(cautions(program, chosen))
-    others = program.folded_with(chosen)
+    others = program.evidence.folded_with(chosen)
     if others:
         from fetchc.program.demangle import readable
 
         said.append(_seen_too(list(map(readable, others)), "compiler or linker", chosen))
-    elif perhaps := program.merged_perhaps(chosen):
+    elif perhaps := program.evidence.may_be_merged_with(chosen):
         said.append(_perhaps_seen_too(chosen, perhaps))
-    if not is_clone(chosen) and program.is_inlined(chosen):
+    if not is_clone(chosen) and program.evidence.is_inlined(chosen):
         said.append(
             Diagnostic(
                 "FC0603",
@@ -246,7 +246,7 @@ def address_at_point(
         assert point is not None
         assert point.address is not None
         return Address(point.address), False
-    first = program.local_entry(function) if machine.local_entries else 0
+    first = program.elf.local_entry(function) if machine.local_entries else 0
     behind = first or behind_stack_check(program, function)
     called = is_called(function)
     if point is None or (point.offset is None and point.address is None):

@@ -83,7 +83,7 @@ def may_be_unwound(program: Program, function: Function) -> bool:
     if not rules.unwound or function.compiler.without_exceptions:
         if function.symbol.partition("@")[0] in _CALLS_BACK:
             return True
-        if not any(program.has_symbol(symbol) for symbol in _THROWING):
+        if not any(program.elf.has_symbol(symbol) for symbol in _THROWING):
             return False
     return _reaches_what_is_not_known(program, function)
 

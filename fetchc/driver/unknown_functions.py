@@ -127,7 +127,7 @@ def indirect(function: Function) -> CompileError:
 def unknown(program: Program, name: str) -> CompileError:
     """The refusal of a name that no function with code has, with names like it."""
 
-    if program.is_only_inlined(name):
+    if program.evidence.is_only_inlined(name):
         return reject(
             "FC0202",
             f"`{name}` has no code of its own in `{program.path}`",
@@ -137,7 +137,7 @@ def unknown(program: Program, name: str) -> CompileError:
     overloads = _overloads(program, name)
     if overloads is not None:
         return overloads
-    assemblies = program.assemblies()
+    assemblies = program.elf.bundled_assemblies()
     if assemblies:
         shown = [f"`{one}`" for one in assemblies[:_SHOWN]]
         more = [f"{len(assemblies) - _SHOWN} more"] if len(assemblies) > _SHOWN else []
@@ -147,7 +147,7 @@ def unknown(program: Program, name: str) -> CompileError:
             notes=(f"it is a program of .NET in one file, of {', '.join(shown + more)}",),
             help=f"name the assembly that has it: `-x {program.path}:ASSEMBLY`",
         )
-    elsewhere = program.imported(name)
+    elsewhere = program.elf.imported(name)
     if elsewhere is not None:
         return _imported(program, name, *elsewhere)
     if (merged := _merged(program, name)) is not None:
@@ -180,7 +180,7 @@ def unknown(program: Program, name: str) -> CompileError:
 
 def _merged(program: Program, name: str) -> CompileError | None:
     # Defined, and without code: rustc forgets such functions altogether.
-    if not program.is_without_code(name):
+    if not program.evidence.lacks_code(name):
         return None
     return reject(
         "FC0202",
@@ -328,7 +328,7 @@ def meant_otherwise(program: Program, name: str) -> str | None:
     """What to write for ``name``, which no function of the program has."""
     if name.isdecimal():
         return f"a line is written `:{name}`, a distance in bytes `+{name}`"
-    if name.startswith(_SYSCALLS) and program.event("syscalls", name) is not None:
+    if name.startswith(_SYSCALLS) and _is_event(program, name):
         return f"it is an event: `tracepoint:syscalls:{name}`"
     if program.in_kernel:
         return _syscall(program, name)
@@ -338,11 +338,15 @@ def meant_otherwise(program: Program, name: str) -> str | None:
         return f"write `-f '{found['name']}'{returns}`, and the file at `-x`"
     if _POINT.fullmatch(name):
         return "a point in `-f` is whole: with `--at`, name the function there"
-    if re.fullmatch(r"\w+:\w+", name) and not program.static_probes():
+    if re.fullmatch(r"\w+:\w+", name) and not program.elf.static_probes():
         return (
             f"it has no static probes (USDT): `fetchc functions -x {program.path}` lists functions"
         )
     return None
+
+
+def _is_event(program: Program, name: str) -> bool:
+    return program.kernel is not None and program.kernel.event("syscalls", name) is not None
 
 
 def _syscall(program: Program, name: str) -> str | None:
@@ -351,7 +355,7 @@ def _syscall(program: Program, name: str) -> str | None:
         return None
     ending = f"_sys_{call['name']}"
     entered = next((one for one in program.function_names() if _enters(one, ending)), None)
-    if program.event("syscalls", f"sys_enter_{call['name']}") is not None:
+    if _is_event(program, f"sys_enter_{call['name']}"):
         event = f"`-f tracepoint:syscalls:sys_enter_{call['name']}`"
         before = "" if entered is None else f", before Linux 5.15 `{entered}`"
         return f"probe the event of that system call, which has its arguments: {event}{before}"

@@ -32,7 +32,7 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
             "signature": f"{probe.whole_name}({', '.join(arguments(probe))})",
             "source": None,
         }
-        for probe in program.static_probes()
+        for probe in program.elf.static_probes()
         if probe.whole_name == name
     ]
 
@@ -43,7 +43,7 @@ def static_site(program: Program, name: str, point: Point | None, returns: bool)
     A glob stands for the one probe that it matches. Raises CompileError FC0203 where it matches
     several, FC0206 for a point in it, FC0202 for another probe of a provider that there is.
     """
-    every = program.static_probes()
+    every = program.elf.static_probes()
     found = _named(every, name)
     if not found:
         # A namespace of C++ may be called as the provider is: `ns::run` is a function.

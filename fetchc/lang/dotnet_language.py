@@ -80,7 +80,7 @@ def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
 
 def _elsewhere(program: Program, function: Function) -> tuple[Diagnostic, ...]:
     """That the body of an iterator or an asynchronous method is another method's."""
-    body = program.continued_in(function)
+    body = "" if program.dotnet is None else program.dotnet.state_machine_method(function)
     if not body:
         return ()
     return (

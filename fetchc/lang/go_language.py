@@ -81,7 +81,7 @@ def _functions_meant(wanted: str, program: Program) -> list[str]:
         wanted,
         program.function_names(),
         lambda argument, package: shapes(argument, package, program, spell),
-        program.packages_called,
+        (lambda name: ()) if program.go is None else program.go.packages_called,
     )
 
 
@@ -93,7 +93,7 @@ def _shared_with(wanted: str, found: str, program: Program) -> list[str]:
     return others_of_shape(
         wanted,
         found,
-        program.symbols_beginning(package_of(found) + DICTIONARIES),
+        program.elf.symbols_with_prefix(package_of(found) + DICTIONARIES),
         lambda argument, package: shapes(argument, package, program, spell),
     )
 
@@ -108,7 +108,7 @@ def _methods_named(program: Program, type_name: str, method: str) -> tuple[str, 
     if not bracket:
         return (f"{name}.{method}", f"{package}.(*{holder}).{method}")
     begins = (f"{name}[", f"{package}.(*{holder}[")
-    symbols = [one for begin in begins for one in program.symbols_beginning(begin)]
+    symbols = [one for begin in begins for one in program.elf.symbols_with_prefix(begin)]
     return tuple([one for one in symbols if one.endswith((f"].{method}", f"]).{method}"))])
 
 

@@ -1,5 +1,9 @@
 """The questions that a Program answers.
 
+:class:`Program` has what every file answers: functions, variables, places, types, code. What
+only some files answer is in parts of it: :class:`ElfFacts`, :class:`Evidence`, and those of one
+language or of kernels, which are None elsewhere.
+
 A Program is lazy: opening one reads a few headers, each question reads what it needs.
 It owns the caches; no other module caches. Readers raise
 :class:`~fetchc.diag.diagnostic.DebugInfoError` with file, section and offset.
@@ -32,7 +36,18 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-__all__ = ["CodeMap", "Program", "RuntimeTypes"]
+__all__ = [
+    "CodeMap",
+    "CppFacts",
+    "DotnetFacts",
+    "ElfFacts",
+    "Evidence",
+    "GoFacts",
+    "KernelFacts",
+    "ObjectTypes",
+    "Program",
+    "RuntimeTypes",
+]
 
 
 class CodeMap(Protocol):
@@ -94,74 +109,98 @@ class ObjectTypes(Protocol):
         """The name of a type; of one whose assembly is not at hand what is known of it."""
 
 
-class Program(Protocol):
-    """One file and its debug information. See the module's text."""
-
-    path: str
-    architecture: str  # key of targets/arch: "x86_64"
-    word_bytes: int
-    little_endian: bool
-    machine_flags: int  # e_flags: variants of the machine and its conventions
-    build_id: str | None  # lower-case hex
-    in_kernel: bool  # its code runs in the kernel: probes name functions, not offsets of a file
-
-    @property
-    def has_debug_info(self) -> bool:
-        """Whether names and types can be asked for at all."""
-
-    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
-        """Notes and help for who asks in vain for what debug information says."""
-
-    def functions_named(self, name: str) -> tuple[Function, ...]:
-        """Every function of that exact name: symbol, qualified or plain DWARF name."""
-
-    def static_probes(self) -> tuple[StaticProbe, ...]:
-        """The probes that the program's author put into it (USDT)."""
-
-    def tracepoints(self) -> Iterator[str]:
-        """The names of a kernel's tracepoints."""
-
-    def events(self) -> Iterator[str]:
-        """``GROUP:NAME`` of a kernel's trace events, of one that runs."""
-
-    def tracepoint(self, name: str) -> Function | None:
-        """A kernel's tracepoint, with what its probes are handed over for parameters."""
-
-    def event(self, group: str, name: str) -> Function | None:
-        """A kernel's trace event, with its fields for parameters."""
+class ElfFacts(Protocol):
+    """Symbols, notes and imports of an ELF file."""
 
     def symbol_addresses(self, name: str) -> tuple[Address, ...]:
         """The addresses of the symbols of exactly that name, each once."""
 
-    def symbols_beginning(self, prefix: str) -> tuple[str, ...]:
-        """The names of symbols of any kind that begin so, each once."""
+    def symbols_with_prefix(self, prefix: str) -> tuple[str, ...]:
+        """The names of symbols of any kind that begin with ``prefix``, each once."""
 
-    def function_at(self, address: Address) -> Function | None:
-        """The function whose code holds ``address``."""
+    def has_symbol(self, name: str) -> bool:
+        """Whether the file defines that name, or uses it of another file."""
 
-    def is_inlined(self, function: Function) -> bool:
-        """Whether the function's body was also put into some of its callers."""
+    def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
+        """The libraries that are loaded for a function that is only called here, and which has it.
 
-    def continued_in(self, function: Function) -> str:
-        """The name of the function that has the body of this one; empty where it has its own."""
+        The path of that one is empty where it is not known; None of other names.
+        """
 
-    def is_indirect(self, function: Function) -> bool:
+    def is_ifunc(self, function: Function) -> bool:
         """Whether the symbol is an IFUNC: its code chooses the function that is called."""
 
     def local_entry(self, function: Function) -> int:
         """Bytes of the function that callers of its own module pass over (``local_entries``)."""
 
-    def without_code(self) -> Iterator[tuple[str, str]]:
-        """Names of functions that are described and have no code, each with the reason."""
+    def static_probes(self) -> tuple[StaticProbe, ...]:
+        """The probes that the program's author put into it (USDT)."""
 
-    def assemblies(self) -> tuple[str, ...]:
+    def bundled_assemblies(self) -> tuple[str, ...]:
         """Names of the images of .NET that the file has inside, which are programs of their own."""
+
+
+class Evidence(Protocol):
+    """How the compiler, the linker and the callers treat a function, and whether its debug
+    information can be right.
+    """
+
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the function's body was also put into some of its callers."""
 
     def is_only_inlined(self, name: str) -> bool:
         """Whether functions of that name have no code of their own, only in their callers."""
 
-    def function_names(self) -> Iterator[str]:
-        """Names of all functions with code, cheap to list; for globs and suggestions."""
+    def lacks_code(self, name: str) -> bool:
+        """Whether a function of that name is defined, and the compiler kept no code of it."""
+
+    def folded_with(self, function: Function) -> tuple[str, ...]:
+        """Symbols of other functions whose calls run this code: the linker made one of them."""
+
+    def may_be_merged_with(self, function: Function) -> tuple[str, ...]:
+        """Names of functions without code whose calls the compiler may have led here."""
+
+    def callers(self, function: Function, address: Address) -> Callers:
+        """Who calls ``function`` and what is passed, in terms of a probe at ``address`` in it."""
+
+    def uses(self, function: Function) -> Uses:
+        """How the file uses ``function``, whose debug information is there."""
+
+    def may_be_copied(self, variable: Variable, address: Address) -> bool:
+        """Whether an executable may hold the live copy of this shared library's variable."""
+
+    def is_optimized(self, function: Function) -> bool:
+        """Whether the debug information shows that its compiler optimized the function."""
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
+
+    def frame_address(self, function: Function, address: Address) -> Place:
+        """What the canonical frame address is at an instruction: ``InMemory``, else Absent."""
+
+    def frame_is_valid(self, function: Function, address: Address) -> bool:
+        """Whether places counted from the function's frame are what they say at ``address``.
+
+        Not so in front of the body and where the frame is taken down, if they count from a
+        register that is the caller's there.
+        """
+
+
+class CppFacts(Protocol):
+    """What the declaration of a class of C++ says."""
+
+    def passed_by_reference(self, type_id: TypeId) -> bool | None:
+        """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
+
+    def has_static_member(self, type_id: TypeId, name: str) -> bool:
+        """Whether a class declares a member of that name outside of its objects.
+
+        A variable, or a number that an enumeration names.
+        """
+
+
+class GoFacts(Protocol):
+    """What the tables of Go's runtime and linker say; empty where the program has no Go in it."""
 
     def packages_called(self, name: str) -> tuple[str, ...]:
         """Import paths of the Go packages that call themselves so, as the linker writes them.
@@ -181,20 +220,113 @@ class Program(Protocol):
         Names are without the package.
         """
 
-    def parameters(self, function: Function) -> tuple[Variable, ...]:
-        """Declared parameters in order, unused ones included; Go results follow (kind result)."""
-
     def argument_bytes(self, function: Function) -> int | None:
         """Bytes of parameters and results in the caller's frame, as the run-time's tables say.
 
-        Go only, room for spilling register parameters included; None elsewhere.
+        Room for spilling register parameters included; None of functions that are not Go's.
         """
 
     def argument_stream(self, function: Function) -> bytes | None:
         """Shapes of all parameters, as Go's run-time prints them in tracebacks (FUNCDATA_ArgInfo).
 
-        Go from 1.17 on; None elsewhere and where the function has none.
+        From Go 1.17 on; None where the function has none.
         """
+
+    def runtime_types(self) -> RuntimeTypes | None:
+        """The descriptors of types; None where there are none, or symbols are missing."""
+
+
+class DotnetFacts(Protocol):
+    """What the metadata of an assembly says beyond methods and types."""
+
+    def property_of(self, type_id: TypeId, name: str) -> Property | None:
+        """The property of that name, which is no field; None where there is none."""
+
+    def object_types(self) -> ObjectTypes | None:
+        """What objects say of their types; None where that is not known."""
+
+    def state_machine_method(self, function: Function) -> str:
+        """The ``MoveNext`` that has the body of an iterator or async method; else empty."""
+
+    def methods_without_code(self) -> Iterator[tuple[str, str]]:
+        """Names of the methods that have no native code, each with the reason."""
+
+
+class KernelFacts(Protocol):
+    """The tracepoints and events of a kernel."""
+
+    def tracepoints(self) -> Iterator[str]:
+        """The names of a kernel's tracepoints."""
+
+    def tracepoint(self, name: str) -> Function | None:
+        """A kernel's tracepoint, with what its probes are handed over for parameters."""
+
+    def events(self) -> Iterator[str]:
+        """``GROUP:NAME`` of a kernel's trace events, of one that runs."""
+
+    def event(self, group: str, name: str) -> Function | None:
+        """A kernel's trace event, with its fields for parameters."""
+
+
+class Program(Protocol):
+    """One file and its debug information. See the module's text."""
+
+    path: str
+    architecture: str  # key of targets/arch: "x86_64"
+    word_bytes: int
+    little_endian: bool
+    machine_flags: int  # e_flags: variants of the machine and its conventions
+    build_id: str | None  # lower-case hex
+    in_kernel: bool  # its code runs in the kernel: probes name functions, not offsets of a file
+
+    @property
+    def elf(self) -> ElfFacts:
+        """What an ELF file says without debug information; of other files empty answers."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """What supports or contradicts the debug information; empty without DWARF."""
+
+    @property
+    def cpp(self) -> CppFacts | None:
+        """What classes of C++ declare; None without DWARF."""
+
+    @property
+    def go(self) -> GoFacts | None:
+        """What Go's runtime and linker say; None without DWARF, unless Go's tables are read."""
+
+    @property
+    def dotnet(self) -> DotnetFacts | None:
+        """What metadata of .NET says; None of other programs."""
+
+    @property
+    def kernel(self) -> KernelFacts | None:
+        """Tracepoints and events; None but for a kernel that is described by BTF."""
+
+    @property
+    def has_debug_info(self) -> bool:
+        """Whether names and types can be asked for at all."""
+
+    def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
+        """Notes and help for who asks in vain for what debug information says."""
+
+    def main_language(self) -> str:
+        """Language key of the program's own code: Go where any unit is Go, else the first's."""
+
+    def functions_named(self, name: str) -> tuple[Function, ...]:
+        """Every function of that exact name: symbol, qualified or plain DWARF name."""
+
+    def function_at(self, address: Address) -> Function | None:
+        """The function whose code holds ``address``."""
+
+    def function_names(self) -> Iterator[str]:
+        """Names of all functions with code, cheap to list; for globs and suggestions."""
+
+    def source_line(self, function: Function) -> str | None:
+        """``file.c:17`` of the declaration, None where unknown."""
+
+    def parameters(self, function: Function) -> tuple[Variable, ...]:
+        """Declared parameters in order, unused ones included; Go results follow (kind result)."""
 
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void (Go: always None, see parameters)."""
@@ -219,23 +351,11 @@ class Program(Protocol):
     def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
         """The values that enumerators of that name have, each with its enumeration."""
 
-    def may_be_copied(self, variable: Variable, address: Address) -> bool:
-        """Whether an executable may hold the live copy of this shared library's variable."""
-
-    def has_symbol(self, name: str) -> bool:
-        """Whether the file defines that name, or uses it of another file."""
-
-    def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
-        """The libraries that are loaded for a function that is only called here, and which has it.
-
-        The path of that one is empty where it is not known; None of other names.
-        """
+    def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
+        """The debug information's place at ``address``, the frame base taken apart."""
 
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """What the debug information says of the variable's place, by address range."""
-
-    def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
-        """The debug information's place at ``address``, the frame base taken apart."""
 
     def body_address(self, function: Function) -> Address:
         """The first instruction behind the prologue, by the line table.
@@ -245,56 +365,16 @@ class Program(Protocol):
         instruction where neither says so.
         """
 
-    def code_map(self) -> CodeMap | None:
-        """Lines and inlined calls; None where the debug information has neither (BTF)."""
-
     def array_length(
         self, array: TypeId, function: Function, address: Address
     ) -> tuple[Place, int] | None:
         """Where the number of a variable-length array's elements is, and what to add to it."""
 
-    def callers(self, function: Function, address: Address) -> Callers:
-        """Who calls ``function`` and what is passed, in terms of a probe at ``address`` in it."""
-
-    def uses(self, function: Function) -> Uses:
-        """How the file uses ``function``, whose debug information is there."""
-
-    def folded_with(self, function: Function) -> tuple[str, ...]:
-        """Symbols of other functions whose calls run this code: the linker made one of them."""
-
-    def is_without_code(self, name: str) -> bool:
-        """Whether a function of that name is defined, and the compiler kept no code of it."""
-
-    def merged_perhaps(self, function: Function) -> tuple[str, ...]:
-        """Names of functions without code whose calls the compiler may have led here."""
-
-    def frame_base_is_cfa(self, function: Function) -> bool:
-        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
-
-    def frame_address(self, function: Function, address: Address) -> Place:
-        """What the canonical frame address is at an instruction: ``InMemory``, else Absent."""
-
-    def is_optimised(self, function: Function) -> bool:
-        """Whether the debug information shows that its compiler optimised the function."""
-
-    def frame_stands(self, function: Function, address: Address) -> bool:
-        """Whether places counted from the function's frame are what they say at ``address``.
-
-        Not so in front of the body and where the frame is taken down, if they count from a
-        register that is the caller's there.
-        """
+    def code_map(self) -> CodeMap | None:
+        """Lines and inlined calls; None where the debug information has neither (BTF)."""
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
-
-    def passed_by_reference(self, type_id: TypeId) -> bool | None:
-        """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
-
-    def has_static_member(self, type_id: TypeId, name: str) -> bool:
-        """Whether a class declares a member of that name outside of its objects.
-
-        A variable, or a number that an enumeration names.
-        """
 
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""
@@ -304,20 +384,6 @@ class Program(Protocol):
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that are defined outside functions; walks all units."""
-
-    def runtime_types(self) -> RuntimeTypes | None:
-        """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
-
-    def property_of(self, type_id: TypeId, name: str) -> Property | None:
-        """The property of that name, which is no field; None where there is none, and but for
-        .NET.
-        """
-
-    def object_types(self) -> ObjectTypes | None:
-        """What objects say of their types; None where that is not known, and but for .NET."""
-
-    def main_language(self) -> str:
-        """Language key of the program's own code: Go where any unit is Go, else the first's."""
 
     def intern(self, made: Type) -> TypeId:
         """An id for a type that no debug information has (a cast's pointer)."""
@@ -330,6 +396,3 @@ class Program(Protocol):
 
     def code(self, address: Address, size: int) -> bytes:
         """Machine code at ``address``, shorter where the segment ends, none outside of all."""
-
-    def source_line(self, function: Function) -> str | None:
-        """``file.c:17`` of the declaration, None where unknown."""

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from fetchc.check.typed_tree import Granted, Typed
     from fetchc.lower.fetches import Plain
     from fetchc.program.entities import Callers, Place
+    from fetchc.program.protocol import RuntimeTypes
     from fetchc.syntax.tree import Format
     from fetchc.tracer.event_fields import Fields, Limits
     from fetchc.tracer.value_shapes import Shape
@@ -102,8 +103,12 @@ class DynamicTypeShapes(LeafShapes):
             shape = TypeAssertionShape(self._asserted_type(one), one.wanted.offset, shape)
         return shape
 
+    def _runtime_types(self) -> RuntimeTypes | None:
+        go = self._checker.program.go
+        return None if go is None else go.runtime_types()
+
     def _asserted_type(self, one: AssertedNode) -> TypeNameShape:
-        types = self._checker.program.runtime_types()
+        types = self._runtime_types()
         assert types is not None
         # The first word of an interface with methods is NULL where it holds nothing.
         word = self._leaf(self._word(one.word), empty=not one.empty)
@@ -121,7 +126,8 @@ class DynamicTypeShapes(LeafShapes):
         self, one: Described, inner: Shape, otherwise: CastShape | None = None
     ) -> CastShape:
         checker = self._checker
-        types = checker.program.object_types()
+        dotnet = checker.program.dotnet
+        types = None if dotnet is None else dotnet.object_types()
         assert types is not None
         parts = described(checker, one, types)
         reference = self._leaf(self._word(one.reference))
@@ -155,7 +161,7 @@ class DynamicTypeShapes(LeafShapes):
         return wording.of(node, made, plain)
 
     def _dynamic_type(self, node: Typed, made: InterfaceType) -> TypeNameShape | None:
-        types = self._checker.program.runtime_types()
+        types = self._runtime_types()
         word = dynamic_type(self._checker, node, made, node.span)
         start = first_type(self._checker, node.span)
         if types is None or word is None or start is None:
@@ -286,7 +292,7 @@ class CallerShapes(LeafShapes):
     ) -> CallerShape:
         site = self._checker.site
         assert site.function is not None
-        known = site.program.callers(site.function, site.address)
+        known = site.program.evidence.callers(site.function, site.address)
         found = None if known.reason else self._called(node, held, known, format, limits)
         if found is None:
             reason = known.reason or "no call site in the file describes what it passes"

@@ -395,7 +395,8 @@ class FormattedShapes(ListShapes):
         if found.size == 8 and found.decode.signed and self._form(made) == "duration":
             return Plain(found.store, Decode("duration", 64, True), 8)
         if isinstance(made, IntType) and "." in made.name:
-            names = self._checker.program.named_constants(self._checker.bare(type_id))
+            go = self._checker.program.go
+            names = () if go is None else go.named_constants(self._checker.bare(type_id))
             if names:
                 bits, signed = found.decode.bits, found.decode.signed
                 return Plain(found.store, Decode("enum", bits, signed, None, names), found.size)

@@ -122,7 +122,9 @@ def test_labels_tell_types_of_one_name_apart(
     source = packages.write(tmp_path)
     flags = ("-ldflags=-s -w",) if stripped else ()
     built = str(go_program(version, tmp_path, source, *flags, name="names"))
-    types = open_binary(built).runtime_types()
+    go = open_binary(built).go
+    assert go is not None
+    types = go.runtime_types()
     known = descriptors_of(Elf(built), "x86_64")
     assert types is not None
     assert known is not None

@@ -233,7 +233,7 @@ def settled(traced: Traced) -> tuple[Counter[str], list[str]]:
                 continue
             j = int(variable.name[1:])
             simple = traced.signatures.parameters[i][j] in SIMPLE
-            stream = parse(program.argument_stream(function) or b"\xff")
+            stream = parse(program.go.argument_stream(function) or b"\xff")
             told = "told " if stream is not None and stream[1] else ""
             expected = traced.bytes["argument", i, j]
             stop = traced.stops[traced.entries[i]]

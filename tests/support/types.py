@@ -22,6 +22,8 @@ class TypeTable:
     little_endian = True
     machine_flags = 0
     in_kernel = False
+    cpp = None
+    go = None
 
     def __init__(self) -> None:
         self._types: list[Type] = []
@@ -42,9 +44,6 @@ class TypeTable:
 
     def completed(self, type_id: TypeId) -> TypeId:
         return type_id
-
-    def passed_by_reference(self, _: TypeId) -> bool | None:
-        return None
 
     def parameters(self, _: Function) -> tuple[Variable, ...]:
         return self.variables

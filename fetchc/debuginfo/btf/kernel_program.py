@@ -16,7 +16,7 @@ from fetchc.debuginfo.c_type_names import QUALIFIERS, base_spelling
 from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.elf.headers import Image, build_id_in
 from fetchc.debuginfo.safe_open import open_regular, read_regular
-from fetchc.debuginfo.without_dwarf import Plain
+from fetchc.debuginfo.without_dwarf import WithoutDwarf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Absent, Function, Variable
@@ -44,7 +44,7 @@ OF_KEYWORD = {"struct": ("STRUCT",), "union": ("UNION",), "enum": ("ENUM", "ENUM
 KEYWORDS = {**AGGREGATES, "ENUM": "enum", "ENUM64": "enum"}
 
 
-class BtfProgram(Plain):
+class BtfProgram(WithoutDwarf):
     """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     __slots__ = (
@@ -72,6 +72,11 @@ class BtfProgram(Plain):
     def has_debug_info(self) -> bool:
         """True: there would be no BTF otherwise."""
         return True
+
+    @property
+    def kernel(self) -> BtfEvents:
+        """Its tracepoints and events."""
+        return BtfEvents(self)
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """The functions of exactly that name."""
@@ -119,40 +124,6 @@ class BtfProgram(Plain):
 
     def _name(self, number: int) -> str:
         return self._btf.text(self._btf.entry(number).name)
-
-    def tracepoints(self) -> Iterator[str]:
-        """By the functions that the kernel calls there."""
-        for _, name in self._btf.all_named(("FUNC",)):
-            if name.startswith(STUBS[-1]):
-                yield name.removeprefix(STUBS[-1])
-
-    def events(self) -> Iterator[str]:
-        """As the running kernel lists them; none of another, whose BTF names no groups."""
-        from fetchc.debuginfo.btf.event_formats import running_events
-
-        return running_events() if self.running else iter(())
-
-    def tracepoint(self, name: str) -> Function | None:
-        """The tracepoint of that name, by the function that the kernel calls there."""
-        for stub in STUBS:
-            found = self._btf.named(stub + name, ("FUNC",))
-            if found:
-                die = DieOffset(found[0])
-                return Function(name, name, Address(0), None, die, "c", compiler_of(""), True)
-        return None
-
-    def event(self, group: str, name: str) -> Function | None:
-        """The event of that name as what has its fields for parameters."""
-        from fetchc.debuginfo.btf.event_formats import fields_by_format, fields_by_types
-
-        fields = fields_by_format(self, group, name) if self.running else None
-        if fields is None:
-            fields = fields_by_types(self, name)
-        if fields is None:
-            return None
-        die = DieOffset(-1 - len(self._events))
-        self._events[die] = fields
-        return Function(name, f"{group}.{name}", Address(0), None, die, "c", compiler_of(""), True)
 
     def _prototype(self, function: Function) -> Entry:
         assert function.die is not None
@@ -276,6 +247,49 @@ class BtfProgram(Plain):
     def code(self, address: Address, size: int) -> bytes:
         """None: BTF has no code."""
         return b""
+
+
+class BtfEvents:
+    """What BTF and a running kernel answer as :class:`~fetchc.program.protocol.KernelFacts`."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, program: BtfProgram) -> None:
+        self._program = program
+
+    def tracepoints(self) -> Iterator[str]:
+        """By the functions that the kernel calls there."""
+        for _, name in self._program._btf.all_named(("FUNC",)):
+            if name.startswith(STUBS[-1]):
+                yield name.removeprefix(STUBS[-1])
+
+    def events(self) -> Iterator[str]:
+        """As the running kernel lists them; none of another, whose BTF names no groups."""
+        from fetchc.debuginfo.btf.event_formats import running_events
+
+        return running_events() if self._program.running else iter(())
+
+    def tracepoint(self, name: str) -> Function | None:
+        """The tracepoint of that name, by the function that the kernel calls there."""
+        for stub in STUBS:
+            found = self._program._btf.named(stub + name, ("FUNC",))
+            if found:
+                die = DieOffset(found[0])
+                return Function(name, name, Address(0), None, die, "c", compiler_of(""), True)
+        return None
+
+    def event(self, group: str, name: str) -> Function | None:
+        """The event of that name as what has its fields for parameters."""
+        from fetchc.debuginfo.btf.event_formats import fields_by_format, fields_by_types
+
+        fields = fields_by_format(self._program, group, name) if self._program.running else None
+        if fields is None:
+            fields = fields_by_types(self._program, name)
+        if fields is None:
+            return None
+        die = DieOffset(-1 - len(self._program._events))
+        self._program._events[die] = fields
+        return Function(name, f"{group}.{name}", Address(0), None, die, "c", compiler_of(""), True)
 
 
 # ------------------------------------------------------------------------------

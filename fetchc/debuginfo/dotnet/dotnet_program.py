@@ -32,6 +32,7 @@ from fetchc.debuginfo.dotnet.mono_aot import MonoCode
 from fetchc.debuginfo.dotnet.portable_executable import bundle_of
 from fetchc.debuginfo.dotnet.portable_pdb import Placed
 from fetchc.debuginfo.safe_open import is_regular
+from fetchc.debuginfo.without_dwarf import NoEvidence
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Function
@@ -106,6 +107,16 @@ class DotnetProgram(Placed):
         self.build_id = None if self._mono is None else self._mono.elf.build_id
 
     @property
+    def evidence(self) -> DotnetEvidence:
+        """What its metadata says of calls."""
+        return DotnetEvidence(self)
+
+    @property
+    def dotnet(self) -> DotnetMetadata:
+        """What its metadata says of properties, objects and asynchronous methods."""
+        return DotnetMetadata(self)
+
+    @property
     def has_debug_info(self) -> bool:
         """True: there is always metadata."""
         return True
@@ -161,23 +172,6 @@ class DotnetProgram(Placed):
         found = {self._types.number(one) for one in self.types_named(name, None)}
         classes = {one is not None and self._types.is_reference(one) for one in found}
         return classes.pop() if len(classes) == 1 else None
-
-    def without_code(self) -> Iterator[tuple[str, str]]:
-        """Names of the methods that have none, each with the reason."""
-        native, assembly = self._assembly.native, self._assembly
-        known = set() if native is None else {row for row, _ in native.entries()}
-        known |= {one.row for one in self._methods.instantiated()}
-        for row in range(1, assembly.metadata.count("MethodDef") + 1):
-            if row not in known:
-                yield self._methods.symbol(row), why_no_code(assembly, row)
-
-    def is_inlined(self, function: Function) -> bool:
-        """Whether the method is so short, or so marked, that its callers have it inlined."""
-        return is_inlined(self._assembly, self._method(function).row)
-
-    def continued_in(self, function: Function) -> str:
-        """The ``MoveNext`` that has the body of an iterator or an asynchronous method."""
-        return continued_in(self._assembly, self._method(function).row)
 
     def _function(self, method: Method) -> Function:
         native = self._assembly.native
@@ -277,21 +271,6 @@ class DotnetProgram(Placed):
             if "`" not in name:
                 yield class_spelled(name, ())
 
-    def property_of(self, type_id: TypeId, name: str) -> Property | None:
-        """The property of that name of a class or structure, by the code of its getter."""
-        from fetchc.debuginfo.dotnet.properties import property_of
-
-        number = self._types.number(type_id)
-        return None if number is None else property_of(self._types, number, name, self._assembly)
-
-    def object_types(self) -> ObjectTypes | None:
-        """What the headers of objects say; None of runtimes of which that was not measured."""
-        if self._objects is None and self._types.header is not None:
-            from fetchc.debuginfo.dotnet.closed_types import DotnetObjects
-
-            self._objects = DotnetObjects(self._types, self._types.header)
-        return self._objects
-
     def main_language(self) -> str:
         """The language of the whole image."""
         return LANGUAGE
@@ -322,6 +301,61 @@ class DotnetProgram(Placed):
         section = next(s for s in image.sections if 0 <= address - s.address < s.file_size)
         left = section.file_size - (address - section.address)
         return bytes(image.view[at : at + min(size, left)])
+
+
+class DotnetEvidence(NoEvidence):
+    """What metadata answers as :class:`~fetchc.program.protocol.Evidence`."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, program: DotnetProgram) -> None:
+        self._program = program
+
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the method is so short, or so marked, that its callers have it inlined."""
+        return is_inlined(self._program._assembly, self._program._method(function).row)
+
+
+class DotnetMetadata:
+    """What metadata answers as :class:`~fetchc.program.protocol.DotnetFacts`."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, program: DotnetProgram) -> None:
+        self._program = program
+
+    def property_of(self, type_id: TypeId, name: str) -> Property | None:
+        """The property of that name of a class or structure, by the code of its getter."""
+        from fetchc.debuginfo.dotnet.properties import property_of
+
+        number = self._program._types.number(type_id)
+        return (
+            None
+            if number is None
+            else property_of(self._program._types, number, name, self._program._assembly)
+        )
+
+    def object_types(self) -> ObjectTypes | None:
+        """What the headers of objects say; None of runtimes of which that was not measured."""
+        program = self._program
+        if program._objects is None and program._types.header is not None:
+            from fetchc.debuginfo.dotnet.closed_types import DotnetObjects
+
+            program._objects = DotnetObjects(program._types, program._types.header)
+        return program._objects
+
+    def state_machine_method(self, function: Function) -> str:
+        """The ``MoveNext`` that has the body of an iterator or an asynchronous method."""
+        return continued_in(self._program._assembly, self._program._method(function).row)
+
+    def methods_without_code(self) -> Iterator[tuple[str, str]]:
+        """Names of the methods that have none, each with the reason."""
+        native, assembly = self._program._assembly.native, self._program._assembly
+        known = set() if native is None else {row for row, _ in native.entries()}
+        known |= {one.row for one in self._program._methods.instantiated()}
+        for row in range(1, assembly.metadata.count("MethodDef") + 1):
+            if row not in known:
+                yield self._program._methods.symbol(row), why_no_code(assembly, row)
 
 
 # ------------------------------------------------------------------------------

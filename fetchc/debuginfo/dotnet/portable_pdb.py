@@ -17,7 +17,7 @@ from fetchc.debuginfo.dotnet.method_code import CONTEXT_PARAMETER
 from fetchc.debuginfo.dotnet.portable_executable import map_file
 from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun
 from fetchc.debuginfo.safe_open import is_regular
-from fetchc.debuginfo.without_dwarf import Plain
+from fetchc.debuginfo.without_dwarf import WithoutDwarf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, Extent, Variable
 from fetchc.program.types import PointerType, SequenceType, StructType
@@ -424,7 +424,7 @@ def _short(path: str) -> str:
 STATIC = 1 << 96  # in the number of a variable: it is a static field, by its row
 
 
-class Placed(Plain):
+class Placed(WithoutDwarf):
     """A base of the Program of an assembly, which has its methods, types and parameters."""
 
     __slots__ = ("_assembly", "_described")

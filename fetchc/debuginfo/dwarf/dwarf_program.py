@@ -93,6 +93,21 @@ class DwarfProgram(ElfProgram):
         return self._read_types
 
     @property
+    def evidence(self) -> DwarfEvidence:
+        """What supports or contradicts its debug information."""
+        return DwarfEvidence(self)
+
+    @property
+    def cpp(self) -> DwarfCpp:
+        """What classes of C++ declare."""
+        return DwarfCpp(self)
+
+    @property
+    def go(self) -> DwarfGo:
+        """What Go's runtime and linker say."""
+        return DwarfGo(self)
+
+    @property
     def lacks_go(self) -> bool:
         """Whether Go linked the program, and its debug information is of C alone or missing."""
         from fetchc.debuginfo.dwarf.languages import is_go, linked_by_go
@@ -100,7 +115,7 @@ class DwarfProgram(ElfProgram):
         return linked_by_go(self._elf) and not any(map(is_go, self._info.units()))
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
-        """Every function of that name and its clones; see :mod:`.dwarf.names.functions`."""
+        """Every function of that name and its clones; see :mod:`.subprograms`."""
         found = self._functions.get(name)
         if found is None:
             from fetchc.debuginfo.dwarf.subprograms import functions_named
@@ -114,46 +129,6 @@ class DwarfProgram(ElfProgram):
         from fetchc.debuginfo.dwarf.subprograms import function_at
 
         return function_at(self._elf, self._info, address)
-
-    def is_inlined(self, function: Function) -> bool:
-        """Whether the function's body was also put into some of its callers."""
-        from fetchc.debuginfo.dwarf.subprograms import is_inlined
-
-        return function.die is not None and is_inlined(self._info, self._die(function))
-
-    def is_only_inlined(self, name: str) -> bool:
-        """Whether functions of that name have no code of their own, only in their callers."""
-        from fetchc.debuginfo.dwarf.inlined_subroutines import is_only_inlined
-
-        return self._info.present and is_only_inlined(self._info, name)
-
-    def packages_called(self, name: str) -> tuple[str, ...]:
-        """Import paths of the Go packages that call themselves so, as the linker writes them."""
-        from fetchc.debuginfo.dwarf.go_name_lookup import packages_called
-
-        return tuple(packages_called(self._info, name)) if self._info.present else ()
-
-    def interface_tables(self) -> tuple[tuple[str, str], ...]:
-        """Names of interfaces of Go, each with that of a type that the program converts to it."""
-        if self._interface_tables is None:
-            from fetchc.debuginfo.go.rtype_names import interface_tables
-
-            self._interface_tables = interface_tables(self._elf, self.architecture)
-        return self._interface_tables
-
-    def named_constants(self, type_id: TypeId) -> tuple[tuple[str, int], ...]:
-        """The constants of a named integer type that its own Go package declares."""
-        found = self._constants.get(type_id)
-        if found is None:
-            from fetchc.debuginfo.dwarf.go_name_lookup import constants_of_type
-            from fetchc.program.types import IntType
-
-            found = ()
-            made = self.type(type_id)
-            if isinstance(made, IntType) and self._info.present:
-                found = constants_of_type(self._info, type_id, made)
-            self._constants[type_id] = found
-        return found
 
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order, unused ones included; Go results follow (kind result)."""
@@ -173,22 +148,6 @@ class DwarfProgram(ElfProgram):
                 found = marked_parameters(self, function.name, found)
             _keep(self._parameters, die.offset, found)
         return found
-
-    def argument_bytes(self, function: Function) -> int | None:
-        """Bytes of a Go function's parameters and results, by Go's own table; None elsewhere."""
-        if function.language != "go":
-            return None
-        from fetchc.debuginfo.go.funcdata import argument_bytes
-
-        return argument_bytes(self._info.elf, function.address)
-
-    def argument_stream(self, function: Function) -> bytes | None:
-        """What Go's own table says of each of its parameters, for tracebacks; None elsewhere."""
-        if function.language != "go":
-            return None
-        from fetchc.debuginfo.go.funcdata import argument_stream
-
-        return argument_stream(self._info.elf, function.address)
 
     def result(self, function: Function) -> TypeId | None:
         """Type of the result, None for void and for Go, whose results are variables."""
@@ -251,14 +210,6 @@ class DwarfProgram(ElfProgram):
             return None
         return linked_place(self._info, self._elf, self.architecture, die, name)
 
-    def may_be_copied(self, variable: Variable, address: Address) -> bool:
-        """Whether an executable may hold the live copy of this shared library's variable."""
-        from fetchc.debuginfo.elf.shared_libraries import may_be_copied
-        from fetchc.debuginfo.kernel_variables import linked_symbol
-
-        symbol = linked_symbol(self._info, self._info.die(variable.die), variable.name)
-        return may_be_copied(self._elf, symbol, address)
-
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
         """What the debug information says of the variable's place, by address range.
 
@@ -291,12 +242,14 @@ class DwarfProgram(ElfProgram):
 
             if place == NO_LOCATION:
                 return self._linked(die, variable.name) or place
-            if isinstance(place, AtAddress) and self.may_be_copied(variable, place.address):
+            if isinstance(place, AtAddress) and self.evidence.may_be_copied(
+                variable, place.address
+            ):
                 return self._loaded(die, variable.name) or place
         if self.in_kernel and isinstance(place, AtAddress):
             from fetchc.debuginfo.kernel_variables import symbol_place
 
-            found = self.symbol_addresses(variable.name)
+            found = self.elf.symbol_addresses(variable.name)
             return symbol_place(self._elf, variable.name, place.address, found)
         if not is_frame_relative(place):
             return place
@@ -323,14 +276,6 @@ class DwarfProgram(ElfProgram):
         ranges = () if around is None else self._info.ranges(around)
         return at_entry(place) if ranges and ranges[0][0] == address else place
 
-    def frame_base_is_cfa(self, function: Function) -> bool:
-        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
-        from fetchc.debuginfo.dwarf.variables import frame_base_at
-        from fetchc.program.entities import FrameRelative
-
-        base = frame_base_at(self._info, self._die(function), function.address)
-        return isinstance(base, FrameRelative)
-
     def array_length(
         self, array: TypeId, function: Function, address: Address
     ) -> tuple[Place, int] | None:
@@ -346,85 +291,6 @@ class DwarfProgram(ElfProgram):
         if found is None:
             return None
         return resolve_frame(found[0], cfa_at(self._elf, address, function.address)), found[1]
-
-    def callers(self, function: Function, address: Address) -> Callers:
-        """Who calls ``function``, for a probe in it; see :mod:`.dwarf.locations.callers`."""
-        found = self._callers.get((function.address, address))
-        if found is None:
-            from fetchc.debuginfo.dwarf.call_sites import callers
-
-            found = callers(self._elf, self._info, function, address, self._used_by_code())
-            _keep(self._callers, (function.address, address), found)
-        return found
-
-    def uses(self, function: Function) -> Uses:
-        """How the file uses ``function``; see :mod:`.dwarf.locations.uses`."""
-        from fetchc.debuginfo.dwarf.call_sites import uses
-
-        return uses(self._elf, self._info, function, self._used_by_code())
-
-    def _used_by_code(self) -> CodeUses | None:
-        """What its code calls; None where what calls of the machine look like is not told."""
-        if self._code_uses is None:
-            from fetchc.debuginfo.dwarf.call_sites import CodeUses
-            from fetchc.target.machines import call_rules
-
-            rules = call_rules(self.architecture)
-            self._code_uses = None if rules is None else CodeUses(self._elf, rules)
-        return self._code_uses
-
-    def folded_with(self, function: Function) -> tuple[str, ...]:
-        """Symbols of other functions at its address; see :mod:`.dwarf.names.folded`."""
-        if self.in_kernel or function.die is None:
-            return ()
-        die = self._die(function)
-        if not self._elf.may_fold() and not die.unit.compiler.is_gcc:
-            return ()
-        if len(self._elf.symbols_at(function.address)) < 2:
-            return ()
-        from fetchc.debuginfo.dwarf.merged_functions import folded_with
-
-        found = folded_with(self._elf, self._info, die, function.address)
-        return tuple([symbol for symbol in found if symbol != function.symbol])
-
-    def is_without_code(self, name: str) -> bool:
-        """Whether the compiler left it out, or merged it; see :mod:`.dwarf.names.folded`."""
-        from fetchc.debuginfo.dwarf.merged_functions import is_without_code
-
-        return self.has_debug_info and not self.in_kernel and is_without_code(self._info, name)
-
-    def merged_perhaps(self, function: Function) -> tuple[str, ...]:
-        """Functions without code that gcc may have merged into it; :mod:`.dwarf.names.folded`."""
-        merges = function.compiler.merges_identical_functions
-        if self.in_kernel or function.die is None or not merges:
-            return ()
-        from fetchc.debuginfo.dwarf.merged_functions import merged_perhaps
-
-        return merged_perhaps(self._info, self._die(function))
-
-    def frame_address(self, function: Function, address: Address) -> Place:
-        """The canonical frame address, by the call-frame information."""
-        from fetchc.debuginfo.dwarf.call_frames import cfa_at
-        from fetchc.debuginfo.dwarf.symbolic_values import resolve_frame
-        from fetchc.program.entities import FrameRelative
-
-        rule = cfa_at(self._elf, address, function.address)
-        return resolve_frame(FrameRelative(ByteOffset(0)), rule)
-
-    def is_optimised(self, function: Function) -> bool:
-        """Whether its calls are described, or (before DWARF 4) may be left out for its age."""
-        from fetchc.debuginfo.dwarf.call_sites import tells_of_tail_calls
-
-        die = self._die(function)
-        return die.unit.version < 4 or tells_of_tail_calls(self._info, die)
-
-    def frame_stands(self, function: Function, address: Address) -> bool:
-        """Whether places counted from the function's frame are what they say at ``address``."""
-        from fetchc.debuginfo.dwarf.enclosing_frames import stands
-        from fetchc.debuginfo.dwarf.variables import frame_base_at
-
-        base = frame_base_at(self._info, self._die(function), address)
-        return stands(self._elf, base, lambda: self.body_address(function), function, address)
 
     def body_address(self, function: Function) -> Address:
         """The first instruction behind the prologue, by the line table."""
@@ -455,18 +321,6 @@ class DwarfProgram(ElfProgram):
                 return marked_members(self, found)
         return found
 
-    def passed_by_reference(self, type_id: TypeId) -> bool | None:
-        """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
-        from fetchc.debuginfo.dwarf.trivial_classes import by_reference
-
-        return None if type_id < 0 else by_reference(self._types, self._types.die(type_id))
-
-    def has_static_member(self, type_id: TypeId, name: str) -> bool:
-        """Whether a class declares a member of that name that is a variable outside of objects."""
-        from fetchc.debuginfo.dwarf.type_entries import has_static_member
-
-        return type_id >= 0 and has_static_member(self._types, self._types.die(type_id), name)
-
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration, looked for in the other units; itself if none."""
         if type_id < 0:
@@ -496,16 +350,6 @@ class DwarfProgram(ElfProgram):
 
         self._require()
         return type_names(self._types)
-
-    def runtime_types(self) -> RuntimeTypes | None:
-        """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
-        if self._runtime_types is None:
-            from fetchc.debuginfo.go.rtypes import descriptor_table
-
-            self._runtime_types = descriptor_table(
-                self._elf, self.architecture, self._info, self._types
-            )
-        return self._runtime_types
 
     def main_language(self) -> str:
         """Language key of the program's own code: Go where Go linked it, else the first unit's."""
@@ -549,6 +393,232 @@ class DwarfProgram(ElfProgram):
 
     def _around(self, variable: Variable, function: Function | None) -> Die | None:
         return None if variable.kind == "global" else self._within(function)
+
+
+# ------------------------------------------------------------------------------
+# The parts of a Program that not every file has.
+
+
+class DwarfEvidence:
+    """What code and debug information answer as :class:`~fetchc.program.protocol.Evidence`."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, program: DwarfProgram) -> None:
+        self._program = program
+
+    def is_inlined(self, function: Function) -> bool:
+        """Whether the function's body was also put into some of its callers."""
+        from fetchc.debuginfo.dwarf.subprograms import is_inlined
+
+        program = self._program
+        return function.die is not None and is_inlined(program._info, program._die(function))
+
+    def is_only_inlined(self, name: str) -> bool:
+        """Whether functions of that name have no code of their own, only in their callers."""
+        from fetchc.debuginfo.dwarf.inlined_subroutines import is_only_inlined
+
+        program = self._program
+        return program._info.present and is_only_inlined(program._info, name)
+
+    def lacks_code(self, name: str) -> bool:
+        """Whether the compiler left it out, or merged it; see :mod:`.merged_functions`."""
+        from fetchc.debuginfo.dwarf.merged_functions import is_without_code
+
+        program = self._program
+        return (
+            program.has_debug_info
+            and not program.in_kernel
+            and is_without_code(program._info, name)
+        )
+
+    def folded_with(self, function: Function) -> tuple[str, ...]:
+        """Symbols of other functions at its address; see :mod:`.merged_functions`."""
+        program = self._program
+        if program.in_kernel or function.die is None:
+            return ()
+        die = program._die(function)
+        if not program._elf.may_fold() and not die.unit.compiler.is_gcc:
+            return ()
+        if len(program._elf.symbols_at(function.address)) < 2:
+            return ()
+        from fetchc.debuginfo.dwarf.merged_functions import folded_with
+
+        found = folded_with(program._elf, program._info, die, function.address)
+        return tuple([symbol for symbol in found if symbol != function.symbol])
+
+    def may_be_merged_with(self, function: Function) -> tuple[str, ...]:
+        """Functions without code that gcc may have merged into it; :mod:`.merged_functions`."""
+        program = self._program
+        merges = function.compiler.merges_identical_functions
+        if program.in_kernel or function.die is None or not merges:
+            return ()
+        from fetchc.debuginfo.dwarf.merged_functions import merged_perhaps
+
+        return merged_perhaps(program._info, program._die(function))
+
+    def callers(self, function: Function, address: Address) -> Callers:
+        """Who calls ``function``, for a probe in it; see :mod:`.call_sites`."""
+        program = self._program
+        found = program._callers.get((function.address, address))
+        if found is None:
+            from fetchc.debuginfo.dwarf.call_sites import callers
+
+            found = callers(program._elf, program._info, function, address, self._used_by_code())
+            _keep(program._callers, (function.address, address), found)
+        return found
+
+    def uses(self, function: Function) -> Uses:
+        """How the file uses ``function``; see :mod:`.call_sites`."""
+        from fetchc.debuginfo.dwarf.call_sites import uses
+
+        program = self._program
+        return uses(program._elf, program._info, function, self._used_by_code())
+
+    def _used_by_code(self) -> CodeUses | None:
+        """What its code calls; None where what calls of the machine look like is not told."""
+        program = self._program
+        if program._code_uses is None:
+            from fetchc.debuginfo.dwarf.call_sites import CodeUses
+            from fetchc.target.machines import call_rules
+
+            rules = call_rules(program.architecture)
+            program._code_uses = None if rules is None else CodeUses(program._elf, rules)
+        return program._code_uses
+
+    def may_be_copied(self, variable: Variable, address: Address) -> bool:
+        """Whether an executable may hold the live copy of this shared library's variable."""
+        from fetchc.debuginfo.elf.shared_libraries import may_be_copied
+        from fetchc.debuginfo.kernel_variables import linked_symbol
+
+        program = self._program
+        symbol = linked_symbol(program._info, program._info.die(variable.die), variable.name)
+        return may_be_copied(program._elf, symbol, address)
+
+    def is_optimized(self, function: Function) -> bool:
+        """Whether its calls are described, or (before DWARF 4) may be left out for its age."""
+        from fetchc.debuginfo.dwarf.call_sites import tells_of_tail_calls
+
+        program = self._program
+        die = program._die(function)
+        return die.unit.version < 4 or tells_of_tail_calls(program._info, die)
+
+    def frame_base_is_cfa(self, function: Function) -> bool:
+        """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
+        from fetchc.debuginfo.dwarf.variables import frame_base_at
+        from fetchc.program.entities import FrameRelative
+
+        program = self._program
+        base = frame_base_at(program._info, program._die(function), function.address)
+        return isinstance(base, FrameRelative)
+
+    def frame_address(self, function: Function, address: Address) -> Place:
+        """The canonical frame address, by the call-frame information."""
+        from fetchc.debuginfo.dwarf.call_frames import cfa_at
+        from fetchc.debuginfo.dwarf.symbolic_values import resolve_frame
+        from fetchc.program.entities import FrameRelative
+
+        rule = cfa_at(self._program._elf, address, function.address)
+        return resolve_frame(FrameRelative(ByteOffset(0)), rule)
+
+    def frame_is_valid(self, function: Function, address: Address) -> bool:
+        """Whether places counted from the function's frame are what they say at ``address``."""
+        from fetchc.debuginfo.dwarf.enclosing_frames import stands
+        from fetchc.debuginfo.dwarf.variables import frame_base_at
+
+        program = self._program
+        base = frame_base_at(program._info, program._die(function), address)
+        return stands(program._elf, base, lambda: program.body_address(function), function, address)
+
+
+class DwarfCpp:
+    """What DWARF answers as :class:`~fetchc.program.protocol.CppFacts`."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, program: DwarfProgram) -> None:
+        self._program = program
+
+    def passed_by_reference(self, type_id: TypeId) -> bool | None:
+        """Whether a C++ class is passed by reference, by what it declares; None where unknown."""
+        from fetchc.debuginfo.dwarf.trivial_classes import by_reference
+
+        program = self._program
+        return None if type_id < 0 else by_reference(program._types, program._types.die(type_id))
+
+    def has_static_member(self, type_id: TypeId, name: str) -> bool:
+        """Whether a class declares a member of that name that is a variable outside of objects."""
+        from fetchc.debuginfo.dwarf.type_entries import has_static_member
+
+        program = self._program
+        return type_id >= 0 and has_static_member(program._types, program._types.die(type_id), name)
+
+
+class DwarfGo:
+    """What DWARF and Go's tables answer as :class:`~fetchc.program.protocol.GoFacts`."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, program: DwarfProgram) -> None:
+        self._program = program
+
+    def packages_called(self, name: str) -> tuple[str, ...]:
+        """Import paths of the Go packages that call themselves so, as the linker writes them."""
+        from fetchc.debuginfo.dwarf.go_name_lookup import packages_called
+
+        program = self._program
+        return tuple(packages_called(program._info, name)) if program._info.present else ()
+
+    def interface_tables(self) -> tuple[tuple[str, str], ...]:
+        """Names of interfaces of Go, each with that of a type that the program converts to it."""
+        program = self._program
+        if program._interface_tables is None:
+            from fetchc.debuginfo.go.rtype_names import interface_tables
+
+            program._interface_tables = interface_tables(program._elf, program.architecture)
+        return program._interface_tables
+
+    def named_constants(self, type_id: TypeId) -> tuple[tuple[str, int], ...]:
+        """The constants of a named integer type that its own Go package declares."""
+        program = self._program
+        found = program._constants.get(type_id)
+        if found is None:
+            from fetchc.debuginfo.dwarf.go_name_lookup import constants_of_type
+            from fetchc.program.types import IntType
+
+            found = ()
+            made = program.type(type_id)
+            if isinstance(made, IntType) and program._info.present:
+                found = constants_of_type(program._info, type_id, made)
+            program._constants[type_id] = found
+        return found
+
+    def argument_bytes(self, function: Function) -> int | None:
+        """Bytes of a Go function's parameters and results, by Go's own table; None elsewhere."""
+        if function.language != "go":
+            return None
+        from fetchc.debuginfo.go.funcdata import argument_bytes
+
+        return argument_bytes(self._program._info.elf, function.address)
+
+    def argument_stream(self, function: Function) -> bytes | None:
+        """What Go's own table says of each of its parameters, for tracebacks; None elsewhere."""
+        if function.language != "go":
+            return None
+        from fetchc.debuginfo.go.funcdata import argument_stream
+
+        return argument_stream(self._program._info.elf, function.address)
+
+    def runtime_types(self) -> RuntimeTypes | None:
+        """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
+        program = self._program
+        if program._runtime_types is None:
+            from fetchc.debuginfo.go.rtypes import descriptor_table
+
+            program._runtime_types = descriptor_table(
+                program._elf, program.architecture, program._info, program._types
+            )
+        return program._runtime_types
 
 
 def _keep(cache: dict[Key, Answer], key: Key, answer: Answer) -> None:

@@ -7,7 +7,7 @@ variables, source lines, and types that no value of the program is allocated or 
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfEvidence, DwarfGo, DwarfProgram
 from fetchc.debuginfo.dwarf.go_name_lookup import escaped, package_of, unescaped
 from fetchc.debuginfo.dwarf.subprograms import LOCAL
 from fetchc.debuginfo.elf.elf_file import Elf
@@ -65,13 +65,19 @@ class StrippedGoProgram(DwarfProgram):
         self._shapes: Shapes | None = None
 
     @property
+    def evidence(self) -> StrippedGoEvidence:
+        """What code and symbols say."""
+        return StrippedGoEvidence(self)
+
+    @property
+    def go(self) -> RuntimeFacts:
+        """What its descriptors of types say."""
+        return RuntimeFacts(self)
+
+    @property
     def has_debug_info(self) -> bool:
         """Whether types can be asked for: the run time's."""
         return True
-
-    def is_without_code(self, name: str) -> bool:
-        """False: the run time lists code alone."""
-        return False
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """Every function of that name, else what symbols and debug information have: code of C."""
@@ -96,15 +102,6 @@ class StrippedGoProgram(DwarfProgram):
         for symbol in self._elf.function_symbols():
             if self._table.at(symbol.address) is None:
                 yield symbol.name
-
-    def packages_called(self, name: str) -> tuple[str, ...]:
-        """Import paths of the packages whose types the run time knows by that beginning."""
-        try:
-            known = self._known.descriptors
-            types = [one for one in known.every() if one.named and one.name.startswith(f"{name}.")]
-        except DebugInfoError:
-            return ()  # damaged types: functions have their names all the same
-        return tuple(dict.fromkeys(package_of(linker_name(known, one)) for one in types))
 
     def _function(self, row: Row) -> Function:
         version = known_version(self._table.memory)
@@ -161,10 +158,6 @@ class StrippedGoProgram(DwarfProgram):
             if one.named:
                 yield known.name(one)
 
-    def runtime_types(self) -> RuntimeTypes:
-        """What Go's run time knows of the types."""
-        return _ByAddress(self._known)
-
     def global_variables(
         self, name: str, function: Function | None, loosely: bool = False
     ) -> tuple[Variable, ...]:
@@ -185,9 +178,42 @@ class StrippedGoProgram(DwarfProgram):
             return super().place(variable, function, address)
         return AtAddress(Address(variable.die - FIRST))
 
+
+class StrippedGoEvidence(DwarfEvidence):
+    """What code and symbols say, without debug information."""
+
+    __slots__ = ()
+
+    def lacks_code(self, name: str) -> bool:
+        """False: the run time lists code alone."""
+        return False
+
     def may_be_copied(self, variable: Variable, address: Address) -> bool:
         """False for the run time's own variables."""
         return variable.name != _MODULE and super().may_be_copied(variable, address)
+
+
+class RuntimeFacts(DwarfGo):
+    """What the descriptors of the runtime answer as :class:`~fetchc.program.protocol.GoFacts`."""
+
+    __slots__ = ("_stripped",)
+
+    def __init__(self, program: StrippedGoProgram) -> None:
+        super().__init__(program)
+        self._stripped = program
+
+    def packages_called(self, name: str) -> tuple[str, ...]:
+        """Import paths of the packages whose types the run time knows by that beginning."""
+        try:
+            known = self._stripped._known.descriptors
+            types = [one for one in known.every() if one.named and one.name.startswith(f"{name}.")]
+        except DebugInfoError:
+            return ()  # damaged types: functions have their names all the same
+        return tuple(dict.fromkeys(package_of(linker_name(known, one)) for one in types))
+
+    def runtime_types(self) -> RuntimeTypes:
+        """What Go's run time knows of the types."""
+        return _ByAddress(self._stripped._known)
 
 
 class _ByAddress:

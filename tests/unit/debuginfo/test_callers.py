@@ -72,7 +72,7 @@ def pointer_to(target: Place) -> PointerTo:
 
 def callers(program: DwarfProgram, name: str, offset: int = 0) -> Callers:
     (function,) = program.functions_named(name)
-    return program.callers(function, Address(function.address + offset))
+    return program.evidence.callers(function, Address(function.address + offset))
 
 
 def test_what_is_passed_is_in_terms_of_the_probe(program: DwarfProgram) -> None:
@@ -84,7 +84,7 @@ def test_what_is_passed_is_in_terms_of_the_probe(program: DwarfProgram) -> None:
         DI: pointer_to(Indirect(OnEntry(DI), ByteOffset(3))),
         SI: pointer_to(InMemory(SP, ByteOffset(8))),
     }
-    (pair,) = program.symbol_addresses("pair")
+    (pair,) = program.elf.symbol_addresses("pair")
     assert dict(constant.values) == {
         DI: Constant(159),
         SI: pointer_to(AtAddress(pair)),

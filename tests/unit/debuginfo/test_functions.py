@@ -148,15 +148,15 @@ def test_names_of_nothing(directory: Path, name: str) -> None:
 def test_a_function_without_code_of_its_own_is_told_apart(directory: Path) -> None:
     program = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     assert program.functions_named("inlined") == ()
-    assert program.is_only_inlined("inlined")
-    assert not program.is_only_inlined("scopes")
-    assert not program.is_only_inlined("no_such_function")
+    assert program.evidence.is_only_inlined("inlined")
+    assert not program.evidence.is_only_inlined("scopes")
+    assert not program.evidence.is_only_inlined("no_such_function")
 
 
 def test_a_function_that_is_also_inlined_says_so() -> None:
     program = DwarfProgram(str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5"))
-    assert program.is_inlined(only(program, "call_twin_here"))
-    assert not program.is_inlined(only(program, "visit"))
+    assert program.evidence.is_inlined(only(program, "call_twin_here"))
+    assert not program.evidence.is_inlined(only(program, "visit"))
 
 
 def test_scopes_hide_each_other(directory: Path) -> None:
@@ -370,5 +370,5 @@ def test_what_link_time_optimisation_only_inlines(tmp_path: Path) -> None:
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
     program = DwarfProgram(str(tmp_path / "one"))
     assert not program.functions_named("within")
-    assert program.is_only_inlined("within")
-    assert not program.is_only_inlined("nothing")
+    assert program.evidence.is_only_inlined("within")
+    assert not program.evidence.is_only_inlined("nothing")

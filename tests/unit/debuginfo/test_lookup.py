@@ -292,7 +292,7 @@ def test_the_table_has_functions_inside_of_functions(tmp_path: Path) -> None:
     subprocess.run(["gcc", "-g", "-o", "nested", "nested.c"], cwd=tmp_path, check=True)
     program = DwarfProgram(str(tmp_path / "nested"))
     (inner,) = [name for name in program.function_names() if name.startswith("inner.")]
-    (address,) = program.symbol_addresses(inner)
+    (address,) = program.elf.symbol_addresses(inner)
     unit = program._info.unit_of_address(address)
     assert unit is not None
     unit.searches = 100

@@ -168,7 +168,7 @@ def test_go_places_at_entry() -> None:
         InMemory(STACK, ByteOffset(16)),
         InMemory(STACK, ByteOffset(24)),
     ]
-    assert stack.frame_base_is_cfa(function)
+    assert stack.evidence.frame_base_is_cfa(function)
     registers = DwarfProgram(str(fixture("go/dnsforward/go1.27")))
     (function,) = registers.functions_named(HANDLER)
     request = registers.parameters(function)[2]
@@ -193,13 +193,13 @@ def test_unoptimised_parameters_stand_below_the_frame_address(directory: Path) -
     assert isinstance(after, InMemory)
     assert after.register == 6  # rbp, by then
     assert found.source_line(function) == "program.c:64"
-    assert found.frame_base_is_cfa(function)
+    assert found.evidence.frame_base_is_cfa(function)
 
 
 def test_clang_measures_from_a_register(directory: Path) -> None:
     found = DwarfProgram(str(build(directory, "clang", "-gdwarf-4", "-O0")))
     (function,) = found.functions_named("scopes")
-    assert not found.frame_base_is_cfa(function)
+    assert not found.evidence.frame_base_is_cfa(function)
 
 
 @pytest.mark.parametrize(("compiler", "runs"), [("gcc", 0), ("clang", 1)])
@@ -217,7 +217,7 @@ def test_the_line_table_is_run_once_a_function_where_the_frame_base_is_a_registe
 
     monkeypatch.setattr(line_tables, "body_address", counted)
     for offset in (1, 4, 8):
-        found.frame_stands(function, Address(function.address + offset))
+        found.evidence.frame_is_valid(function, Address(function.address + offset))
     assert len(asked) == runs
 
 
@@ -239,8 +239,8 @@ def test_a_stripped_file_has_functions_and_nothing_else(directory: Path) -> None
     (function,) = found.functions_named("scopes")
     assert (function.die, function.language, function.compiler.producer) == (None, "", "")
     assert found.main_language() == ""
-    assert not found.is_inlined(function)
-    assert not found.is_only_inlined("inlined")
+    assert not found.evidence.is_inlined(function)
+    assert not found.evidence.is_only_inlined("inlined")
     assert found.source_line(function) is None
     questions: list[Callable[[], object]] = [
         lambda: found.parameters(function),
@@ -250,7 +250,7 @@ def test_a_stripped_file_has_functions_and_nothing_else(directory: Path) -> None
         lambda: found.types_named("int", None),
         lambda: found.type_names(),
         lambda: found.body_address(function),
-        lambda: found.frame_base_is_cfa(function),
+        lambda: found.evidence.frame_base_is_cfa(function),
     ]
     for question in questions:
         with pytest.raises(DebugInfoError) as caught:

@@ -117,7 +117,7 @@ def answers(program: DwarfProgram) -> Iterator[tuple[str, bool | None, bool | No
         for type_id in program.types_named(name, None):
             made = program.type(type_id)
             if isinstance(made, StructType):
-                yield name, made.by_reference, program.passed_by_reference(type_id)
+                yield name, made.by_reference, program.cpp.passed_by_reference(type_id)
 
 
 @pytest.fixture(scope="module")

@@ -324,7 +324,7 @@ class Asker:
             for function in self.ask(partial(opened.functions_named, name)) or ():
                 self.function(opened, function)
         self.ask(partial(opened.global_variables, "everything", None))
-        self.ask(partial(opened.is_only_inlined, "inlined"))
+        self.ask(partial(opened.evidence.is_only_inlined, "inlined"))
         self.ask(lambda: list(opened.type_names()))
         lines = self.ask(opened.code_map)
         if lines is not None:
@@ -354,7 +354,7 @@ class Asker:
     def walk(self, opened: DwarfProgram, type_id: TypeId) -> None:
         waiting, seen = [type_id], {type_id}
         while waiting and len(seen) < 300:
-            self.ask(partial(opened.passed_by_reference, waiting[-1]))
+            self.ask(partial(opened.cpp.passed_by_reference, waiting[-1]))
             completed = self.ask(partial(opened.completed, waiting.pop()))
             found = None if completed is None else self.ask(partial(opened.type, completed))
             parts = [member.type for member in getattr(found, "members", ())]

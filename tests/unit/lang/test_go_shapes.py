@@ -95,7 +95,7 @@ def test_a_package_has_the_name_of_its_clause(wanted: str) -> None:
 def test_types_tell_how_packages_without_debug_information_call_themselves() -> None:
     program = stripped_go(str(fixture("go/stripped/go1.27")), "x86_64")
     assert program is not None
-    assert program.packages_called("abi") == ("internal/abi",)
+    assert program.go.packages_called("abi") == ("internal/abi",)
 
 
 def test_damaged_types_leave_functions_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,5 +105,5 @@ def test_damaged_types_leave_functions_their_names(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(stripped_program, "module", damaged)
     program = stripped_go(str(fixture("go/stripped/go1.27")), "x86_64")
     assert program is not None
-    assert program.packages_called("abi") == ()
+    assert program.go.packages_called("abi") == ()
     assert find_function(program, "main.main")[0].name == "main.main"

@@ -92,7 +92,7 @@ def test_the_host_itself_names_its_assemblies(tmp_path: Path) -> None:
     host = tmp_path / "app"
     elf = elf_file({".text": b"\xc3" * 16})
     host.write_bytes(elf.ljust(0x200, b"\0") + bundle()[0x200:])
-    assert DwarfProgram(str(host)).assemblies() == ("System.Private.CoreLib", "sample")
+    assert DwarfProgram(str(host)).elf.bundled_assemblies() == ("System.Private.CoreLib", "sample")
     with pytest.raises(CompileError) as refused:
         fetchc.open(str(host)).probe("EchoProvider.calculateEchoValue")
     (said,) = refused.value.diagnostics

@@ -119,7 +119,7 @@ def test_a_getter_that_returns_a_field(
     kind: str, name: str, fields: str, program: DotnetProgram
 ) -> None:
     (found,) = program.types_named(kind, None)
-    made = program.property_of(found, name)
+    made = program.dotnet.property_of(found, name)
     assert made is not None
     assert made.why == ""
     assert ".".join(step.name for step in made.path) == fields
@@ -128,14 +128,14 @@ def test_a_getter_that_returns_a_field(
 @pytest.mark.parametrize(("kind", "name", "why"), cases(NOT))
 def test_a_getter_that_does_more(kind: str, name: str, why: str, program: DotnetProgram) -> None:
     (found,) = program.types_named(kind, None)
-    made = program.property_of(found, name)
+    made = program.dotnet.property_of(found, name)
     assert made is not None
     assert why in made.why
 
 
 def offset(program: DotnetProgram, kind: str, name: str) -> int:
     (found,) = program.types_named(kind, None)
-    made = program.property_of(found, name)
+    made = program.dotnet.property_of(found, name)
     assert made is not None
     return made.path[-1].offset
 
@@ -152,7 +152,7 @@ def test_the_value_is_what_the_getter_returns(program: DotnetProgram) -> None:
     (node,) = program.types_named("Node", None)
     kinds = {}
     for name in ("Level", "Minus", "Small"):
-        made = program.property_of(node, name)
+        made = program.dotnet.property_of(node, name)
         assert made is not None
         kinds[name] = str(getattr(program.type(made.path[-1].type), "name", ""))
     assert kinds == {"Level": "int", "Minus": "uint", "Small": "byte"}
@@ -160,8 +160,8 @@ def test_the_value_is_what_the_getter_returns(program: DotnetProgram) -> None:
 
 def test_what_is_no_property(program: DotnetProgram) -> None:
     (node,) = program.types_named("Node", None)
-    assert program.property_of(node, "First") is None
-    assert program.property_of(node, "count") is None
+    assert program.dotnet.property_of(node, "First") is None
+    assert program.dotnet.property_of(node, "count") is None
 
 
 def test_a_field_in_whose_place_others_have_another_one(

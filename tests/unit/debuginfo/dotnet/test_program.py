@@ -296,7 +296,7 @@ def test_a_return_at_ones_own_risk() -> None:
 
 
 def test_what_has_no_code_is_told_with_the_reason(program: DotnetProgram) -> None:
-    assert dict(program.without_code()) == {
+    assert dict(program.dotnet.methods_without_code()) == {
         "sample.Server.Stop()": "it is abstract: its implementations have code",
         "sample.Server.Late()": "the compiler left it to the runtime",
     }

@@ -63,7 +63,7 @@ BODY = "N.App.<Work>d__0.MoveNext"
 def test_the_body(tmp_path: Path, attribute: str, said: bytes, body: str) -> None:
     made = program(tmp_path, attribute, said)
     (work,) = made.functions_named("N.App.Work")
-    assert made.continued_in(work) == body
+    assert made.dotnet.state_machine_method(work) == body
     assert DOTNET.cautions is not None
     codes = [one.code for one in DOTNET.cautions(made, work)]
     assert ("FC0622" in codes) == bool(body)
@@ -72,7 +72,7 @@ def test_the_body(tmp_path: Path, attribute: str, said: bytes, body: str) -> Non
 def test_the_body_is_a_name_to_probe(tmp_path: Path) -> None:
     made = program(tmp_path, "AsyncStateMachineAttribute", NAMED)
     (found,) = made.functions_named(BODY)
-    assert made.continued_in(found) == ""
+    assert made.dotnet.state_machine_method(found) == ""
 
 
 def test_a_method_without_code_names_its_body(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def answers(program: DwarfProgram, names: list[str]) -> dict[str, object]:
     assert code_map is not None
 
     def linked(linkage: str) -> list[Die]:
-        found = map(info.function_at, program.symbol_addresses(linkage))
+        found = map(info.function_at, program.elf.symbol_addresses(linkage))
         return [die for die in found if die is not None]
 
     return {

@@ -61,7 +61,7 @@ def answers(path: str, names: tuple[str, ...]) -> dict[str, tuple[list[str], boo
     return {
         name: (
             [f"{one.name} {one.address:#x}" for one in program.functions_named(name)],
-            program.is_only_inlined(name),
+            program.evidence.is_only_inlined(name),
             len(code_map.instances(name)),
         )
         for name in names

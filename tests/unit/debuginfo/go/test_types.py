@@ -26,7 +26,7 @@ def opened(name: str) -> DwarfProgram:
 
 def described(program: DwarfProgram, name: str) -> RuntimeType | None:
     (function,) = program.functions_named("main.survey")
-    types = program.runtime_types()
+    types = program.go.runtime_types()
     assert types is not None
     (type_id,) = program.types_named(name, function)
     return types.of(type_id)
@@ -50,7 +50,7 @@ def test_a_type_and_its_descriptor_name_each_other(name: str, type_name: str, di
     found = described(program, type_name)
     assert found is not None
     assert (found.name, found.direct) == (type_name, direct)
-    types = program.runtime_types()
+    types = program.go.runtime_types()
     assert types is not None
     assert types.at(found.offset) == found
 
@@ -61,7 +61,7 @@ def test_a_type_in_no_interface_has_none() -> None:
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_no_other_place_is_taken_for_a_descriptor(name: str) -> None:
-    types = opened(name).runtime_types()
+    types = opened(name).go.runtime_types()
     assert types is not None
     assert types.at(0) is None
     assert types.at(-8) is None
@@ -82,7 +82,7 @@ def test_an_int_of_go_is_a_word(name: str) -> None:
 
 
 def test_a_program_of_c_has_none() -> None:
-    assert DwarfProgram(str(fixture("c/layouts/gcc-O2-dwarf5"))).runtime_types() is None
+    assert DwarfProgram(str(fixture("c/layouts/gcc-O2-dwarf5"))).go.runtime_types() is None
 
 
 def test_damaged_descriptors_are_no_types(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_bytes_of_another_size_are_no_type(name: str, kind: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_what_is_converted_to_an_interface(name: str) -> None:
-    tables = opened(name).interface_tables()
+    tables = opened(name).go.interface_tables()
     held = {holder for interface, holder in tables if interface == "main.shape"}
     assert held >= {"main.square", "*main.circle"}
     assert ("main.shape", "main.packet") not in tables
@@ -144,8 +144,8 @@ def test_what_is_converted_to_an_interface(name: str) -> None:
 def test_constants_of_a_type_by_name(name: str) -> None:
     program = opened(name)
     (reason,) = program.types_named("runtime.waitReason", None)
-    assert program.named_constants(reason)[:2] == (
+    assert program.go.named_constants(reason)[:2] == (
         ("waitReasonZero", 0),
         ("waitReasonGCAssistMarking", 1),
     )
-    assert program.named_constants(program.types_named("int", None)[0]) == ()
+    assert program.go.named_constants(program.types_named("int", None)[0]) == ()
