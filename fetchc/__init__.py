@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from fetchc.api.library import Program, open
     from fetchc.api.live_tracing import Tracing, tracing
     from fetchc.api.probe import Argument, Probe
+    from fetchc.debuginfo.environment import CacheFolder, Environment
     from fetchc.diag.diagnostic import CompileError, DebugInfoError, Error, TracerError
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Argument",
+    "CacheFolder",
     "CompileError",
     "DebugInfoError",
+    "Environment",
     "Error",
     "Probe",
     "Program",
@@ -33,8 +36,10 @@ __all__ = [
 
 _HOMES = {
     "Argument": "fetchc.api.probe",
+    "CacheFolder": "fetchc.debuginfo.environment",
     "CompileError": "fetchc.diag.diagnostic",
     "DebugInfoError": "fetchc.diag.diagnostic",
+    "Environment": "fetchc.debuginfo.environment",
     "Error": "fetchc.diag.diagnostic",
     "Probe": "fetchc.api.probe",
     "Program": "fetchc.api.library",

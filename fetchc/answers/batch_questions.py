@@ -10,6 +10,7 @@ from fetchc.answers.json_documents import document, refused
 from fetchc.answers.outcome import by_probe, outcome
 from fetchc.api.library import Program
 from fetchc.ceilings import Exceeded, unwatch
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject, too_costly
 from fetchc.record import Record
 from fetchc.target.kernel_versions import running_version
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from fetchc.api.probe import Probe
+    from fetchc.debuginfo.environment import Environment
 
     Identity = tuple[int, ...] | None
 
@@ -168,7 +170,8 @@ class Opened:
     written to. Of separate debug files no note is taken.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Environment = DEFAULT) -> None:
+        self._environment = environment
         self._programs: dict[tuple[object, ...], _Kept] = {}
         self._let_go = 0  # since the collector ran
 
@@ -189,7 +192,7 @@ class Opened:
         kept = self._programs.pop(key, None)
         if kept is None or kept.identity is None or kept.identity != seen:
             # Looked at before it is opened: if it changes in between, it is opened once more.
-            kept = _Kept(seen, Program(*key))
+            kept = _Kept(seen, Program(*key, environment=self._environment))
         self._programs[key] = kept
         if len(self._programs) > PROGRAMS:
             del self._programs[next(iter(self._programs))]

@@ -7,6 +7,7 @@ import gc
 from fetchc import __version__
 from fetchc.answers.json_documents import told
 from fetchc.api.library import Program
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.program.cpp_names import spelling_key
 from fetchc.record import Record
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from fetchc.debuginfo.environment import Environment
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.type_layouts import Offset
 
@@ -49,6 +51,7 @@ def compare(
     paths: Sequence[str],
     references: Sequence[str] = (),
     debug_dirs: Sequence[str] = (),
+    environment: Environment = DEFAULT,
 ) -> Table:
     """Look ``texts`` (``TYPE`` or ``TYPE.FIELD``) up in every file of ``paths``.
 
@@ -59,7 +62,7 @@ def compare(
     answers: list[list[dict[str, Offset]]] = []  # of each binary, of each text
     for path in paths:
         try:
-            program = Program(path, references, None, debug_dirs)
+            program = Program(path, references, None, debug_dirs, environment=environment)
         except DebugInfoError as unreadable:
             said.append((path, "", unreadable.diagnostic))
             binaries.append((path, None, None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.open_file import open_binary
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fetchc.api.probe import Argument, Probe
+    from fetchc.debuginfo.environment import Environment
     from fetchc.driver.type_layouts import Layout, Offset
     from fetchc.program import protocol
     from fetchc.syntax.tree import Point
@@ -31,15 +33,17 @@ def open(
     debug_dirs: Sequence[str | os.PathLike[str]] = (),
     unsafe_return: bool = False,
     arch: str | None = None,
+    environment: Environment = DEFAULT,
 ) -> Program:
     """Open the file at ``path``: ELF, or an image of .NET.
 
     ``references`` are folders of assemblies that an image refers to. ``debug_file`` has the debug
     information; without it one is looked for, in ``debug_dirs`` first. ``unsafe_return`` takes
     return probes that can end the program. ``arch`` is the machine of a BTF file, which
-    names none. Raises DebugInfoError when the file cannot be read or is neither.
+    names none. ``environment`` has a cache folder and a way to report progress; by default there is
+    neither. Raises DebugInfoError when the file cannot be read or is neither.
     """
-    return Program(path, references, debug_file, debug_dirs, unsafe_return, arch)
+    return Program(path, references, debug_file, debug_dirs, unsafe_return, arch, environment)
 
 
 class Program:
@@ -53,6 +57,7 @@ class Program:
         debug_dirs: Sequence[str | os.PathLike[str]] = (),
         unsafe_return: bool = False,
         arch: str | None = None,
+        environment: Environment = DEFAULT,
     ) -> None:
         search = None
         if debug_file is not None or debug_dirs:
@@ -66,7 +71,9 @@ class Program:
 
             machine = architecture_key(arch)
         folders = tuple([_path(each) for each in references])
-        self._program: protocol.Program = open_binary(_path(path), folders, search, machine)
+        self._program: protocol.Program = open_binary(
+            _path(path), folders, search, machine, environment
+        )
         self._lock = RLock()
         self._unsafe_return = unsafe_return
         self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same

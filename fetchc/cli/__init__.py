@@ -9,11 +9,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
     from typing import TypeVar
 
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
+    from fetchc.debuginfo.environment import Environment
 
     Result = TypeVar("Result")
 
@@ -69,17 +69,7 @@ def _run(words: Sequence[str], alone: bool) -> int:
         return options
     output = Output(options.color)
     if "uncached" in COMMANDS[options.command].options:
-        from fetchc.debuginfo.elf.headers import Image
-
-        Image.cache_folder = "" if options.uncached else cache_folder()
-        if options.verbose and not options.uncached and not Image.cache_folder:
-            output.say("note: nothing is kept: neither XDG_CACHE_HOME nor HOME says where")
-        Image.say = output.say
-        Image.processes = alone
-        if kept := _kept():
-            kept.notes.clear()  # what an earlier call in this process said
-        if output.terminal:
-            Image.progress = _progress
+        options.environment = _environment(options, output, alone)
     if alone and options.command not in _UNBOUNDED:
         from fetchc.ceilings import TooMuch, watch
 
@@ -89,7 +79,7 @@ def _run(words: Sequence[str], alone: bool) -> int:
             output.say(f"error: {wrong}")
             return 2
     status = _edge(lambda: _answered(options, output), output)
-    _save(output, options.verbose)
+    _save(options, output)
     return status
 
 
@@ -165,7 +155,7 @@ def _apart(run: Callable[[Options, Output], int], options: Options, output: Outp
         return status
 
     path = next(path for path in named if of_another_user(path))
-    with Reader({"run": ran}, path, output) as reader:
+    with Reader({"run": ran}, path, output, options) as reader:
         status: int = reader.ask("run")
         return status
 
@@ -182,24 +172,38 @@ def cache_folder() -> str:
     return base and f"{base}/fetchc"
 
 
-def _progress(done: int, total: int) -> None:
-    from fetchc.cli.progress import Progress
-    from fetchc.debuginfo.elf.headers import Image
+def _environment(options: Options, output: Output, alone: bool) -> Environment:
+    from fetchc.debuginfo.environment import CacheFolder, Environment
 
-    if not isinstance(Image.progress, Progress):
-        Image.progress = Progress()  # whoever calls here holds this function
-    Image.progress(done, total)
+    folder = "" if options.uncached else cache_folder()
+    if options.verbose and not options.uncached and not folder:
+        output.say("note: nothing is kept: neither XDG_CACHE_HOME nor HOME says where")
+    return Environment(
+        cache=CacheFolder(folder) if folder else None,
+        report=output.say,
+        progress=_progress() if output.terminal else None,
+        processes=alone,
+    )
 
 
-def _kept() -> ModuleType | None:
-    # What is not loaded has nothing to save, and said nothing.
-    return sys.modules.get("fetchc.debuginfo.cache")
+def _progress() -> Callable[[int, int], None]:
+    # Loaded when first called: most commands read too little.
+    shown: list[Callable[[int, int], None]] = []
+
+    def show(done: int, total: int) -> None:
+        from fetchc.cli.progress import Progress
+
+        if not shown:
+            shown.append(Progress())
+        shown[0](done, total)
+
+    return show
 
 
-def _save(output: Output, verbose: bool) -> None:
-    kept = _kept()
-    if kept is None:
+def _save(options: Options, output: Output) -> None:
+    cache = None if options.environment is None else options.environment.cache
+    if cache is None:
         return
-    kept.save()
-    for note in dict.fromkeys(kept.notes) if verbose else ():
+    cache.save()
+    for note in dict.fromkeys(cache.notes) if options.verbose else ():
         output.say(f"note: {note}")

@@ -11,6 +11,7 @@ from fetchc.answers.batch_questions import Opened, answer, identity, read_line
 from fetchc.answers.json_documents import refused
 from fetchc.ceilings import watch, watched, within_memory
 from fetchc.cli.output import NAMED, given_bytes, unreadable
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 
 TYPE_CHECKING = False
@@ -45,10 +46,10 @@ def answers(options: Options, output: Output) -> int:
         # for days needs it.
         gc.freeze()
         gc.enable()
-    opened = Opened()
+    opened = Opened(options.environment or DEFAULT)
     status = 0
     path = options.batch or ""
-    with _input(path) as file, _Apart(opened, output) as apart:
+    with _input(path) as file, _Apart(opened, options, output) as apart:
         for number, line in _lines(file, path):
             if alone:
                 if not within_memory():
@@ -64,8 +65,10 @@ def answers(options: Options, output: Output) -> int:
 class _Apart:
     """Answers questions: those about another user's process in a child without rights."""
 
-    def __init__(self, opened: Opened, output: Output) -> None:
+    def __init__(self, opened: Opened, options: Options, output: Output) -> None:
         self._opened = opened
+        self._opened_apart: Opened | None = None  # by the child, in its own environment
+        self._options = options
         self._output = output
         self._reader: Reader | None = None
 
@@ -86,14 +89,19 @@ class _Apart:
         if not of_another_user(binary):
             return answer(self._opened, given, kernel)
         if self._reader is None:
-            questions = {"answer": lambda given, kernel: answer(self._opened, given, kernel)}
-            self._reader = Reader(questions, binary, self._output).__enter__()
+            questions = {"answer": self._answer_apart}
+            self._reader = Reader(questions, binary, self._output, self._options).__enter__()
         try:
             found: dict[str, Any] = self._reader.ask("answer", given, kernel)
         except DebugInfoError as ended:
             self._reader = None  # a new one for the next question
             return {"id": identity(given)} | refused(binary, (ended.diagnostic,))
         return found
+
+    def _answer_apart(self, given: object, kernel: str) -> dict[str, Any]:
+        if self._opened_apart is None:
+            self._opened_apart = Opened(self._options.environment or DEFAULT)
+        return answer(self._opened_apart, given, kernel)
 
 
 def _more_than_a_batch(options: Options) -> bool:

@@ -7,6 +7,7 @@ import gc
 from fetchc.answers.offset_tables import agreeing, compare, table_document
 from fetchc.ceilings import watched
 from fetchc.cli.output import exit_status
+from fetchc.debuginfo.environment import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,13 @@ def run(options: Options, output: Output) -> int:
     """Print the table: of each field the offsets, with the binaries that have them."""
     if watched():  # else the process is another one's, and what is frozen is never freed
         gc.freeze()  # what the command itself is made of is not looked through for each binary
-    table = compare(options.operands, options.binaries, options.references, options.debug_dirs)
+    table = compare(
+        options.operands,
+        options.binaries,
+        options.references,
+        options.debug_dirs,
+        options.environment or DEFAULT,
+    )
     if options.format == "json":
         import json
 

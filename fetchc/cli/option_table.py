@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.api.library import Program
+    from fetchc.debuginfo.environment import Environment
 
 __all__ = ["COMMANDS", "OPTIONS", "Command", "Option", "Options", "parse"]
 
@@ -261,6 +262,7 @@ class Options:
         self.batch: str | None = None
         self.color = "auto"
         self.uncached = False
+        self.environment: Environment | None = None  # of the run; None: the library's default
         self.verbose = False
         self.binaries: list[str] = []  # of `offsets`
         # Of `add` and `remove`.
@@ -300,10 +302,11 @@ class Options:
     def opened(self) -> Program:
         """The program that the command is about, with its debug files."""
         from fetchc.api.library import Program
+        from fetchc.debuginfo.environment import DEFAULT
 
         return Program(
             self.binary, self.references, self.debug_file, self.debug_dirs, self.unsafe_return,
-            self.arch,
+            self.arch, self.environment or DEFAULT,
         )  # fmt: skip
 
 

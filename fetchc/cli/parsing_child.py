@@ -18,7 +18,7 @@ from struct import Struct
 from fetchc.ceilings import Exceeded, unwatch, watch, watched
 from fetchc.cli.output import Unwritable
 from fetchc.debuginfo import cache
-from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.environment import DEFAULT, CacheFolder, Environment
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError, Error, too_costly
 from fetchc.privileges import give_up_root
@@ -56,7 +56,7 @@ def reader(
     """
     if os.geteuid() != 0 or options.binary == "kernel" or options.binary.startswith("kernel:"):
         return SameProcess(questions)
-    return Reader(questions, options.binary, output)
+    return Reader(questions, options.binary, output, options)
 
 
 class SameProcess:
@@ -80,10 +80,19 @@ class Reader:
     """A context manager: a child that answers :meth:`ask` by calling ``questions`` without root.
 
     ``binary`` is the file that the questions are about. Where root cannot be given up, the user
-    learns why, and this process answers itself. To be entered while it has one thread.
+    learns why, and this process answers itself. To be entered while it has one thread. In the child
+    ``options`` have an environment that has this process write to the cache, and download.
     """
 
-    def __init__(self, questions: Mapping[str, Function], binary: str, output: Output) -> None:
+    def __init__(
+        self,
+        questions: Mapping[str, Function],
+        binary: str,
+        output: Output,
+        options: Options | None = None,
+    ) -> None:
+        self._options = options
+        self._environment = (options and options.environment) or DEFAULT
         self._questions = questions
         self._binary = binary
         self._output = output
@@ -92,9 +101,9 @@ class Reader:
         self._objects: dict[int, RemoteObject] = {}
         self._services: dict[str, Function] = {}
         # What is kept is believed later: not where another user has a hand in what is read.
-        if Image.cache_folder and _own_file(binary):
-            folder = Image.cache_folder
-            self._services["keep"] = lambda name, content: cache.store(folder, name, content)
+        folder = self._environment.cache
+        if folder is not None and _own_file(binary):
+            self._services["store"] = lambda name, content: cache.store(folder, name, content)
 
     def __enter__(self) -> Reader:
         for stream in (sys.stdout, sys.stderr):
@@ -128,7 +137,9 @@ class Reader:
     ) -> None:
         try:
             if self._pid and (error is None or isinstance(error, Error)):
-                cache.notes += self.ask(_FINISH)
+                notes = self.ask(_FINISH)
+                if self._environment.cache is not None:
+                    self._environment.cache.notes += notes
         finally:
             self._end()
 
@@ -172,7 +183,7 @@ class Reader:
         if name in _TRANSFERS and "download" not in self._services:
             from fetchc.debuginfo.separate.debuginfod import Transfers
 
-            transfers = Transfers()
+            transfers = Transfers(self._environment)
             self._services |= {one: getattr(transfers, one) for one in _TRANSFERS}
         return self._services[name]
 
@@ -206,9 +217,15 @@ class Reader:
             except OSError as refused:
                 channel.send((_FAILURE, refused))
                 os._exit(1)
-            self._delegate(channel, user)
+            environment = self._delegated(channel, user)
+            if self._options is not None:
+                self._options.environment = environment
             channel.send((_ANSWER, None))
-            questions = {**self._questions, _FINISH: _finished, **_of_held(channel.held)}
+            questions = {
+                **self._questions,
+                _FINISH: lambda: _finished(environment),
+                **_of_held(channel.held),
+            }
             bounded = watched()  # as its parent is, whose timer is not inherited
             while True:
                 _, question, arguments = channel.receive()
@@ -232,7 +249,7 @@ class Reader:
         finally:
             unwatch()
 
-    def _delegate(self, channel: _Channel, user: int) -> None:
+    def _delegated(self, channel: _Channel, user: int) -> Environment:
         # What the child cannot do it has its parent do.
         def call(name: str, *arguments: object) -> Any:
             channel.send((_CALL, name, arguments))
@@ -241,12 +258,13 @@ class Reader:
                 raise value
             return value
 
-        keep = (lambda name, content: call("keep", name, content)) if self._services else None
-        cache.write_by(user, keep)
-        if os.environ.get("DEBUGINFOD_URLS"):
-            from fetchc.debuginfo.separate.debug_file_search import Finder
+        def write(name: str, content: bytes) -> None:
+            if self._services:
+                call("store", name, content)
 
-            Finder.delegate = call
+        own = self._environment
+        folder = None if own.cache is None else CacheFolder(own.cache.path, user, write)
+        return Environment(folder, own.report, own.progress, own.processes, call, user)
 
 
 _TRANSFERS = ("download", "keep_download", "discard", "absent")
@@ -276,9 +294,11 @@ def _of_held(held: Sequence[object]) -> dict[str, Function]:
     return {_ATTRIBUTE: attribute, _METHOD: method}
 
 
-def _finished() -> list[str]:
-    cache.save()
-    return cache.notes
+def _finished(environment: Environment) -> list[str]:
+    if environment.cache is None:
+        return []
+    environment.cache.save()
+    return environment.cache.notes
 
 
 class _Channel:

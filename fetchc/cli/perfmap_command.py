@@ -8,6 +8,7 @@ from fetchc.cli.output import given_lines
 from fetchc.cli.parsing_child import Reader, SameProcess, of_another_user
 from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.open_file import open_binary
 from fetchc.debuginfo.perf_map_format import written_line
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
@@ -48,7 +49,7 @@ def _merge(options: Options, output: Output, pid: int) -> int:
     path = f"/proc/{pid}/exe"
     apart = os.geteuid() == 0 and of_another_user(path)
     questions = {"collected": found}
-    with Reader(questions, path, output) if apart else SameProcess(questions) as asked:
+    with Reader(questions, path, output, options) if apart else SameProcess(questions) as asked:
         what, skipped = asked.ask("collected")
     merged = write(what)
     for each, why in skipped:
@@ -98,7 +99,11 @@ def _find(options: Options, output: Output, asked: list[str]) -> int:
 
 
 def _in_image(options: Options) -> Callable[[str], list[MappedPlace]]:
-    program = open_binary(options.binary, tuple(options.references))
+    program = open_binary(
+        options.binary,
+        tuple(options.references),
+        environment=options.environment or DEFAULT,
+    )
     if not isinstance(program, DotnetProgram):
         what = "it is no image of .NET, and maps of .NET say nothing of it"
         raise DebugInfoError("FC0902", options.binary, what)

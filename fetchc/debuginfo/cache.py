@@ -16,13 +16,14 @@ from stat import S_ISREG
 from struct import Struct
 from zlib import crc32
 
-from fetchc.debuginfo.safe_open import check_owner, folders_of, own_folder, use_folders_of
+from fetchc.debuginfo.safe_open import check_owner, own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fetchc.debuginfo.elf.compressed import StreamInflater
+    from fetchc.debuginfo.environment import CacheFolder
 
 __all__ = [
     "LEAST",
@@ -30,12 +31,8 @@ __all__ = [
     "CachedSection",
     "ensure_folder",
     "entries",
-    "notes",
     "removed",
-    "save",
-    "save_later",
     "store",
-    "write_by",
 ]
 
 MOST = 1 << 29  # bytes of all files; those that were not used for longest go first
@@ -48,54 +45,23 @@ _HEADER = Struct("<8sIIQI")  # magic, checksum of what follows, bytes of it, of 
 _MAGIC = b"fetchc\x00\x04"
 _FRONT = 12  # bytes in front of what the header's checksum is of
 
-# Told with -v: what is not used, and why. Of the whole process, as the folder is.
-notes: list[str] = []
-_later: list[Callable[[], None]] = []
-_AT_ONCE = 16  # waiting to be written: each has its bytes in memory
 
-
-# A process without rights has another one write for it, into the folder of that one's user.
-_send: Callable[[str, bytes], None] | None = None
-
-
-def write_by(user: int, send: Callable[[str, bytes], None] | None) -> None:
-    """Read the folders of ``user``; have ``send`` called for each file, with its name and content,
-    in place of writing it. None: nothing is kept.
-    """
-    global _send
-    _send = send or (lambda name, content: None)
-    use_folders_of(user)
-
-
-def store(folder: str, name: str, content: bytes) -> None:
-    """Write a file for another process: what :func:`write_by` was given there.
+def store(folder: CacheFolder, name: str, content: bytes) -> None:
+    """Write a file for another process, whose :class:`CacheFolder` calls this to ``write``.
 
     An empty one never replaces another. Nothing is written under a name that this module would not
     choose, or where the folder refuses.
     """
     stem, dot, suffix = name.partition(".")
     plain = stem.replace("-", "").isalnum() and stem.isascii()
-    if not plain or dot + suffix not in SUFFIXES or not ensure_folder(folder):
+    if not plain or dot + suffix not in SUFFIXES or not ensure_folder(folder, folder.path):
         return
-    path = os.path.join(folder, name)
+    path = os.path.join(folder.path, name)
     if not content:
         _mark(path)
         return
-    _write(path, (content,))
-    _evict(folder)
-
-
-def save_later(write: Callable[[], None]) -> None:
-    """Have ``write`` called when the run ends, or when many others wait."""
-    if len(_later) == _AT_ONCE:
-        _later.pop(0)()
-    _later.append(write)
-
-
-def save() -> None:
-    """Write what was made in this run and is not kept yet; a folder that refuses is left."""
-    while _later:
-        _later.pop()()
+    _write(folder, path, (content,))
+    _evict(folder.path)
 
 
 class CachedFile:
@@ -108,7 +74,7 @@ class CachedFile:
         "_checked", "_data", "_folder", "_good", "_key", "_name", "_sums", "_view", "again", "have",
     )  # fmt: skip
 
-    def __init__(self, folder: str, build_id: str | None, key: str, suffix: str) -> None:
+    def __init__(self, folder: CacheFolder, build_id: str | None, key: str, suffix: str) -> None:
         self._folder = folder
         self._key = f"{build_id} {key}".encode()
         # Readable for `cache show`; what it must agree with is in the header.
@@ -168,17 +134,23 @@ class CachedFile:
         return self._data.find(needle, start, end)
 
     def _unused(self, why: str) -> None:
-        notes.append(f"{os.path.join(self._folder, self._name)} is not used: it is {why}")
+        self._folder.notes.append(f"{self._path()} is not used: it is {why}")
+
+    def _path(self) -> str:
+        return os.path.join(self._folder.path, self._name)
 
     def _look(self) -> None:
-        if not own_folder(self._folder):
-            if os.path.lexists(self._folder):
+        folder = self._folder
+        if not own_folder(folder.path, folder.user):
+            if os.path.lexists(folder.path):
                 what = "it is no folder of this user's own that only they can write to"
-                notes.append(f"{self._folder} is not used: {check_owner(self._folder) or what}")
+                why = check_owner(folder.path, folder.user) or what
+                folder.notes.append(f"{folder.path} is not used: {why}")
             return
         try:
-            path = os.path.join(self._folder, self._name)
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            handle = os.open(
+                self._path(), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            )
         except FileNotFoundError:
             return
         except OSError as refused:
@@ -188,11 +160,11 @@ class CachedFile:
             wrong = self._read(handle)
             if wrong:
                 self._unused(wrong)
-            if _send is None:
+            if folder.write is None:
                 os.utime(handle)  # used now: not the first to go
         except (OSError, ValueError) as refused:
             # A folder that cannot be written to, or a file that is shorter than it says.
-            notes.append(f"{self._folder}: {refused}")
+            folder.notes.append(f"{folder.path}: {refused}")
         finally:
             os.close(handle)
 
@@ -201,7 +173,8 @@ class CachedFile:
         status = os.fstat(handle)
         if not S_ISREG(status.st_mode):
             return "no regular file"
-        if status.st_uid != folders_of() or status.st_mode & 0o77:
+        user = os.geteuid() if self._folder.user is None else self._folder.user
+        if status.st_uid != user or status.st_mode & 0o77:
             return "another user's, or open to others"
         self.again = True
         if not status.st_size:
@@ -228,14 +201,16 @@ class CachedFile:
 
     def mark(self) -> None:
         """Leave an empty file: the next run knows that it is not the first."""
-        if _send is not None:
-            _send(self._name, b"")
-        elif ensure_folder(self._folder):
-            _mark(os.path.join(self._folder, self._name))
+        folder = self._folder
+        if folder.write is not None:
+            folder.write(self._name, b"")
+        elif ensure_folder(folder, folder.path):
+            _mark(self._path())
 
     def write(self, data: bytes | memoryview) -> None:
         """Keep ``data``, or nothing where the folder refuses."""
-        if not data or (_send is None and not ensure_folder(self._folder)):
+        folder = self._folder
+        if not data or (folder.write is None and not ensure_folder(folder, folder.path)):
             return
         sums = [crc32(data[start : start + BLOCK]) for start in range(0, len(data), BLOCK)]
         behind = self._key + Struct(f"<{len(sums)}I").pack(*sums)
@@ -244,18 +219,21 @@ class CachedFile:
         checksum = crc32(front[_FRONT:] + behind)
         head = _HEADER.pack(_MAGIC, checksum, size, len(data), len(self._key)) + behind
         head = head.ljust(_aligned(size), b"\0")
-        if _send is not None:
-            _send(self._name, head + data)
+        if folder.write is not None:
+            folder.write(self._name, head + data)
             return
-        _write(os.path.join(self._folder, self._name), (head, data))
-        _evict(self._folder)
+        _write(folder, self._path(), (head, data))
+        _evict(folder.path)
 
 
-def ensure_folder(folder: str) -> bool:
-    """Make a folder that only the user can read; whether it is there and the user's own."""
-    foreign = check_owner(folder)
+def ensure_folder(cache: CacheFolder, folder: str) -> bool:
+    """Make ``folder``, which is the cache's or inside, so that only the user can read it.
+
+    Whether it is there and the user's own.
+    """
+    foreign = check_owner(folder, cache.user)
     if foreign:
-        notes.append(f"nothing is cached in {folder}: {foreign}")
+        cache.notes.append(f"nothing is cached in {folder}: {foreign}")
         return False
     try:
         os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
@@ -263,11 +241,11 @@ def ensure_folder(folder: str) -> bool:
     except FileExistsError:
         pass
     except OSError as refused:
-        notes.append(f"nothing is cached in {folder}: {refused.strerror}")
+        cache.notes.append(f"nothing is cached in {folder}: {refused.strerror}")
         return False
-    own = own_folder(folder)
+    own = own_folder(folder, cache.user)
     if not own:
-        notes.append(f"nothing is cached in {folder}: it is no folder of this user's own")
+        cache.notes.append(f"nothing is cached in {folder}: it is no folder of this user's own")
     return own
 
 
@@ -279,7 +257,7 @@ def _mark(path: str) -> None:
         return
 
 
-def _write(path: str, parts: Sequence[bytes | memoryview]) -> None:
+def _write(folder: CacheFolder, path: str, parts: Sequence[bytes | memoryview]) -> None:
     # Under a name of its own, so that nobody sees a part of it. The process's number alone is not:
     # in containers all have the same, and one that was killed leaves its file. A folder that is
     # read-only or full keeps nothing.
@@ -287,7 +265,7 @@ def _write(path: str, parts: Sequence[bytes | memoryview]) -> None:
     try:
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as refused:
-        notes.append(f"{path} is not written: {refused.strerror}")
+        folder.notes.append(f"{path} is not written: {refused.strerror}")
         return
     try:
         with os.fdopen(handle, "wb", buffering=0) as file:
@@ -299,7 +277,7 @@ def _write(path: str, parts: Sequence[bytes | memoryview]) -> None:
         removed(partial)
         if not isinstance(stopped, OSError):
             raise
-        notes.append(f"{path} is not written: {stopped.strerror}")
+        folder.notes.append(f"{path} is not written: {stopped.strerror}")
 
 
 def removed(path: str) -> None:
@@ -365,7 +343,11 @@ class CachedSection:
     __slots__ = ("_folder", "_inflater", "_kept", "_key", "_made")
 
     def __init__(
-        self, folder: str, build_id: str | None, key: str, made: Callable[[], StreamInflater]
+        self,
+        folder: CacheFolder,
+        build_id: str | None,
+        key: str,
+        made: Callable[[], StreamInflater],
     ) -> None:
         self._folder = folder
         self._key = build_id, key
@@ -398,7 +380,7 @@ class CachedSection:
     def _looked(self) -> CachedFile:
         if self._kept is None:
             self._kept = CachedFile(self._folder, *self._key, ".section")
-            save_later(self.save)
+            self._folder.save_later(self.save)
         return self._kept
 
     def _inflating(self) -> StreamInflater:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.elf.headers import architecture_of
 from fetchc.debuginfo.elf.symbols import STT_GNU_IFUNC
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.entities import Function, StaticProbe
     from fetchc.quantities import FileOffset
@@ -110,8 +112,14 @@ class ElfProgram:
         "word_bytes",
     )
 
-    def __init__(self, path: str, search: Search | None = None, online: bool = False) -> None:
-        self._elf = elf = Elf(path, search, online)
+    def __init__(
+        self,
+        path: str,
+        search: Search | None = None,
+        online: bool = False,
+        environment: Environment = DEFAULT,
+    ) -> None:
+        self._elf = elf = Elf(path, search, online, environment)
         self.architecture: str = architecture_of(elf)
         self.path: str = path
         self.word_bytes: int = elf.word_bytes

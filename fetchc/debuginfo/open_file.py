@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.assemblies import Process
+    from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.protocol import Program
 
@@ -22,12 +24,13 @@ def open_binary(
     references: tuple[str, ...] = (),
     search: Search | None = None,
     machine: str | None = None,
+    environment: Environment = DEFAULT,
 ) -> Program:
     """Open a file, as :func:`_opened` says, that is of ``machine`` (a key of ``targets/arch``).
 
     BTF alone names no machine: it is taken for one of ``machine``, the running one by default.
     """
-    program = _opened(path, references, search, machine)
+    program = _opened(path, references, search, machine, environment)
     if machine is not None and program.architecture != machine:
         what = f"it is of {program.architecture}, not of {machine}"
         raise DebugInfoError("FC0905", path, what, help="leave out --arch")
@@ -35,7 +38,11 @@ def open_binary(
 
 
 def _opened(
-    path: str, references: tuple[str, ...], search: Search | None, machine: str | None
+    path: str,
+    references: tuple[str, ...],
+    search: Search | None,
+    machine: str | None,
+    environment: Environment,
 ) -> Program:
     """Open an ELF file, ``kernel`` (the running one), ``kernel:MODULE``, a kernel's BTF, or .NET.
 
@@ -50,7 +57,7 @@ def _opened(
         _no_debug_file(path, search)
         from fetchc.debuginfo.btf.kernel_program import open_running
 
-        return open_running(path)
+        return open_running(path, environment=environment)
     process = ""
     if path.startswith("/proc/"):
         from fetchc.debuginfo.separate.process_root import of_process
@@ -58,14 +65,14 @@ def _opened(
         process = "/".join(path.split("/", 3)[:3])
         path, search = of_process(path, search)
     try:
-        program = DwarfProgram(path, search, online=True)
+        program = DwarfProgram(path, search, True, environment)
         if program.has_debug_info and not program.lacks_go:
             return program
-        return _without_debug_info(program)
+        return _without_debug_info(program, environment)
     except DebugInfoError as refused:
         if refused.path != path:
             raise
-        found = _no_elf(path, references, search, machine, refused, process)
+        found = _no_elf(path, references, search, machine, refused, process, environment)
         if found is None:
             raise
         return found
@@ -78,6 +85,7 @@ def _no_elf(
     machine: str | None,
     refused: DebugInfoError,
     process: str,
+    environment: Environment,
 ) -> Program | None:
     # As what else it can be read that is no ELF file. None, and what helps, where that is nothing.
     if refused.code == "FC0901" and ":" in path:
@@ -103,7 +111,8 @@ def _no_elf(
     if head.startswith(b"MZ") and not kernel:
         from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 
-        return DotnetProgram(path, references, process=_runs_in(process, search))
+        process_of = _runs_in(process, search)
+        return DotnetProgram(path, references, process=process_of, environment=environment)
     from fetchc.debuginfo.btf.kernel_program import open_file
 
     opened = open_file(path, of_btf=machine)
@@ -146,7 +155,7 @@ def _no_debug_file(path: str, search: Search | None) -> None:
         raise DebugInfoError("FC0905", path, what, help="leave out --debug-file")
 
 
-def _without_debug_info(program: DwarfProgram) -> Program:
+def _without_debug_info(program: DwarfProgram, environment: Environment) -> Program:
     if program.in_kernel:
         from fetchc.debuginfo.btf.kernel_program import open_file
 
@@ -154,5 +163,5 @@ def _without_debug_info(program: DwarfProgram) -> Program:
     # Go's run time knows a program's functions and types, whatever the linker left out.
     from fetchc.debuginfo.go.stripped_program import stripped_go
 
-    found = stripped_go(program.path, program.architecture)
+    found = stripped_go(program.path, program.architecture, environment)
     return program if found is None else found

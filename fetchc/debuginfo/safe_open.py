@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "check_owner", "exists", "folders_of", "is_regular", "listed", "open_regular", "own_folder",
-    "read_regular", "real_path", "resolved", "root_of", "use_folders_of",
+    "check_owner", "exists", "is_regular", "listed", "open_regular", "own_folder",
+    "read_regular", "real_path", "resolved", "root_of",
 ]  # fmt: skip
 
 _LINKS = 40  # that one name may go through. Source: MAXSYMLINKS of Linux
@@ -220,37 +220,27 @@ def _lexically(parts: Sequence[str]) -> list[str]:
     return done
 
 
-_folders_of: int | None = None
+def own_folder(path: str, user: int | None = None) -> bool:
+    """Whether the folder is there, the user's own, and others can neither write nor replace it.
 
-
-def folders_of() -> int:
-    """Whose folders are used: the effective user's, or those of :func:`use_folders_of`."""
-    return os.geteuid() if _folders_of is None else _folders_of
-
-
-def use_folders_of(user: int) -> None:
-    """Have a process without rights read the folders of the user that it works for."""
-    global _folders_of
-    _folders_of = user
-
-
-def own_folder(path: str) -> bool:
-    """Whether the folder is there, the user's own, and others can neither write nor replace it."""
+    ``user`` is the effective one by default; a process without rights reads folders of another.
+    """
+    user = os.geteuid() if user is None else user
     try:
         status = os.lstat(path)
     except (OSError, ValueError):
         return False
-    own = status.st_uid == folders_of()
-    return S_ISDIR(status.st_mode) and own and not status.st_mode & 0o22 and not check_owner(path)
+    own = status.st_uid == user and not status.st_mode & 0o22
+    return S_ISDIR(status.st_mode) and own and not check_owner(path, user)
 
 
-def check_owner(path: str) -> str:
-    """Why what is at ``path``, or will be made there, is not safe to use for the effective user.
+def check_owner(path: str, user: int | None = None) -> str:
+    """Why what is at ``path``, or will be made there, is not safe to use for ``user``.
 
     Empty where it is: each folder and link on the way, as far as there is one, is the user's or
     root's, and nobody else can rename in it: others cannot write to it, or it is sticky.
     """
-    user = folders_of()
+    user = os.geteuid() if user is None else user
     links = 0
     done = ""
     rest = _components(path)

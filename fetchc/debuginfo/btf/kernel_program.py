@@ -14,7 +14,8 @@ import sys
 from fetchc.debuginfo.btf.btf_format import AGGREGATES, MAGIC, WORD, Btf, BtfTypes
 from fetchc.debuginfo.c_type_names import QUALIFIERS, base_spelling
 from fetchc.debuginfo.cache import CachedFile
-from fetchc.debuginfo.elf.headers import Image, build_id_in
+from fetchc.debuginfo.elf.headers import build_id_in
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.safe_open import open_regular, read_regular
 from fetchc.debuginfo.without_dwarf import WithoutDwarf
 from fetchc.diag.diagnostic import DebugInfoError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.btf.btf_format import Entry
     from fetchc.debuginfo.elf.headers import Buffer
+    from fetchc.debuginfo.environment import CacheFolder, Environment
     from fetchc.program.entities import Place
     from fetchc.program.protocol import Program
     from fetchc.program.types import Type
@@ -301,12 +303,12 @@ class BtfEvents:
 NOTES = "/sys/kernel/notes"
 
 
-def running_btf(name: str, data: Buffer | mmap.mmap) -> Btf:
+def running_btf(name: str, data: Buffer | mmap.mmap, cache: CacheFolder | None) -> Btf:
     """The types of the running kernel, whose BTF is ``data``."""
-    build_id = _build_id() if Image.cache_folder else None
-    if build_id is None:
+    build_id = None if cache is None else _build_id()
+    if cache is None or build_id is None:
         return Btf(name, data)
-    file = CachedFile(Image.cache_folder, build_id, f"btf {sys.byteorder} {len(data)}", ".btf")
+    file = CachedFile(cache, build_id, f"btf {sys.byteorder} {len(data)}", ".btf")
     kept = file.upto(file.have) if file.have and file.have % WORD == 0 else None
     if kept is not None:
         return Btf(name, data, starts=kept.cast("I"))
@@ -344,14 +346,14 @@ NARROW = ("arm", "i386")
 LARGEST = 1 << 28  # bytes of a file; images of kernels have up to 70 MB, disks far more
 
 
-def open_running(name: str, root: str = RUNNING) -> BtfProgram:
+def open_running(name: str, root: str = RUNNING, environment: Environment = DEFAULT) -> BtfProgram:
     """The running kernel (``kernel``) or a module of it (``kernel:MODULE``)."""
     _, colon, module = name.partition(":")
     if colon and not module:
         help = f"name one, `kernel:MODULE` (those there are: `ls {root}`), or leave the colon out"
         raise DebugInfoError("FC0901", name, "no module is named behind the colon", help=help)
     data = _mapped(f"{root}/vmlinux") or _read(name, f"{root}/vmlinux")
-    base = running_btf(name, data) if root == RUNNING else Btf(name, data)
+    base = running_btf(name, data, environment.cache) if root == RUNNING else Btf(name, data)
     btf = base
     if module:
         path = f"{root}/{module}"

@@ -31,6 +31,7 @@ from fetchc.debuginfo.dotnet.method_code import (
 from fetchc.debuginfo.dotnet.mono_aot import MonoCode
 from fetchc.debuginfo.dotnet.portable_executable import bundle_of
 from fetchc.debuginfo.dotnet.portable_pdb import Placed
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.safe_open import is_regular
 from fetchc.debuginfo.without_dwarf import NoEvidence
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.assemblies import Process
     from fetchc.debuginfo.dotnet.method_code import Method
     from fetchc.debuginfo.dotnet.portable_executable import Bundle, Pe
+    from fetchc.debuginfo.environment import Environment
     from fetchc.program.entities import Property, Variable
     from fetchc.program.protocol import ObjectTypes, Program
     from fetchc.program.types import Type
@@ -74,12 +76,13 @@ class DotnetProgram(Placed):
         bundle: Bundle | None = None,
         image: Pe | None = None,
         process: Process | None = None,
+        environment: Environment = DEFAULT,
     ) -> None:
         self._assembly = Assembly(path, image)
         self._bundle = bundle
         self._mono: MonoCode | None = None
         if self._assembly.kind == "IL" and is_regular(path + ".so"):
-            self._mono = MonoCode(self._assembly, path + ".so")
+            self._mono = MonoCode(self._assembly, path + ".so", environment)
             self._assembly.kind, self._assembly.native = "Mono", self._mono
         if self._assembly.kind == "fragile":
             self._take_map(references)

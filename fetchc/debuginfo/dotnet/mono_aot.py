@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dotnet.assemblies import Assembly
     from fetchc.debuginfo.dotnet.metadata_signatures import Signature
+    from fetchc.debuginfo.environment import Environment
 
 __all__ = ["CodeByAddress", "MonoCode"]
 
@@ -77,11 +78,11 @@ class MonoCode(CodeByAddress):
 
     __slots__ = ("_ends", "_symbols", "elf")
 
-    def __init__(self, assembly: Assembly, path: str) -> None:
+    def __init__(self, assembly: Assembly, path: str, environment: Environment) -> None:
         super().__init__(assembly)
         self._symbols: Counter[str] | None = None
         self._ends: dict[int, Address] = {}
-        self.elf = DwarfProgram(path)
+        self.elf = DwarfProgram(path, environment=environment)
 
     def entry(self, method: int) -> int | None:
         """Where a method begins, by its row; None where it is not there, or not for certain."""

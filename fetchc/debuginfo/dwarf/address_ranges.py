@@ -10,7 +10,6 @@ from struct import Struct
 
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.forms import ADDRESS_FORMS
-from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset
 
@@ -210,7 +209,7 @@ class AddressTable:
     def _begin(self) -> Iterator[Unit]:
         # The units that are still to be read; of a big file, others are known from earlier runs.
         self._last = DieOffset(-1)
-        if Image.cache_folder and self._info.files.section.size >= _BIG:
+        if self._info.elf.environment.cache is not None and self._info.files.section.size >= _BIG:
             from fetchc.debuginfo.dwarf.unit_outlines import cached_ranges
 
             self._scanned, self._last = cached_ranges(self._info, self.found)

@@ -8,6 +8,7 @@ owns what they cache. They are imported where they are used: a listing of symbol
 from __future__ import annotations
 
 from fetchc.debuginfo.elf_program import ElfProgram
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteOffset, DieOffset
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
     from fetchc.debuginfo.dwarf.type_entries import TypeTable
+    from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.entities import (
         AtAddress,
@@ -59,8 +61,14 @@ class DwarfProgram(ElfProgram):
         "_visible",
     )
 
-    def __init__(self, path: str, search: Search | None = None, online: bool = False) -> None:
-        super().__init__(path, search, online)
+    def __init__(
+        self,
+        path: str,
+        search: Search | None = None,
+        online: bool = False,
+        environment: Environment = DEFAULT,
+    ) -> None:
+        super().__init__(path, search, online, environment)
         self._read_info: DebugInfo | None = None
         self._read_types: TypeTable | None = None
         self._bodies: dict[tuple[DieOffset | None, Address], Address] = {}

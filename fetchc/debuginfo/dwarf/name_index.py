@@ -30,7 +30,6 @@ from fetchc.debuginfo.dwarf.index_format import (
     encoded,
 )
 from fetchc.debuginfo.dwarf.index_scan import read_units, scan
-from fetchc.debuginfo.elf.headers import Image
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,11 +169,11 @@ class NameIndex:
         if self._looked:
             return self._table
         self._looked = True
-        folder = Image.cache_folder
-        if folder and self._info.files.section.size >= _WORTH_KEEPING:
+        cache = self._info.elf.environment.cache
+        if cache is not None and self._info.files.section.size >= _WORTH_KEEPING:
             image = self._info.elf.debug_image
             key = f"names 4 {sys.byteorder} {image.identity()}"
-            self._file = file = CachedFile(folder, image.build_id(), key, _SUFFIX)
+            self._file = file = CachedFile(cache, image.build_id(), key, _SUFFIX)
             try:
                 self._table = IndexTable(_Kept(file)) if file.have else None
             except _Damaged:
@@ -190,12 +189,13 @@ class NameIndex:
 
     def _made(self) -> IndexTable:
         info = self._info
-        if Image.processes:
-            found = spread(info, Image.progress)
+        environment = info.elf.environment
+        if environment.processes:
+            found = spread(info, environment.progress)
         else:
             from fetchc.debuginfo.dwarf.index_scan import scan
 
-            found = scan(info, Image.progress)
+            found = scan(info, environment.progress)
         data = encoded(found, _strings(info))
         if self._file is not None:
             self._file.write(data)

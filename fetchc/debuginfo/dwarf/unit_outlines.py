@@ -17,12 +17,11 @@ from bisect import bisect_left, bisect_right
 from struct import Struct
 
 from fetchc.debuginfo.byte_reader import read_uleb
-from fetchc.debuginfo.cache import CachedFile, save_later
+from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.die_search import functions
 from fetchc.debuginfo.dwarf.dies import Marks
 from fetchc.debuginfo.dwarf.forms import DAMAGED
-from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, DieOffset
 
@@ -49,18 +48,18 @@ _SUFFIX = ".outline"
 def marks(unit: Unit) -> Marks:
     """The marks of a unit of the program's own file; kept ones where they are."""
     first = unit.die_offset - unit.offset
-    folder = Image.cache_folder
+    cache = unit.info.elf.environment.cache
     size = unit.end - unit.offset
-    if not folder or size >= _MOST:
+    if cache is None or size >= _MOST:
         return Marks(first)
     image = unit.info.elf.debug_image
     key = f"outline 2 {sys.byteorder} {unit.section.name} {unit.offset} {image.identity()}"
-    file = CachedFile(folder, image.build_id(), key, _SUFFIX)
+    file = CachedFile(cache, image.build_id(), key, _SUFFIX)
     data = file.upto(file.have) if file.have else None
     if data is not None:
         return CachedMarks(first, data)
     found = Marks(first)
-    save_later(lambda: _save(unit, found, file))
+    cache.save_later(lambda: _save(unit, found, file))
     return found
 
 
@@ -197,15 +196,17 @@ _STARTS_SUFFIX, _RANGES = ".units", ".ranges"
 
 def cached_unit_starts(unit_section: UnitSection) -> tuple[list[int], int]:
     """The headers of a section of the program's own file that are known, and where to go on."""
-    image = unit_section.sections.info.elf.debug_image
+    elf = unit_section.sections.info.elf
+    image, cache = elf.debug_image, elf.environment.cache
+    assert cache is not None
     at = f"{unit_section.section.name} {unit_section.base}"
     key = f"units {sys.byteorder} {at} {image.identity()}"
-    file = CachedFile(Image.cache_folder, image.build_id(), key, _STARTS_SUFFIX)
+    file = CachedFile(cache, image.build_id(), key, _STARTS_SUFFIX)
     data = file.upto(file.have) if file.have else None
     starts: list[int] = [] if data is None else data.cast("Q").tolist()
     following = starts.pop() if starts else unit_section.base
     known = len(starts)
-    save_later(lambda: _save_starts(unit_section, known, file))
+    cache.save_later(lambda: _save_starts(unit_section, known, file))
     return starts, following
 
 
@@ -221,16 +222,17 @@ def _save_starts(unit_section: UnitSection, known: int, file: CachedFile) -> Non
 
 def cached_ranges(info: DebugInfo, found: Callable[[], Ranges]) -> Ranges:
     """The code of the units that earlier runs read; ``found`` tells of more when this one ends."""
-    image = info.elf.debug_image
+    image, cache = info.elf.debug_image, info.elf.environment.cache
+    assert cache is not None
     key = f"ranges {sys.byteorder} {image.identity()}"
-    file = CachedFile(Image.cache_folder, image.build_id(), key, _RANGES)
+    file = CachedFile(cache, image.build_id(), key, _RANGES)
     data = file.upto(file.have) if file.have else None
     numbers: list[int] = [] if data is None else data.cast("Q").tolist()
     last = DieOffset(numbers.pop() if numbers else -1)
     triples = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
     ranges = [(Address(low), Address(high), DieOffset(unit)) for low, high, unit in triples]
     known = len(ranges)
-    save_later(lambda: _save_ranges(found(), known, file))
+    cache.save_later(lambda: _save_ranges(found(), known, file))
     return ranges, last
 
 

@@ -11,7 +11,6 @@ from struct import Struct
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import Encoding, encoding
-from fetchc.debuginfo.elf.headers import Image
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.compiler import compiler_of
 from fetchc.quantities import Address, DieOffset
@@ -367,7 +366,8 @@ class UnitSection:
 
     def _look(self) -> None:
         self._looked = True
-        if Image.cache_folder and self.sections is self.sections.info.files.own:
+        info = self.sections.info
+        if info.elf.environment.cache is not None and self.sections is info.files.own:
             from fetchc.debuginfo.dwarf.unit_outlines import cached_unit_starts
 
             self._starts, self._next = cached_unit_starts(self)

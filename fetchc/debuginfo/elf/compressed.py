@@ -45,7 +45,7 @@ ZLIB_RATIO = 1032
 # what it makes of these stays in the processor's cache until it is copied to its place.
 _CHUNK = 1 << 15
 _STEP = 1 << 13  # bytes inflated at least: a cursor asks for one after the other
-_WORTH_KEEPING = 1 << 17  # LEAST of fetchc.debuginfo.cache: else it is not even imported
+_LEAST_CACHED = 1 << 17  # LEAST of fetchc.debuginfo.cache: else it is not even imported
 _ZLIB, _ZSTD = 1, 2  # ch_type
 _BIG = 1 << 28  # bytes of a section that is seldom inflated whole
 
@@ -73,7 +73,7 @@ def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
     if method == _ZLIB:
         found = ZlibInflater(path, name, mapped, start, end, size)
         found.share = image.inflation
-        return size, _kept(image, header, size, lambda: found)
+        return size, _cached(image, header, size, lambda: found)
     if method == _ZSTD:
 
         def made() -> StreamInflater:
@@ -81,14 +81,15 @@ def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
             stream.share = image.inflation
             return stream
 
-        return size, _kept(image, header, size, made)
+        return size, _cached(image, header, size, made)
     raise DebugInfoError("FC0905", path, f"compressed by an unknown method ({method})", name)
 
 
-def _kept(
+def _cached(
     image: Image, header: SectionHeader, size: int, made: Callable[[], StreamInflater]
 ) -> Inflater:
-    if not image.cache_folder or size < _WORTH_KEEPING or image.status is None:
+    cache = image.environment.cache
+    if cache is None or size < _LEAST_CACHED or image.status is None:
         return made()
     from fetchc.debuginfo.cache import CachedSection
 
@@ -96,7 +97,7 @@ def _kept(
     end = header.offset + header.size
     which = f"{header.name} {image.identity()} {header.offset} {header.size} {size}"
     key = f"{which} {image.map[end - 4 : end].hex()}"
-    return CachedSection(image.cache_folder, image.build_id(), key, made)
+    return CachedSection(cache, image.build_id(), key, made)
 
 
 class Inflation:

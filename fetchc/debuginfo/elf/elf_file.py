@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.elf.headers import SHT_NOBITS, Image, Segment
 from fetchc.debuginfo.elf.symbols import Symbol, SymbolTable, symbol_table
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, FileOffset
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.elf.headers import Buffer, Section
+    from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.separate.debug_file_search import Finder, Search
 
 __all__ = ["Elf", "Segment", "Symbol"]
@@ -41,6 +43,7 @@ class Elf:
         "_tables",
         "_versions",
         "entry",
+        "environment",
         "flags",
         "kind",
         "little_endian",
@@ -50,8 +53,15 @@ class Elf:
         "word_bytes",
     )
 
-    def __init__(self, path: str, search: Search | None = None, online: bool = False) -> None:
-        self._image = Image(path)
+    def __init__(
+        self,
+        path: str,
+        search: Search | None = None,
+        online: bool = False,
+        environment: Environment = DEFAULT,
+    ) -> None:
+        self._image = Image(path, environment=environment)
+        self.environment = environment
         self._debug: Image | None = None
         self._search = search
         self._online = online

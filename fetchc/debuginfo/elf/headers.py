@@ -11,6 +11,7 @@ from mmap import MADV_DONTNEED, PAGESIZE
 from struct import Struct
 
 from fetchc.debuginfo.byte_reader import Cursor
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteSize, FileOffset
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.elf.compressed import Inflater, Inflation
     from fetchc.debuginfo.elf.elf_file import Elf
+    from fetchc.debuginfo.environment import Environment
 
     Buffer = bytes | memoryview
     Made = TypeVar("Made")
@@ -234,16 +236,6 @@ class Image:
     A path below ``root`` is resolved in there (:mod:`fetchc.debuginfo.safe_open`).
     """
 
-    # Where what is dear is kept between runs; empty: nowhere. Of the whole process: the
-    # command line sets it, a library does not write to a user's folders.
-    cache_folder = ""
-    # Who is told of what takes long, set in the same place.
-    say: Callable[[str], None] | None = None
-    # And of how much of it is done: bytes read, bytes in all.
-    progress: Callable[[int, int], None] | None = None
-    # Whether processes may be started for it: not by a library.
-    processes = False
-
     __slots__ = (
         "_by_name",
         "_inflation",
@@ -251,6 +243,7 @@ class Image:
         "_opened",
         "bits64",
         "entry",
+        "environment",
         "flags",
         "headers",
         "kind",
@@ -262,8 +255,15 @@ class Image:
         "status",
     )
 
-    def __init__(self, path: str, content: bytes | None = None, root: str = "") -> None:
+    def __init__(
+        self,
+        path: str,
+        content: bytes | None = None,
+        root: str = "",
+        environment: Environment = DEFAULT,
+    ) -> None:
         self.path = path
+        self.environment = environment
         self.status: os.stat_result | None = None  # None of what is inside of another file
         if content is None:
             self.map, self.status = _map(path, root)

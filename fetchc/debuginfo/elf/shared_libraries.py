@@ -53,7 +53,7 @@ def _needed(elf: Elf) -> Iterator[str]:
 
 def _has(path: str, elf: Elf, name: str) -> bool:
     try:
-        other = Elf(path)
+        other = Elf(path, environment=elf.environment)
         return other.machine == elf.machine and bool(other.exported(name))
     except DebugInfoError:
         return False

@@ -11,6 +11,7 @@ from fetchc.debuginfo.dwarf.dwarf_program import DwarfEvidence, DwarfGo, DwarfPr
 from fetchc.debuginfo.dwarf.go_name_lookup import escaped, package_of, unescaped
 from fetchc.debuginfo.dwarf.subprograms import LOCAL
 from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.go.moduledata import Memory, known_version, module
 from fetchc.debuginfo.go.pclntab import function_table
 from fetchc.debuginfo.go.rtype_names import FIRST, Shapes, descriptor_of, label, linker_name, named
@@ -26,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.go.pclntab import FunctionTable, Row
     from fetchc.program.entities import Place
     from fetchc.program.protocol import Program, RuntimeTypes
@@ -41,13 +43,15 @@ ABI0 = ".abi0"  # the linker's mark of the stack convention, in symbols only
 _MODULE = "runtime.firstmoduledata"
 
 
-def stripped_go(path: str, architecture: str) -> StrippedGoProgram | None:
+def stripped_go(
+    path: str, architecture: str, environment: Environment = DEFAULT
+) -> StrippedGoProgram | None:
     """A file without debug information as a program of Go; None where it is none.
 
     DebugInfoError FC0904 where its table of functions is damaged.
     """
-    functions = function_table(Memory(Elf(path), architecture))
-    return None if functions is None else StrippedGoProgram(path, functions)
+    functions = function_table(Memory(Elf(path, environment=environment), architecture))
+    return None if functions is None else StrippedGoProgram(path, functions, environment)
 
 
 class StrippedGoProgram(DwarfProgram):
@@ -59,8 +63,8 @@ class StrippedGoProgram(DwarfProgram):
         """Go keeps it in the program, so no debug file is named."""
         return (), "link the program with its debug information: without `-w` in `-ldflags`"
 
-    def __init__(self, path: str, functions: FunctionTable) -> None:
-        super().__init__(path)
+    def __init__(self, path: str, functions: FunctionTable, environment: Environment) -> None:
+        super().__init__(path, environment=environment)
         self._table = functions
         self._shapes: Shapes | None = None
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 
 from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from fetchc.debuginfo.environment import Environment
 
 __all__ = ["opened", "other_build", "other_file", "other_machine", "read_alternate", "read_link"]
 
@@ -56,14 +59,19 @@ def read_alternate(image: Image) -> tuple[str, str]:
 
 
 def opened(
-    path: str, fits: Callable[[Image], str], told: list[str], called: str = "", root: str = ""
+    path: str,
+    fits: Callable[[Image], str],
+    told: list[str],
+    called: str = "",
+    root: str = "",
+    environment: Environment = DEFAULT,
 ) -> Image | None:
     """The file at ``path``, None where it is the wrong one: why goes to ``told``, which calls it
     ``called``. ``fits`` says why a file is wrong, and nothing of the right one. ``root`` is the
     root directory of who names the file.
     """
     try:
-        image = Image(path, root=root)
+        image = Image(path, root=root, environment=environment)
     except DebugInfoError as broken:
         told.append(f"{called or path} ({broken.what})")
         return None

@@ -23,7 +23,8 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
+
+    from fetchc.debuginfo.environment import Environment
 
 __all__ = [
     "DEBUG_ROOTS",
@@ -142,9 +143,6 @@ class Finder:
     a line for each place of the search for the debug file itself.
     """
 
-    # Has another process download: see ``ask`` of debuginfod. None: this one does.
-    delegate: Callable[..., Any] | None = None
-
     __slots__ = ("_advice", "_online", "_opened", "_program", "search", "tried")
 
     def __init__(self, program: Image, search: Search, online: bool) -> None:
@@ -176,7 +174,7 @@ class Finder:
         if link is not None:
             paths += linked(search, program.path, link[0])
         paths += named_after(search, program.path)
-        found = _first(self._others(paths), fits, told, wrong, self.search.root, _lacks_all)
+        found = _first(self._others(paths), fits, told, wrong, self._where, _lacks_all)
         if found is None and build_id is not None:
             found = self._downloaded(build_id, lambda image: fits(image) or _lacks_all(image), told)
         self.tried = tuple(told)
@@ -186,7 +184,7 @@ class Finder:
         return found
 
     def _given(self, path: str, fits: Callable[[Image], str]) -> Image:
-        image = Image(path, root=self.search.root)
+        image = Image(path, root=self.search.root, environment=self._program.environment)
         reason = fits(image)
         if reason:
             help = "name the debug file of exactly this build"
@@ -214,7 +212,7 @@ class Finder:
             told: list[str] = []
             wrong: list[str] = []
             paths = alternate(self.search, owner.path, name, build_id)
-            found = _first(paths, fits, told, wrong, self.search.root) or self._downloaded(
+            found = _first(paths, fits, told, wrong, self._where) or self._downloaded(
                 build_id, fits, told
             )
             if found is None:
@@ -233,7 +231,7 @@ class Finder:
         told: list[str] = []
         wrong: list[str] = []
         paths = split(self.search, self._program.path, folder, name)
-        found = _first(paths, fits, told, wrong, self.search.root)
+        found = _first(paths, fits, told, wrong, self._where)
         if found is None:
             help = (
                 "keep the .dwo files of the build, name their folder with --debug-dir, or make a "
@@ -245,7 +243,11 @@ class Finder:
     def package(self, debug_file: Image) -> Image | None:
         """PROGRAM.dwp, beside the program or its ``debug_file``; None where there is none."""
         found = package(self.search, self._program.path, debug_file.path)
-        return _first(found, lambda image: "", [], [], self.search.root)
+        return _first(found, lambda image: "", [], [], self._where)
+
+    @property
+    def _where(self) -> tuple[str, Environment]:
+        return self.search.root, self._program.environment
 
     def _others(self, paths: Iterable[str]) -> Iterable[str]:
         # A program may have a link to a file of its own name.
@@ -266,7 +268,7 @@ class Finder:
             return None
         from fetchc.debuginfo.separate.debuginfod import ask
 
-        return ask(build_id, fits, told, Finder.delegate)
+        return ask(build_id, fits, told, self._program.environment)
 
 
 def _missing(path: str, what: str, told: list[str], wrong: list[str], help: str) -> DebugInfoError:
@@ -281,20 +283,22 @@ def _first(
     fits: Callable[[Image], str],
     told: list[str],
     wrong: list[str],
-    root: str,
+    where: tuple[str, Environment],
     useless: Callable[[Image], str] = lambda image: "",
 ) -> Image | None:
     # The first file that fits and is of use. What was tried goes to ``told``, with the reason where
-    # it is not just absent; files of another build to ``wrong``, too.
+    # it is not just absent; files of another build to ``wrong``, too. ``where`` has the root
+    # directory that paths are resolved in.
     def reason(image: Image) -> str:
         other = fits(image)
         if other:
             wrong.append(f"{image.path} is of another build: {other}")
         return other or useless(image)
 
+    root, environment = where
     for path in dict.fromkeys(paths):
         if exists(path, root):
-            image = opened(path, reason, told, root=root)
+            image = opened(path, reason, told, root=root, environment=environment)
             if image is not None:
                 return image
         else:
@@ -363,7 +367,8 @@ def mini_image(program: Image) -> Image:
     if not unpacker.eof:
         more = "more than is read" if len(content) == _MOST else "cut off"
         raise section.error(f"damaged xz stream ({more})")
-    found = Image(f"{program.path}({_SECTION})", content)
+    name = f"{program.path}({_SECTION})"
+    found = Image(name, content, environment=program.environment)
     theirs = found.machine, found.bits64, found.little
     if theirs != (program.machine, program.bits64, program.little):
         raise section.error("for another machine than the program")

@@ -29,7 +29,8 @@ from zlib import crc32
 
 from fetchc.debuginfo.cache import ensure_folder, removed
 from fetchc.debuginfo.elf.headers import Image
-from fetchc.debuginfo.safe_open import check_owner, exists, folders_of, own_folder
+from fetchc.debuginfo.environment import DEFAULT
+from fetchc.debuginfo.safe_open import check_owner, exists, own_folder
 from fetchc.debuginfo.separate.build_id import opened
 from fetchc.record import Record
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from http.client import HTTPMessage
     from typing import IO, Any, BinaryIO
+
+    from fetchc.debuginfo.environment import CacheFolder, Environment
 
 __all__ = [
     "SUFFIX",
@@ -249,22 +252,23 @@ UNUSED_SECONDS = 7 * 24 * 3600  # and as long as it keeps what nobody uses
 class Store:
     """The folder. Without one, as in a library, files live as long as they are mapped."""
 
-    __slots__ = ("_absent", "folder")
+    __slots__ = ("_absent", "_cache", "folder")
 
-    def __init__(self, servers: list[str]) -> None:
+    def __init__(self, servers: list[str], cache: CacheFolder | None) -> None:
         asked = crc32(" ".join(servers).encode("utf-8", "surrogateescape"))
         self._absent = f".{asked:08x}.absent"
-        folder = Image.cache_folder
-        self.folder = folder and os.path.join(folder, FOLDER)
+        self._cache = cache
+        self.folder = "" if cache is None else os.path.join(cache.path, FOLDER)
 
     def known(self, build_id: str) -> str | None:
         """The path of a kept file; empty where the servers had none a while ago; None: ask."""
-        if not self.folder or not own_folder(self.folder):
+        cache = self._cache
+        if cache is None or not self.folder or not own_folder(self.folder, cache.user):
             return None
         path = self._path(build_id, SUFFIX)
-        if _own(path) is not None:
+        if _own(path, cache.user) is not None:
             return path  # untouched: what is kept of its sections goes by its times
-        marked = _own(self._path(build_id, self._absent))
+        marked = _own(self._path(build_id, self._absent), cache.user)
         return "" if marked is not None and time.time() - marked < ABSENT_SECONDS else None
 
     def _path(self, build_id: str, suffix: str) -> str:
@@ -274,9 +278,10 @@ class Store:
         """A file to write a download to, open, and its path; OSError where none can be made."""
         from tempfile import mkstemp
 
-        parent = os.path.dirname(self.folder)
-        if self.folder and not (ensure_folder(parent) and ensure_folder(self.folder)):
-            self.folder = ""
+        cache = self._cache
+        if cache is not None and self.folder:
+            ready = ensure_folder(cache, cache.path) and ensure_folder(cache, self.folder)
+            self.folder = self.folder if ready else ""
         return mkstemp(".part", f"{build_id}.", self.folder or None)
 
     def keep(self, path: str, build_id: str, suffix: str = SUFFIX) -> str:
@@ -306,13 +311,13 @@ class Store:
                     return
 
 
-def _own(path: str) -> float | None:
+def _own(path: str, user: int | None) -> float | None:
     # When a file of the user's own was changed last; None where there is none.
     try:
         status = os.lstat(path)
     except OSError:
         return None
-    ours = S_ISREG(status.st_mode) and status.st_uid == folders_of()
+    ours = S_ISREG(status.st_mode) and status.st_uid == (os.geteuid() if user is None else user)
     return status.st_mtime if ours else None
 
 
@@ -359,7 +364,8 @@ def _servers() -> list[str]:
 class Transfers:
     """Downloads into the user's folder. A process without rights has another one do them."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
         self._partial: set[str] = set()
 
     def download(self, server: int, build_id: str) -> tuple[str, str, bool]:
@@ -375,9 +381,9 @@ class Transfers:
     def _download(self, url: str, build_id: str) -> str:
         path = ""
         try:
-            handle, path = Store(_servers()).partial(build_id)
+            handle, path = Store(_servers(), self._environment.cache).partial(build_id)
             with os.fdopen(handle, "wb") as file:
-                download(url, file, Limits.of(os.environ), Image.say)
+                download(url, file, Limits.of(os.environ), self._environment.report)
         except BaseException as stopped:
             if path:
                 removed(path)
@@ -392,7 +398,7 @@ class Transfers:
         it is not there, where it cannot be.
         """
         self._partial.remove(path)
-        store = Store(_servers())
+        store = Store(_servers(), self._environment.cache)
         try:
             if os.path.dirname(path) == store.folder:
                 return store.keep(path, build_id), ""
@@ -409,7 +415,7 @@ class Transfers:
 
     def absent(self, build_id: str) -> str:
         """Remember that no server has it; why not, where that cannot be."""
-        store = Store(_servers())
+        store = Store(_servers(), self._environment.cache)
         try:
             store.absent(build_id)
         except OSError as refused:
@@ -418,8 +424,8 @@ class Transfers:
 
 
 class _Delegated(Transfers):
-    def __init__(self, call: Callable[..., Any]) -> None:
-        super().__init__()
+    def __init__(self, environment: Environment, call: Callable[..., Any]) -> None:
+        super().__init__(environment)
         self._call = call
 
     def download(self, server: int, build_id: str) -> tuple[str, str, bool]:
@@ -442,36 +448,36 @@ def ask(
     build_id: str,
     fits: Callable[[Image], str],
     told: list[str],
-    delegate: Callable[..., Any] | None = None,
+    environment: Environment = DEFAULT,
 ) -> Image | None:
     """The debug file with that build ID, cached or downloaded; None where nobody has it.
 
-    ``fits`` says why a file is the wrong one. What was tried goes to ``told``. ``delegate`` has
-    another process call a method of its :class:`Transfers`, where this one has no network.
+    ``fits`` says why a file is the wrong one. What was tried goes to ``told``.
     """
-    transfers = Transfers() if delegate is None else _Delegated(delegate)
+    remote = environment.remote
+    transfers = Transfers(environment) if remote is None else _Delegated(environment, remote)
     asked = _servers()
     if not asked:
         return None
-    store = Store(asked)
+    store = Store(asked, environment.cache)
     known = store.known(build_id)
     if known == "":
         told.append("the servers of DEBUGINFOD_URLS (not there minutes ago)")
         return None
     for path in [known] if known else client_cache(build_id):
         if exists(path):
-            foreign = check_owner(path)
+            foreign = check_owner(path, environment.user)
             if foreign:
                 told.append(f"{path} (not used: {foreign})")
                 continue
-            image = opened(path, fits, told)
+            image = opened(path, fits, told, environment=environment)
             if image is not None:
                 return image
     absent = True
     for number, server in enumerate(asked):
         url = _shown(server, build_id)
         try:
-            image = _from(transfers, number, url, build_id, fits, told)
+            image = _from(transfers, number, url, build_id, fits, told, environment)
             if image is not None:
                 return image
             absent = False
@@ -510,13 +516,14 @@ def _from(
     build_id: str,
     fits: Callable[[Image], str],
     told: list[str],
+    environment: Environment,
 ) -> Image | None:
     partial, why, absent = transfers.download(server, build_id)
     if why:
         raise Unavailable(why, absent)
     image = None
     try:
-        image = opened(partial, fits, told, url)
+        image = opened(partial, fits, told, url, environment=environment)
     finally:
         if image is None:
             transfers.discard(partial)
@@ -526,6 +533,6 @@ def _from(
     if why:
         raise Unavailable(why)
     if path:
-        return Image(path)
+        return Image(path, environment=environment)
     image.path = url  # its name is gone: messages say where it came from
     return image

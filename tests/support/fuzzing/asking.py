@@ -16,7 +16,6 @@ from pathlib import Path
 from types import FrameType
 
 from fetchc.cli import main
-from fetchc.debuginfo import cache as kept_files
 from tests.support.fuzzing.readers import READERS
 
 __all__ = ["SECONDS", "Answer", "ask", "fault"]
@@ -63,7 +62,6 @@ def ask(words: Sequence[str], stdin: bytes = b"", seconds: float = SECONDS) -> A
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = time.process_time()
     with _streams(io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"), out, err):
-        kept_files.notes.clear()
         try:
             with _limit(seconds):
                 status = READERS.get("".join(words[:1]), main)(words)

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from fetchc.cli import cache_folder, main
-from fetchc.debuginfo import cache
-from fetchc.debuginfo.elf.headers import Image
 from tests.support.cases import CORPUS
 
 GO = str(CORPUS / "go/dnsforward/bin/go1.27")  # 580 KB of debug information, compressed
@@ -21,8 +19,6 @@ ALL = ["types", "*", "-x", GO]  # reads every unit
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(Image, "cache_folder", "")
-    monkeypatch.setattr(cache, "notes", [])
     return tmp_path / "fetchc"
 
 
@@ -84,7 +80,9 @@ def test_verbose_says_that_there_is_no_place(
 def test_verbose_says_what_this_call_met(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "notes", ["an earlier call's"])
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    assert main(ALL) == 0  # has a note that nobody asks for
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent))
     assert main([*ALL, "-v"]) == 0
     assert capsys.readouterr().err == ""
 

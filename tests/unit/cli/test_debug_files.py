@@ -18,7 +18,6 @@ import pytest
 import fetchc
 from fetchc.cli import main
 from fetchc.cli.output import Output
-from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.separate import debuginfod
 from tests.support.debug_files import by_build_id
 from tests.support.programs import fixture
@@ -214,8 +213,6 @@ def test_who_waits_for_a_server_is_told(
         assert printed.out == WANTED
         assert re.fullmatch(rf"downloading {server}/\S+: 0\.\d of 0\.\d MB\n", printed.err)
         # A library says nothing.
-        monkeypatch.setattr(Image, "say", None)
-        monkeypatch.setattr(Image, "cache_folder", "")
         program = fetchc.open(str(folder / "program"))
         assert program.probe("visit").compile("r->head->value").fetcharg == WANTED.strip()
         assert capsys.readouterr() == ("", "")

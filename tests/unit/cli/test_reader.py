@@ -18,10 +18,11 @@ import pytest
 
 from fetchc import privileges
 from fetchc.cli import main, trace_targets
+from fetchc.cli.option_table import Options
 from fetchc.cli.output import Output
 from fetchc.cli.parsing_child import Reader, of_another_user, probed_file
 from fetchc.debuginfo import cache
-from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.environment import CacheFolder, Environment
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 from fetchc.source import Span
 from tests.support.programs import CORPUS
@@ -142,6 +143,7 @@ def test_an_object_that_holds_a_file_stays_there_and_is_asked() -> None:
 def test_the_child_ends_with_its_parent() -> None:
     script = """
 import os, time
+from fetchc.cli.option_table import Options
 from fetchc.cli.output import Output
 from fetchc.cli.parsing_child import Reader
 reader = Reader({"pid": os.getpid, "wait": lambda: time.sleep(60)}, "/a", Output("never"))
@@ -252,40 +254,46 @@ def test_what_another_users_process_gives_to_read_is_read_without_root(
     assert "read by user 0" in capfd.readouterr().err
 
 
-def test_what_it_inflates_is_kept_by_its_parent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def in_cache(folder: Path) -> Options:
+    options = Options("trace")
+    options.environment = Environment(CacheFolder(str(folder)))
+    return options
+
+
+def of_test(options: Options) -> cache.CachedFile:
+    assert options.environment is not None
+    assert options.environment.cache is not None
+    return cache.CachedFile(options.environment.cache, "ab12", "of a test", ".section")
+
+
+def test_its_parent_writes_to_the_cache(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
-    monkeypatch.setattr(Image, "cache_folder", str(folder))
+    options = in_cache(folder)
     content = zlib.compress(b"x" * 1000)
 
-    def keep() -> None:
-        cache.CachedFile(str(folder), "ab12", "of a test", ".section").write(content)
-
-    def kept() -> bytes:
-        found = cache.CachedFile(str(folder), "ab12", "of a test", ".section").upto(len(content))
+    def cached() -> bytes:
+        found = of_test(options).upto(len(content))
         return b"" if found is None else bytes(found[: len(content)])
 
     binary = tmp_path / "program"
     binary.write_bytes(b"")
-    with Reader({"keep": keep, "kept": kept}, str(binary), Output("never")) as reader:
-        reader.ask("keep")
-        assert reader.ask("kept") == content
-    assert kept() == content
+    questions = {"write": lambda: of_test(options).write(content), "cached": cached}
+    with Reader(questions, str(binary), Output("never"), options) as reader:
+        reader.ask("write")
+        assert reader.ask("cached") == content
+    assert cached() == content
     assert [path.stat().st_uid for path in folder.iterdir()] == [0]
 
 
-def test_nothing_is_kept_of_what_others_can_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_cached_of_what_others_can_change(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
-    monkeypatch.setattr(Image, "cache_folder", str(folder))
+    options = in_cache(folder)
     binary = tmp_path / "program"
     binary.write_bytes(b"")
     binary.chmod(0o666)
-    write = cache.CachedFile(str(folder), "ab12", "of a test", ".section").write
-    with Reader({"keep": lambda: write(b"bytes")}, str(binary), Output("never")) as reader:
-        reader.ask("keep")
+    questions = {"write": lambda: of_test(options).write(b"bytes")}
+    with Reader(questions, str(binary), Output("never"), options) as reader:
+        reader.ask("write")
     assert not folder.exists()
 
 
@@ -294,5 +302,5 @@ def test_nothing_is_kept_of_what_others_can_change(
 )
 def test_names_that_no_cache_file_has_are_not_written(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "cache"
-    cache.store(str(folder), name, b"bytes")
+    cache.store(CacheFolder(str(folder)), name, b"bytes")
     assert [path.name for path in tmp_path.rglob("*")] in ([], ["cache"])

@@ -8,7 +8,7 @@ import pytest
 
 from fetchc.debuginfo.btf import kernel_program
 from fetchc.debuginfo.btf.btf_format import Btf
-from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.environment import CacheFolder
 from tests.support.btfwriter import BtfWriter
 
 NOTE = b"\x04\0\0\0\x03\0\0\0\x03\0\0\0GNU\0\xab\xcd\xef\0"
@@ -23,11 +23,10 @@ def data(*names: str) -> bytes:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CacheFolder:
     (tmp_path / "notes").write_bytes(b"\x04\0\0\0\x05\0\0\0\x09\0\0\0Xen\0hello\0\0\0" + NOTE)
     monkeypatch.setattr(kernel_program, "NOTES", str(tmp_path / "notes"))
-    return tmp_path / "kept"
+    return CacheFolder(str(tmp_path / "cache"))
 
 
 def walks(monkeypatch: pytest.MonkeyPatch) -> list[Btf]:
@@ -42,49 +41,51 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> list[Btf]:
     return made
 
 
-def test_the_second_run_does_not_walk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_run_does_not_walk(cache: CacheFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     walked = walks(monkeypatch)
     content = data("a", "bb", "ccc")
     answers = [
-        kernel_program.running_btf("kernel", content).named("bb", ("STRUCT",)) for _ in range(3)
+        kernel_program.running_btf("kernel", content, cache).named("bb", ("STRUCT",))
+        for _ in range(3)
     ]
     assert answers == [[3]] * 3
     assert len(walked) == 1
-    (file,) = folder.iterdir()
+    (file,) = Path(cache.path).iterdir()
     assert file.name.startswith("abcdef-")
     assert file.suffix == ".btf"
 
 
-def test_another_kernel_is_walked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel_program.running_btf("kernel", data("a"))
+def test_another_kernel_is_walked(cache: CacheFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel_program.running_btf("kernel", data("a"), cache)
     walked = walks(monkeypatch)
-    assert kernel_program.running_btf("kernel", data("a", "b")).named("b", ("STRUCT",)) == [3]
+    assert kernel_program.running_btf("kernel", data("a", "b"), cache).named("b", ("STRUCT",)) == [
+        3
+    ]
     Path(kernel_program.NOTES).write_bytes(NOTE.replace(b"\xab", b"\xaa"))
-    assert kernel_program.running_btf("kernel", data("a")).named("a", ("STRUCT",)) == [2]
+    assert kernel_program.running_btf("kernel", data("a"), cache).named("a", ("STRUCT",)) == [2]
     assert len(walked) == 2
 
 
-def test_a_damaged_file_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_file_is_not_used(cache: CacheFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     content = data("a", "b")
-    kernel_program.running_btf("kernel", content)
-    (file,) = folder.iterdir()
+    kernel_program.running_btf("kernel", content, cache)
+    (file,) = Path(cache.path).iterdir()
     damaged = bytearray(file.read_bytes())
     damaged[-1] ^= 1
     file.write_bytes(damaged)
     walked = walks(monkeypatch)
     for _ in range(2):
-        assert kernel_program.running_btf("kernel", content).named("b", ("STRUCT",)) == [3]
+        assert kernel_program.running_btf("kernel", content, cache).named("b", ("STRUCT",)) == [3]
     assert len(walked) == 1
 
 
 @pytest.mark.parametrize("notes", [b"", NOTE[:10], NOTE.replace(b"GNU", b"gnu")])
-def test_a_kernel_without_build_id_is_not_kept(folder: Path, notes: bytes) -> None:
+def test_a_kernel_without_build_id_is_not_kept(cache: CacheFolder, notes: bytes) -> None:
     Path(kernel_program.NOTES).write_bytes(notes)
-    kernel_program.running_btf("kernel", data("a"))
-    assert not folder.exists()
+    kernel_program.running_btf("kernel", data("a"), cache)
+    assert not Path(cache.path).exists()
 
 
-def test_a_library_keeps_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Image, "cache_folder", "")
-    kernel_program.running_btf("kernel", data("a"))
-    assert not folder.exists()
+def test_a_library_caches_nothing(cache: CacheFolder) -> None:
+    kernel_program.running_btf("kernel", data("a"), None)
+    assert not Path(cache.path).exists()

@@ -17,7 +17,8 @@ import pytest
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.cache import LEAST
 from fetchc.debuginfo.elf.compressed import ZlibInflater
-from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.elf.headers import Image, Section
+from fetchc.debuginfo.environment import CacheFolder, Environment
 from tests.support.elfwriter import elf_file
 
 SIZE = 3_000_000
@@ -46,6 +47,7 @@ class Runs:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
+        self.cache = CacheFolder(str(folder))
         self.inflated = 0
         plain = ZlibInflater.upto
 
@@ -55,15 +57,18 @@ class Runs:
             return view
 
         monkeypatch.setattr(ZlibInflater, "upto", counted)
-        monkeypatch.setattr(Image, "cache_folder", str(folder))
+
+    def section(self, path: Path) -> Section:
+        section = Image(str(path), environment=Environment(self.cache)).open_section(NAME)
+        assert section is not None
+        return section
 
     def ask(self, path: Path, size: int = 2_000_000) -> tuple[bytes, int]:
         """The first bytes of the section, and how many were inflated for them."""
         self.inflated = 0
-        section = Image(str(path)).open_section(NAME)
-        assert section is not None
+        section = self.section(path)
         data = b"".join(bytes(section.upto(size)[:size]) for size in (4, size))[4:]
-        cache.save()
+        self.cache.save()
         return data, self.inflated
 
     def kept(self) -> list[Path]:
@@ -105,8 +110,7 @@ def test_more_than_is_kept_is_inflated_and_kept(runs: Runs, kept: Path) -> None:
 
 def test_a_search_in_what_is_kept(runs: Runs, kept: Path) -> None:
     for needle, end in ((CONTENT[70_000:70_010], 2_000_000), (CONTENT[:9], SIZE)):
-        section = Image(str(kept)).open_section(NAME)
-        assert section is not None
+        section = runs.section(kept)
         known = section.upto(100)
         assert section._find(needle, 50, end) == CONTENT.find(needle, 50, end)
         assert known[:100] == CONTENT[:100]
@@ -155,8 +159,7 @@ def test_a_damaged_block_behind_what_is_read_is_no_matter(runs: Runs, kept: Path
 def test_a_damaged_block_beside_what_is_read_is_no_matter(runs: Runs, kept: Path) -> None:
     (file,) = runs.kept()
     _flipped(ALLOCATIONGRANULARITY + 3 * cache.BLOCK)(file)
-    section = Image(str(kept)).open_section(NAME)
-    assert section is not None
+    section = runs.section(kept)
     for start, end in ((100, 3 * cache.BLOCK), (4 * cache.BLOCK, 1_000_000)):
         assert section.bytes_between(start, end) == CONTENT[start:end]
     assert runs.inflated == 2_000_000  # by those that wrote it
@@ -279,11 +282,11 @@ def test_what_is_cleared_while_it_is_written_is_not_kept(
             file.unlink()
         raise FileNotFoundError(2, "No such file or directory", partial)
 
-    monkeypatch.setattr(cache, "notes", [])
+    runs.cache.notes.clear()
     monkeypatch.setattr(os, "rename", cleared)
     assert runs.ask(kept, SIZE) == (CONTENT, SIZE)
     assert runs.kept() == []
-    (note,) = cache.notes
+    (note,) = runs.cache.notes
     assert note.endswith(" is not written: No such file or directory")
 
 
@@ -308,12 +311,12 @@ def test_what_was_not_used_for_longest_goes_first(
 WRITER = """
 import sys
 from fetchc.debuginfo.elf.headers import Image
-from fetchc.debuginfo import cache as files
-Image.cache_folder = sys.argv[2]
+from fetchc.debuginfo.environment import CacheFolder, Environment
+cache = CacheFolder(sys.argv[2])
 for number in range(8):
-    section = Image(sys.argv[1]).open_section(".debug_info")
+    section = Image(sys.argv[1], environment=Environment(cache)).open_section(".debug_info")
     print(hash(bytes(section.upto(size := 1_000_000 + 50_000 * number)[:size])), flush=True)
-    files.save()
+    cache.save()
 """
 
 
@@ -340,8 +343,7 @@ def test_many_processes_write_and_read(runs: Runs, tmp_path: Path) -> None:
 def test_a_damaged_block_in_front_of_what_is_read_is_no_matter(runs: Runs, kept: Path) -> None:
     (file,) = runs.kept()
     _flipped(5000)(file)
-    section = Image(str(kept)).open_section(NAME)
-    assert section is not None
+    section = runs.section(kept)
     runs.inflated = 0
     assert section.bytes_between(900_000, 900_010) == CONTENT[900_000:900_010]
     cursor = section.cursor(1_000_000)

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo import cache
 from fetchc.debuginfo.dwarf import global_variables, index_scan, name_index
 from fetchc.debuginfo.dwarf.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.dwarf.index_format import Scan
 from fetchc.debuginfo.dwarf.languages import has_namespaces, is_c_family
-from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.environment import CacheFolder, Environment
 from tests.support.cases import CORPUS
 
 C = "c/layouts/bin/gcc-O2-dwarf5"
@@ -31,8 +30,8 @@ FILES = (
 )
 
 
-def opened(file: str) -> DwarfProgram:
-    return DwarfProgram(str(CORPUS / file))
+def opened(file: str, environment: Environment | None = None) -> DwarfProgram:
+    return DwarfProgram(str(CORPUS / file), environment=environment or Environment())
 
 
 def walked(program: DwarfProgram) -> Iterator[str]:
@@ -72,12 +71,11 @@ def test_a_scope_that_is_not_entered_is_noticed(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Small files are as big ones; what is kept is in the folder."""
+def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CacheFolder:
+    """Small files are indexed as big ones are; the cache is in the folder."""
     monkeypatch.setattr(name_index, "_BIG", 0)
     monkeypatch.setattr(name_index, "_WORTH_KEEPING", 0)
-    monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
-    return tmp_path / "kept"
+    return CacheFolder(str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -112,15 +110,16 @@ def test_a_name_leads_to_the_types_that_a_search_finds(
 
 
 def test_the_second_search_makes_it_and_the_third_run_maps_it(
-    eager: Path, passes: list[object]
+    eager: CacheFolder, passes: list[object]
 ) -> None:
-    found = opened(C).types_named("struct record", None)
+    environment, folder = Environment(eager), Path(eager.path)
+    found = opened(C, environment).types_named("struct record", None)
     assert len(found) == 1
-    assert [file.stat().st_size for file in eager.iterdir()] == [0]
+    assert [file.stat().st_size for file in folder.iterdir()] == [0]
     for _ in range(3):
-        assert opened(C).types_named("struct record", None) == found
+        assert opened(C, environment).types_named("struct record", None) == found
     assert len(passes) == 1
-    (file,) = eager.iterdir()
+    (file,) = folder.iterdir()
     assert file.suffix == ".names"
     assert file.stat().st_mode & 0o777 == 0o600
 
@@ -135,30 +134,28 @@ def test_one_process_makes_it_for_its_second_search(passes: list[object]) -> Non
     assert len(passes) == 1
 
 
-def test_a_damaged_one_is_made_anew(
-    eager: Path, passes: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "notes", notes := list[str]())
-    listed = list(opened(CPP).type_names())
-    (file,) = eager.iterdir()
+def test_a_damaged_one_is_made_anew(eager: CacheFolder, passes: list[object]) -> None:
+    environment = Environment(eager)
+    listed = list(opened(CPP, environment).type_names())
+    (file,) = Path(eager.path).iterdir()
     data = bytearray(file.read_bytes())
     data[ALLOCATIONGRANULARITY + 1000] ^= 1  # where the names of types are
     file.write_bytes(data)
-    assert list(opened(CPP).type_names()) == listed
-    assert [note.rpartition(": ")[2] for note in notes] == ["it is damaged"]
-    assert list(opened(CPP).type_names()) == listed
+    assert list(opened(CPP, environment).type_names()) == listed
+    assert [note.rpartition(": ")[2] for note in eager.notes] == ["it is damaged"]
+    assert list(opened(CPP, environment).type_names()) == listed
     assert len(passes) == 2
 
 
-def test_an_interrupted_pass_leaves_nothing(eager: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_pass_leaves_nothing(
+    eager: CacheFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(done: int, total: int) -> None:
         assert 0 < done <= total
         raise KeyboardInterrupt
 
     monkeypatch.setattr(index_scan, "_RELEASE", -1)
-    monkeypatch.setattr(Image, "progress", staticmethod(interrupt))
     with pytest.raises(KeyboardInterrupt):
-        opened(C).type_names()
-    assert not eager.exists()
-    monkeypatch.setattr(Image, "progress", None)
-    assert "struct record" in opened(C).type_names()
+        opened(C, Environment(eager, progress=interrupt)).type_names()
+    assert not Path(eager.path).exists()
+    assert "struct record" in opened(C, Environment(eager)).type_names()

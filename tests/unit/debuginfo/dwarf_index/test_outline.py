@@ -9,7 +9,6 @@ from shutil import copyfile
 
 import pytest
 
-from fetchc.debuginfo import cache
 from fetchc.debuginfo.dwarf import (
     address_ranges,
     debug_info,
@@ -21,30 +20,40 @@ from fetchc.debuginfo.dwarf import (
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.dwarf.units import Unit
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.environment import CacheFolder, Environment
 from tests.support.cases import CORPUS
 
 CPP = "cpp/addressbook/bin/g++-O2"
+GO = "go/dnsforward/bin/go1.27"
 FILES = (CPP, "cpp/addressbook/bin/clang++-O0", "c/layouts/bin/gcc-O2-dwarf5")
 
 
-def opened(file: str = "c/layouts/bin/gcc-O2-dwarf5") -> DebugInfo:
-    return DebugInfo(Elf(str(CORPUS / file)))
+def opened(file: str = "c/layouts/bin/gcc-O2-dwarf5", eager: Eager | None = None) -> DebugInfo:
+    environment = Environment(None if eager is None else eager.cache)
+    return DebugInfo(Elf(str(CORPUS / file), environment=environment))
+
+
+class Eager:
+    """Opens programs with one cache folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.cache = CacheFolder(str(path))
+
+    def opened(self, file: str = "c/layouts/bin/gcc-O2-dwarf5") -> DebugInfo:
+        return opened(file, self)
 
 
 @pytest.fixture
-def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Small files are as big ones; what is kept is in the folder."""
+def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Eager:
+    """Small files are treated as big ones are."""
     for module, name in (
         (debug_info, "_BIG_UNIT"), (address_ranges, "_BIG"),
         (unit_outlines, "_FAR"), (units, "_BIG"), (unit_outlines, "_FEW"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(unit_outlines, "_DISTANCE", 64)
-    monkeypatch.setattr(cache, "_later", [])
-    monkeypatch.setattr(cache, "notes", [])
-    monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
-    return tmp_path / "kept"
+    return Eager(tmp_path / "cache")
 
 
 def nested(unit: Unit) -> Iterator[tuple[int, list[int]]]:
@@ -70,7 +79,8 @@ def ask(found: DebugInfo) -> list[object]:
             function = die_search.function_at(unit, type(unit.low_pc)(wanted))
             answers.append(None if function is None else function.position)
     answers += [[each.offset for each in found.units()]]
-    cache.save()
+    if found.elf.environment.cache is not None:
+        found.elf.environment.cache.save()
     return answers
 
 
@@ -83,55 +93,55 @@ def test_around_an_entry_is_what_it_is_a_child_of(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_kept_it_answers_the_same(file: str, eager: Path) -> None:
-    plain = ask(opened(file))
-    assert {kept.stat().st_size for kept in eager.iterdir()} == {0}
-    assert ask(opened(file)) == plain
-    assert {kept.suffix for kept in eager.iterdir()} >= {".outline", ".units"}
-    assert all(kept.stat().st_mode & 0o777 == 0o600 for kept in eager.iterdir())
-    kept = opened(file)
+def test_kept_it_answers_the_same(file: str, eager: Eager) -> None:
+    plain = ask(eager.opened(file))
+    assert {kept.stat().st_size for kept in eager.path.iterdir()} == {0}
+    assert ask(eager.opened(file)) == plain
+    assert {kept.suffix for kept in eager.path.iterdir()} >= {".outline", ".units"}
+    assert all(kept.stat().st_mode & 0o777 == 0o600 for kept in eager.path.iterdir())
+    kept = eager.opened(file)
     assert isinstance(next(kept.units()).marks, unit_outlines.CachedMarks)
     assert ask(kept) == plain
-    assert cache.notes == []
+    assert eager.cache.notes == []
 
 
-def test_kept_an_address_has_the_same_unit(eager: Path) -> None:
+def test_kept_an_address_has_the_same_unit(eager: Eager) -> None:
     # Go writes no .debug_aranges.
     def units() -> list[object]:
-        elf = Elf(str(CORPUS / "go/dnsforward/bin/go1.27"))
+        elf = Elf(str(CORPUS / GO), environment=Environment(eager.cache))
         found = DebugInfo(elf)
         starts = sorted(symbol.address for symbol in elf.function_symbols())
         asked = [*starts[5:2000:211], starts[0], starts[-1], type(starts[0])(16)]
         answers = [found.unit_of_address(address) for address in asked]
-        cache.save()
+        eager.cache.save()
         return [None if unit is None else unit.offset for unit in answers]
 
     plain = units()
     assert len(set(plain)) == 4
     units()
     assert units() == plain
-    (file,) = eager.glob("*.ranges")
+    (file,) = eager.path.glob("*.ranges")
     assert file.stat().st_size > 0
     _flip(file, -30)
     assert units() == plain
-    assert any(str(file) in note for note in cache.notes)
+    assert any(str(file) in note for note in eager.cache.notes)
 
 
-def test_a_part_of_the_ranges_is_gone_on_from(eager: Path) -> None:
-    elf = Elf(str(CORPUS / "go/dnsforward/bin/go1.27"))
+def test_a_part_of_the_ranges_is_gone_on_from(eager: Eager) -> None:
+    elf = Elf(str(CORPUS / GO), environment=Environment(eager.cache))
     starts = sorted(symbol.address for symbol in elf.function_symbols())
     plain = DebugInfo(elf)
     for address in (starts[100], starts[100], starts[-200], starts[50], starts[-1]):
         wanted, found = plain.unit_of_address(address), DebugInfo(elf).unit_of_address(address)
-        cache.save()
+        eager.cache.save()
         assert (found and found.offset) == (wanted and wanted.offset)
 
 
-def test_a_mark_at_a_wrong_place_is_noticed(eager: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = ask(opened(CPP))
+def test_a_mark_at_a_wrong_place_is_noticed(eager: Eager, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = ask(eager.opened(CPP))
     monkeypatch.setattr(unit_outlines, "_numbered", lambda *_: unit_outlines._NONE)
-    ask(opened(CPP))
-    assert ask(opened(CPP)) != plain
+    ask(eager.opened(CPP))
+    assert ask(eager.opened(CPP)) != plain
 
 
 def _flip(file: Path, at: int) -> None:
@@ -150,58 +160,58 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("suffix", [".outline", ".units"])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_what_is_damaged_is_made_anew_and_told(suffix: str, damage: str, eager: Path) -> None:
-    plain = ask(opened())
-    ask(opened())
-    (file,) = eager.glob(f"*{suffix}")
+def test_what_is_damaged_is_made_anew_and_told(suffix: str, damage: str, eager: Eager) -> None:
+    plain = ask(eager.opened())
+    ask(eager.opened())
+    (file,) = eager.path.glob(f"*{suffix}")
     DAMAGE[damage](file)
-    assert ask(opened()) == plain
-    assert any(str(file) in note for note in cache.notes)
-    cache.notes.clear()
-    assert ask(opened()) == plain
-    assert cache.notes == []
+    assert ask(eager.opened()) == plain
+    assert any(str(file) in note for note in eager.cache.notes)
+    eager.cache.notes.clear()
+    assert ask(eager.opened()) == plain
+    assert eager.cache.notes == []
 
 
-def test_what_others_may_read_is_not_used_and_told(eager: Path) -> None:
-    plain = ask(opened())
-    ask(opened())
-    for file in eager.iterdir():
+def test_what_others_may_read_is_not_used_and_told(eager: Eager) -> None:
+    plain = ask(eager.opened())
+    ask(eager.opened())
+    for file in eager.path.iterdir():
         file.chmod(0o644)
-    assert ask(opened()) == plain
-    assert {note.rpartition(": ")[2] for note in cache.notes} == {
+    assert ask(eager.opened()) == plain
+    assert {note.rpartition(": ")[2] for note in eager.cache.notes} == {
         "it is another user's, or open to others"
     }
 
 
-def test_a_program_that_was_replaced_is_read_anew(eager: Path, tmp_path: Path) -> None:
+def test_a_program_that_was_replaced_is_read_anew(eager: Eager, tmp_path: Path) -> None:
     path = tmp_path / "program"
     copyfile(CORPUS / FILES[2], path)
     times = path.stat()
-    plain = ask(opened(str(path)))
-    ask(opened(str(path)))
-    assert ask(opened(str(path))) == plain
+    plain = ask(eager.opened(str(path)))
+    ask(eager.opened(str(path)))
+    assert ask(eager.opened(str(path))) == plain
     other = CORPUS / "c/layouts/bin/clang-O0-dwarf4"
     path.write_bytes(other.read_bytes())
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert ask(opened(str(path))) == ask(opened(str(other))) != plain
+    assert ask(eager.opened(str(path))) == ask(eager.opened(str(other))) != plain
 
 
-def test_two_programs_with_one_build_id_do_not_mix(eager: Path, tmp_path: Path) -> None:
+def test_two_programs_with_one_build_id_do_not_mix(eager: Eager, tmp_path: Path) -> None:
     for name in ("first", "second"):
         copyfile(CORPUS / FILES[2], tmp_path / name)
     for name in ("first", "second"):
         for _ in range(2):
-            ask(opened(str(tmp_path / name)))
-    found = [kept.name.partition("-")[0] for kept in eager.glob("*.outline")]
+            ask(eager.opened(str(tmp_path / name)))
+    found = [kept.name.partition("-")[0] for kept in eager.path.glob("*.outline")]
     assert len(found) == 2
     assert len(set(found)) == 1
 
 
-def test_a_folder_that_cannot_be_written_to_keeps_nothing(eager: Path) -> None:
-    eager.write_text("a file")
-    plain = ask(opened())
-    assert ask(opened()) == plain
-    assert any("nothing is kept" in note or "not used" in note for note in cache.notes)
+def test_a_folder_that_cannot_be_written_to_keeps_nothing(eager: Eager) -> None:
+    eager.path.write_text("a file")
+    plain = ask(eager.opened())
+    assert ask(eager.opened()) == plain
+    assert any("nothing is kept" in note or "not used" in note for note in eager.cache.notes)
 
 
 def test_a_unit_whose_siblings_are_elsewhere_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.dwarf.index_format import encoded
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.environment import CacheFolder, Environment
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.cases import CORPUS
 
@@ -195,14 +195,13 @@ def test_an_interrupted_one_leaves_no_process_and_no_file(
 
     monkeypatch.setattr(index_scan, "_unit", lambda *_: time.sleep(1000))
     monkeypatch.setattr(name_index, "_WORTH_KEEPING", 0)
-    monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "kept"))
-    monkeypatch.setattr(Image, "processes", True)
-    monkeypatch.setattr(Image, "progress", staticmethod(interrupt))
+    cache = CacheFolder(str(tmp_path / "cache"))
+    environment = Environment(cache, progress=interrupt, processes=True)
     with pytest.raises(KeyboardInterrupt):
-        DwarfProgram(str(CORPUS / CPP)).type_names()
+        DwarfProgram(str(CORPUS / CPP), environment=environment).type_names()
     assert len(forks) == 3
     assert all(map(gone, forks))
-    assert not (tmp_path / "kept").exists()
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_library_starts_none(forks: list[int]) -> None:

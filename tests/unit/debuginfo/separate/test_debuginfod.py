@@ -12,6 +12,7 @@ import pytest
 
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.elf.headers import Image
+from fetchc.debuginfo.environment import CacheFolder, Environment
 from fetchc.debuginfo.separate.debug_file_search import Search
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.debug_files import OTHER, OWN, by_build_id, debug_file, info_of, note
@@ -26,7 +27,6 @@ PATH = f"/buildid/{OWN.hex()}/debuginfo"
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own; no server is asked before it says so."""
-    monkeypatch.setattr(Image, "cache_folder", str(tmp_path / "cache/fetchc"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("DEBUGINFOD_TIMEOUT", "2")
     monkeypatch.setenv("DEBUGINFOD_URLS", "")
@@ -35,13 +35,20 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache/fetchc/debuginfod"
 
 
-def opened(folder: Path, *servers: str, online: bool = True, **sections: bytes) -> Elf:
-    """A stripped program, opened anew, with these servers to ask."""
+def opened(
+    folder: Path,
+    *servers: str,
+    online: bool = True,
+    cache: str = "cache/fetchc",
+    **sections: bytes,
+) -> Elf:
+    """A stripped program, opened anew, with these servers to ask and a cache in ``folder``."""
     os.environ["DEBUGINFOD_URLS"] = " ".join(servers)
     named = {".note.gnu.build-id": note(OWN)}
     named |= {f".{name}": content for name, content in sections.items()}
     (folder / "program").write_bytes(elf_file(named))
-    return Elf(str(folder / "program"), Search(roots=()), online)
+    environment = Environment(CacheFolder(str(folder / cache))) if cache else Environment()
+    return Elf(str(folder / "program"), Search(roots=()), online, environment)
 
 
 def test_what_was_downloaded_is_kept(tmp_path: Path, cache: Path) -> None:
@@ -84,9 +91,8 @@ def test_a_file_that_is_on_no_disk_lives_as_long_as_it_is_mapped(
     monkeypatch.setattr("tempfile.tempdir", None)
     (tmp_path / "here").mkdir()
     for folder in ("", "/proc/none/fetchc"):
-        monkeypatch.setattr(Image, "cache_folder", folder)
         with serving(send(GOOD)) as server:
-            here = opened(tmp_path, server)
+            here = opened(tmp_path, server, cache=folder)
             assert info_of(here) == b"from a server"
             assert here.debug_path == f"{server}/buildid/{OWN.hex()}/debuginfo"
         assert list((tmp_path / "here").iterdir()) == []
