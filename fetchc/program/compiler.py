@@ -18,15 +18,15 @@ class Compiler(Record):
     """The parts of a producer string.
 
     ``name``: ``gcc``, ``gas``, ``clang``, ``rustc``, ``go``, ``go-asm``, ``dotnet``, ``mono``,
-    ``nativeaot``, or empty where the string is of none of them. ``language``: gcc's name of what it
-    compiled (``C17``, ``C++14``, ``GIMPLE``), empty for others. ``version``: major and minor
+    ``nativeaot``, or empty where the string is of none of them. ``front_end``: gcc's name of what
+    it compiled (``C17``, ``C++14``, ``GIMPLE``), empty for others. ``version``: major and minor
     number, None where the string has none. ``options``: the words after the version. gcc records
     all options that change code; Go records ``-N``, ``-l`` and ``regabi``.
     """
 
     producer: str
     name: str
-    language: str
+    front_end: str
     version: tuple[int, int] | None
     options: tuple[str, ...]
 
@@ -38,7 +38,7 @@ class Compiler(Record):
     @property
     def is_gxx(self) -> bool:
         """Whether g++ made the unit."""
-        return self.name == "gcc" and self.language.startswith("C++")
+        return self.name == "gcc" and self.front_end.startswith("C++")
 
     @property
     def is_llvm(self) -> bool:
@@ -75,7 +75,7 @@ class Compiler(Record):
     @property
     def is_lto_output(self) -> bool:
         """Whether gcc's link-time optimization made the unit: its language is GIMPLE."""
-        return self.name == "gcc" and self.language == "GIMPLE"
+        return self.name == "gcc" and self.front_end == "GIMPLE"
 
     @property
     def is_whole_program(self) -> bool:
@@ -198,8 +198,8 @@ def _parsed(producer: str) -> Compiler:
     if name == "gcc":
         at = next((at for at, word in enumerate(words) if word[:1].isdigit()), len(words))
         version = _version(words[at]) if at < len(words) else None
-        language = " ".join(words[1:at])
-        return Compiler(producer, name, language, version, tuple(words[at + 1 :]))
+        front_end = " ".join(words[1:at])
+        return Compiler(producer, name, front_end, version, tuple(words[at + 1 :]))
     if name:
         version = next(filter(None, map(_version, words)), None)
         return Compiler(producer, name, "", version, ())

@@ -38,7 +38,7 @@ RUSTC = "clang LLVM (rustc version 1.63.0)"
 def test_parts(producer: str, name: str, language: str, version: tuple[int, int] | None) -> None:
     made = compiler_of(producer)
     assert (made.producer, made.name) == (producer, name)
-    assert (made.language, made.version) == (language, version)
+    assert (made.front_end, made.version) == (language, version)
 
 
 def test_a_string_is_parsed_once() -> None:
