@@ -27,7 +27,7 @@ from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax.definition_parser import is_definition, read_definition
 from fetchc.syntax.fetcharg_parser import kernel_number, read_fetch
-from fetchc.syntax.syntax_errors import format_meant
+from fetchc.syntax.syntax_errors import kernel_format
 from fetchc.target.kernel_versions import dotted, kernel, previous, turns
 from fetchc.target.machines import architecture, tables_under
 
@@ -197,9 +197,9 @@ class ReadLine:
         if place.unclosed:
             end = Span(place.reference.span.end, place.reference.span.end)
             self._reject("FC0206", "unclosed `(`", end, "`)` is missing")
-        elif place.behind is not None:
-            what = f"`{place.behind.text}` cannot stand behind the semaphore"
-            self._reject("FC0206", what, place.behind.span, "one too many")
+        elif place.extra is not None:
+            what = f"`{place.extra.text}` cannot follow the semaphore"
+            self._reject("FC0206", what, place.extra.span, "one too many")
         else:
             number = kernel_number(place.reference.text, sign=False)
             if number is None or number >= _ADDRESSES:
@@ -518,7 +518,7 @@ def _type(here: str, word: str, path: str | None) -> str | None:
     if here == "$retval":
         return "probe the return: `r` in place of `p`"
     name = here.partition("[")[0]
-    plain = format_meant(name)
+    plain = kernel_format(name)
     return None if plain is None or plain == here else f"write `{plain}`"
 
 

@@ -22,19 +22,19 @@ class PlaceText(Record):
     """``PATH:OFFSET(REFERENCE)SUFFIX``; None is what is not written.
 
     ``reference`` is without its brackets; ``unclosed`` says that the second one is missing,
-    ``behind`` is what follows it, ``suffix`` begins with its percent sign.
+    ``extra`` is what follows it, ``suffix`` begins with its percent sign.
     """
 
     path: Piece
     offset: Piece | None
     reference: Piece | None
     unclosed: bool
-    behind: Piece | None
+    extra: Piece | None
     suffix: Piece | None
 
 
 class DefinitionText(Record):
-    """A line. ``letter`` may hold digits; ``names`` is GROUP/EVENT, or what stands there.
+    """A line. ``letter`` may hold digits; ``names`` is GROUP/EVENT, or the text at that place.
 
     ``group`` is None where there is no separator, ``event`` where there are no names at all;
     ``separator`` is ``/`` or ``.``. ``word`` is what is probed, ``place`` the same as a file
@@ -94,39 +94,39 @@ class _Builder:
 
     __slots__ = ()
 
-    def head_unnamed(self, parts: list[Token], span: Span) -> list[Piece]:
+    def head_unnamed(self, children: list[Token], span: Span) -> list[Piece]:
         """``p``."""
-        return [_piece(parts[0])]
+        return [_piece(children[0])]
 
-    def head(self, parts: list[Token], span: Span) -> list[Piece]:
+    def head(self, children: list[Token], span: Span) -> list[Piece]:
         """``p:group/event``."""
-        letter, names = [_piece(part) for part in parts]
+        letter, names = [_piece(part) for part in children]
         return [letter, Piece(names.text[1:], Span(names.span.start + 1, names.span.end))]
 
-    def placeless(self, parts: list[list[Piece]], span: Span) -> DefinitionText:
-        """Nothing behind the first word."""
-        return _definition(parts[0], None, ())
+    def placeless(self, children: list[list[Piece]], span: Span) -> DefinitionText:
+        """Nothing after the first word."""
+        return _definition(children[0], None, ())
 
-    def bare(self, parts: list[object], span: Span) -> DefinitionText:
+    def bare(self, children: list[object], span: Span) -> DefinitionText:
         """A probe without arguments."""
-        head, word = parts
+        head, word = children
         assert isinstance(head, list)
         return _definition(head, _piece(word), ())
 
-    def full(self, parts: list[object], span: Span) -> DefinitionText:
+    def full(self, children: list[object], span: Span) -> DefinitionText:
         """A probe with arguments."""
-        head, word, arguments = parts
+        head, word, arguments = children
         assert isinstance(head, list)
         assert isinstance(arguments, list)
         return _definition(head, _piece(word), tuple(arguments))
 
-    def list_start(self, parts: list[Token], span: Span) -> list[Piece]:
+    def list_start(self, children: list[Token], span: Span) -> list[Piece]:
         """The first argument."""
-        return [_piece(parts[0])]
+        return [_piece(children[0])]
 
-    def list_more(self, parts: list[object], span: Span) -> list[Piece]:
+    def list_more(self, children: list[object], span: Span) -> list[Piece]:
         """One more argument."""
-        listed, word = parts
+        listed, word = children
         assert isinstance(listed, list)
         listed.append(_piece(word))
         return listed
@@ -168,7 +168,7 @@ def _place(word: Piece) -> PlaceText:
     if colon < 0:
         return PlaceText(word, None, None, False, None, None)
     path, rest = _part(word, 0, colon), _part(word, colon + 1)
-    reference = behind = suffix = None
+    reference = extra = suffix = None
     unclosed = False
     bracket = rest.text.find("(")
     if bracket >= 0:
@@ -176,9 +176,9 @@ def _place(word: Piece) -> PlaceText:
         unclosed = close < 0
         reference = _part(rest, bracket + 1, None if unclosed else close)
         if not unclosed and close + 1 < len(rest.text):
-            behind = _part(rest, close + 1)
+            extra = _part(rest, close + 1)
         rest = _part(rest, 0, bracket)
     percent = rest.text.find("%")
     if percent >= 0:
         suffix, rest = _part(rest, percent), _part(rest, 0, percent)
-    return PlaceText(path, rest, reference, unclosed, behind, suffix)
+    return PlaceText(path, rest, reference, unclosed, extra, suffix)

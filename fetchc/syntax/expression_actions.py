@@ -140,13 +140,13 @@ class Builder:
 
     # --- around the expression of an argument -----------------------------------------------
 
-    def argument(self, parts: list[Argument], span: Span) -> Argument:
+    def argument(self, children: list[Argument], span: Span) -> Argument:
         """An argument without a name."""
-        return parts[0]
+        return children[0]
 
-    def named_argument(self, parts: list[Any], span: Span) -> Argument:
+    def named_argument(self, children: list[Any], span: Span) -> Argument:
         """``NAME = ...``."""
-        token, body = parts
+        token, body = children
         # The kernel accepts ASCII letters, digits and `_`.
         # Source: Linux, kernel/trace/trace.h, is_good_name().
         if not (token.text.isascii() and token.text.isidentifier()):
@@ -159,35 +159,35 @@ class Builder:
             )
         return Argument(token.text, body.expression, body.format, body.point, span)
 
-    def body(self, parts: list[Expression], span: Span) -> Argument:
+    def body(self, children: list[Expression], span: Span) -> Argument:
         """An expression alone."""
-        return Argument(None, parts[0], None, None, span)
+        return Argument(None, children[0], None, None, span)
 
-    def body_format(self, parts: list[Any], span: Span) -> Argument:
+    def body_format(self, children: list[Any], span: Span) -> Argument:
         """``expression : format``."""
-        return Argument(None, parts[0], parts[1], None, span)
+        return Argument(None, children[0], children[1], None, span)
 
-    def body_point(self, parts: list[Any], span: Span) -> Argument:
+    def body_point(self, children: list[Any], span: Span) -> Argument:
         """``expression @ point``."""
-        from fetchc.syntax.point_parser import point_behind  # has tables of its own
+        from fetchc.syntax.point_parser import point_after_sign  # has tables of its own
 
-        point = point_behind(self.text, parts[1].span.start)
-        return Argument(None, parts[0], None, point, Span(span.start, point.span.end))
+        point = point_after_sign(self.text, children[1].span.start)
+        return Argument(None, children[0], None, point, Span(span.start, point.span.end))
 
-    def body_format_point(self, parts: list[Any], span: Span) -> Argument:
+    def body_format_point(self, children: list[Any], span: Span) -> Argument:
         """``expression : format @ point``."""
-        from fetchc.syntax.point_parser import point_behind
+        from fetchc.syntax.point_parser import point_after_sign
 
-        point = point_behind(self.text, parts[2].span.start)
-        return Argument(None, parts[0], parts[1], point, Span(span.start, point.span.end))
+        point = point_after_sign(self.text, children[2].span.start)
+        return Argument(None, children[0], children[1], point, Span(span.start, point.span.end))
 
-    def format(self, parts: list[Token], span: Span) -> Format:
+    def format(self, children: list[Token], span: Span) -> Format:
         """A format's name."""
-        name = parts[0].text
+        name = children[0].text
         if name not in FORMATS:
-            from fetchc.syntax.syntax_errors import format_meant
+            from fetchc.syntax.syntax_errors import kernel_format
 
-            meant = format_meant(name)
+            meant = kernel_format(name)
             raise reject(
                 "FC0101",
                 f"`{shown(name)}` is not a format",
@@ -200,74 +200,76 @@ class Builder:
             )  # fmt: skip
         return Format(name, name, None, span)
 
-    def format_array(self, parts: list[Any], span: Span) -> Format:
+    def format_array(self, children: list[Any], span: Span) -> Format:
         """A format and a count."""
-        base = self.format(parts[:1], parts[0].span)
-        count = constant(parts[1])
+        base = self.format(children[:1], children[0].span)
+        count = constant(children[1])
         if count is None or count < 0:
-            raise reject("FC0101", "a format's count must be a number", parts[1].span, "the count")
+            raise reject(
+                "FC0101", "a format's count must be a number", children[1].span, "the count"
+            )
         return Format(f"{base.text}[{count}]", base.base, count, span)
 
     # --- operators ------------------------------------------------------------------------
 
-    def add(self, parts: list[Expression], span: Span) -> Binary:
+    def add(self, children: list[Expression], span: Span) -> Binary:
         """``a + b``."""
-        return Binary("+", parts[0], parts[1], span)
+        return Binary("+", children[0], children[1], span)
 
-    def subtract(self, parts: list[Expression], span: Span) -> Binary:
+    def subtract(self, children: list[Expression], span: Span) -> Binary:
         """``a - b``."""
-        return Binary("-", parts[0], parts[1], span)
+        return Binary("-", children[0], children[1], span)
 
-    def multiply(self, parts: list[Expression], span: Span) -> Binary:
+    def multiply(self, children: list[Expression], span: Span) -> Binary:
         """``a * b``."""
-        return Binary("*", parts[0], parts[1], span)
+        return Binary("*", children[0], children[1], span)
 
-    def divide(self, parts: list[Expression], span: Span) -> Binary:
+    def divide(self, children: list[Expression], span: Span) -> Binary:
         """``a / b``."""
-        return Binary("/", parts[0], parts[1], span)
+        return Binary("/", children[0], children[1], span)
 
-    def dereference(self, parts: list[Expression], span: Span) -> Dereference:
+    def dereference(self, children: list[Expression], span: Span) -> Dereference:
         """``*e``."""
-        return Dereference(parts[0], span)
+        return Dereference(children[0], span)
 
-    def address_of(self, parts: list[Expression], span: Span) -> AddressOf:
+    def address_of(self, children: list[Expression], span: Span) -> AddressOf:
         """``&e``."""
-        return AddressOf(parts[0], span)
+        return AddressOf(children[0], span)
 
-    def negate(self, parts: list[Expression], span: Span) -> Negate:
+    def negate(self, children: list[Expression], span: Span) -> Negate:
         """``-e``."""
-        return Negate(parts[0], span)
+        return Negate(children[0], span)
 
     # --- casts ----------------------------------------------------------------------------
 
-    def parens(self, parts: list[Expression], span: Span) -> Parens:
+    def parens(self, children: list[Expression], span: Span) -> Parens:
         """``(e)``: a value, or the type of a cast."""
-        return Parens(parts[0], span)
+        return Parens(children[0], span)
 
-    def head_type(self, parts: list[TypeName], span: Span) -> Head:
+    def head_type(self, children: list[TypeName], span: Span) -> Head:
         """``(struct s *)``, ``([]byte)``: what can only be a type."""
-        return Head(parts[0], not isinstance(_innermost(parts[0]), NamedType), span)
+        return Head(children[0], not isinstance(_innermost(children[0]), NamedType), span)
 
-    def cast_as(self, parts: list[Any], span: Span) -> Cast:
+    def cast_as(self, children: list[Any], span: Span) -> Cast:
         """``e as T``."""
-        return Cast(parts[2], parts[0], span)
+        return Cast(children[2], children[0], span)
 
-    def head_pointers(self, parts: list[Any], span: Span) -> Head:
+    def head_pointers(self, children: list[Any], span: Span) -> Head:
         """``(T *)``."""
-        return Head(self.pointers_type(parts, span), False, span)
+        return Head(self.pointers_type(children, span), False, span)
 
-    def head_word(self, parts: list[Token], span: Span) -> Head:
+    def head_word(self, children: list[Token], span: Span) -> Head:
         """``(char)``."""
-        words = [w for w in parts[0].text[1:-1].split() if w not in ("const", "volatile")]
+        words = [w for w in children[0].text[1:-1].split() if w not in ("const", "volatile")]
         return Head(NamedType(None, words[0], (), "", span), False, span)
 
-    def cast(self, parts: list[Any], span: Span) -> Expression:
+    def cast(self, children: list[Any], span: Span) -> Expression:
         """``(T)-e``, ``(T)(U)e``."""
-        return self._cast(self._head(parts[0]), parts[1], span)
+        return self._cast(self._head(children[0]), children[1], span)
 
-    def cast_chain(self, parts: list[Any], span: Span) -> Expression:
+    def cast_chain(self, children: list[Any], span: Span) -> Expression:
         """``(T)e.f``: C casts the member, Go takes the member of what it converted."""
-        head, chain = self._head(parts[0]), parts[1]
+        head, chain = self._head(children[0]), children[1]
         if head.tight and isinstance(chain.head, Parens):
             inner = self._cast(head, chain.head.inner, head.span.to(chain.head.span))
             chain.start = span.start
@@ -281,9 +283,9 @@ class Builder:
             return Dereference(Cast(head.type, AddressOf(operand, operand.span), span), span)
         return Cast(head.type, operand, span)
 
-    def named_cast(self, parts: list[Any], span: Span) -> Expression:
+    def named_cast(self, children: list[Any], span: Span) -> Expression:
         """``static_cast<T *>(e)`` and its kin; with ``T &`` the object that is cast."""
-        word, wanted, operand = parts
+        word, wanted, operand = children
         if word.text.startswith("dynamic"):
             raise reject(
                 "FC0308",
@@ -316,56 +318,56 @@ class Builder:
 
     # --- values ---------------------------------------------------------------------------
 
-    def chain_start(self, parts: list[Any], span: Span) -> Chain:
+    def chain_start(self, children: list[Any], span: Span) -> Chain:
         """A primary."""
-        return Chain(parts[0], span.start)
+        return Chain(children[0], span.start)
 
-    def chain_more(self, parts: list[Any], span: Span) -> Chain:
+    def chain_more(self, children: list[Any], span: Span) -> Chain:
         """A primary and one more trailer."""
-        chain: Chain = parts[0]
-        chain.trailers.append(parts[1])
+        chain: Chain = children[0]
+        chain.trailers.append(children[1])
         return chain
 
-    def value(self, parts: list[Chain], span: Span) -> Expression:
+    def value(self, children: list[Chain], span: Span) -> Expression:
         """A chain that is no cast's operand."""
-        return parts[0].fold()
+        return children[0].fold()
 
-    def name(self, parts: list[Token], span: Span) -> Name:
+    def name(self, children: list[Token], span: Span) -> Name:
         """An identifier."""
-        return Name(parts[0].text, None, span)
+        return Name(children[0].text, None, span)
 
-    def name_line(self, parts: list[Token], span: Span) -> Name:
+    def name_line(self, children: list[Token], span: Span) -> Name:
         """``n@12``."""
-        return Name(parts[0].text, int(parts[1].text[1:]), span)
+        return Name(children[0].text, int(children[1].text[1:]), span)
 
-    def path_name(self, parts: list[Token], span: Span) -> Name:
+    def path_name(self, children: list[Token], span: Span) -> Name:
         """``github.com/miekg/dns.ErrId``."""
-        return Name(parts[0].text, None, span)
+        return Name(children[0].text, None, span)
 
-    def integer_value(self, parts: list[Token], span: Span) -> Integer:
+    def integer_value(self, children: list[Token], span: Span) -> Integer:
         """A number."""
-        return Integer(number(parts[0].text, span), span)
+        return Integer(number(children[0].text, span), span)
 
-    def special(self, parts: list[Token], span: Span) -> Special:
+    def special(self, children: list[Token], span: Span) -> Special:
         """``$retval``."""
-        return Special(parts[0].text[1:], span)
+        return Special(children[0].text[1:], span)
 
-    def register(self, parts: list[Token], span: Span) -> Register:
+    def register(self, children: list[Token], span: Span) -> Register:
         """``%ax``."""
-        return Register(parts[0].text[1:], span)
+        return Register(children[0].text[1:], span)
 
-    def call_empty(self, parts: list[Token], span: Span) -> Call:
+    def call_empty(self, children: list[Token], span: Span) -> Call:
         """``f()``."""
-        return self.call([parts[0], []], span)
+        return self.call([children[0], []], span)
 
-    def call(self, parts: list[Any], span: Span) -> Call:
+    def call(self, children: list[Any], span: Span) -> Call:
         """``len(e)``."""
-        name, name_span = called(parts[0])
-        return Call(name, values(name, parts[1]), name_span, span)
+        name, name_span = called(children[0])
+        return Call(name, values(name, children[1]), name_span, span)
 
-    def size_of(self, parts: list[Any], span: Span) -> SizeOf:
+    def size_of(self, children: list[Any], span: Span) -> SizeOf:
         """``sizeof(e or T)``."""
-        operand = parts[1]
+        operand = children[1]
         if isinstance(operand, Expression) and any(
             operand.span.start <= generic.start and generic.end <= operand.span.end
             for generic in self.generics
@@ -373,45 +375,45 @@ class Builder:
             operand = as_type(operand, self.generics) or operand
         return SizeOf(operand, span)
 
-    def convert_to_slice(self, parts: list[Any], span: Span) -> Chain:
+    def convert_to_slice(self, children: list[Any], span: Span) -> Chain:
         """Go's ``[]byte(x)``."""
-        wanted, operand = self.converted_slice(parts, span)
+        wanted, operand = self.converted_slice(children, span)
         return Chain(Cast(wanted, operand, span), span.start)
 
-    def converted(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+    def converted(self, children: list[Any], span: Span) -> tuple[TypeName, Expression]:
         """``byte(x)``, ``pkg.T(x)`` after brackets: the type and what is converted to it."""
-        name, name_span = called(parts[-2])
-        (operand,) = values(name, parts[-1:])
-        package = parts[0] if len(parts) > 2 else None
+        name, name_span = called(children[-2])
+        (operand,) = values(name, children[-1:])
+        package = children[0] if len(children) > 2 else None
         whole = name if package is None else f"{package.name}.{name}"
-        start = (package or parts[0]).span.start
+        start = (package or children[0]).span.start
         return NamedType(None, whole, (), "", Span(start, name_span.end)), operand
 
-    def converted_slice(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+    def converted_slice(self, children: list[Any], span: Span) -> tuple[TypeName, Expression]:
         """``[]byte(x)`` after brackets."""
-        wanted, operand = parts[1]
-        return self.type_slice([parts[0], wanted], parts[0].span.to(wanted.span)), operand
+        wanted, operand = children[1]
+        return self.type_slice([children[0], wanted], children[0].span.to(wanted.span)), operand
 
-    def converted_pointer(self, parts: list[Any], span: Span) -> tuple[TypeName, Expression]:
+    def converted_pointer(self, children: list[Any], span: Span) -> tuple[TypeName, Expression]:
         """``*T(x)`` after brackets."""
-        wanted, operand = parts[0]
+        wanted, operand = children[0]
         return self.type_pointer([wanted], Span(span.start, wanted.span.end)), operand
 
-    def offset_of(self, parts: list[Any], span: Span) -> OffsetOf:
+    def offset_of(self, children: list[Any], span: Span) -> OffsetOf:
         """``offsetof(T, path)``."""
-        return OffsetOf(parts[1], parts[2], span)
+        return OffsetOf(children[1], children[2], span)
 
-    def container_of(self, parts: list[Any], span: Span) -> ContainerOf:
+    def container_of(self, children: list[Any], span: Span) -> ContainerOf:
         """``container_of(e, T, path)``."""
-        return ContainerOf(parts[1], parts[2], parts[3], span)
+        return ContainerOf(children[1], children[2], children[3], span)
 
-    def pointers_type(self, parts: list[Any], span: Span) -> TypeName:
+    def pointers_type(self, children: list[Any], span: Span) -> TypeName:
         """``T *`` where an expression could stand."""
-        base = as_type(parts[0], self.generics)
+        base = as_type(children[0], self.generics)
         if base is None:
-            at = Span(parts[1][-1].span.end, parts[1][-1].span.end + 1)
+            at = Span(children[1][-1].span.end, children[1][-1].span.end + 1)
             raise reject("FC0101", "expected a value after `*`", at, "a value is missing")
-        return declared(base, parts[1])
+        return declared(base, children[1])
 
     def meant_as_type(self, part: TypeName | Expression) -> TypeName:
         """A part of a tuple, which may look like an expression."""
@@ -419,63 +421,65 @@ class Builder:
             return part
         found = as_type(part, self.generics)
         if found is None:
-            raise reject("FC0101", "the parts of a tuple are types", part.span, "not a type")
+            raise reject(
+                "FC0101", "the elements of a tuple type are types", part.span, "not a type"
+            )
         return found
 
     # --- paths ----------------------------------------------------------------------------
 
-    def path_start(self, parts: list[Token], span: Span) -> Path:
+    def path_start(self, children: list[Token], span: Span) -> Path:
         """The first member of a path."""
-        return Path((FieldStep(parts[0].text, span),), span)
+        return Path((FieldStep(children[0].text, span),), span)
 
-    def path_field(self, parts: list[Any], span: Span) -> Path:
+    def path_field(self, children: list[Any], span: Span) -> Path:
         """``path.name``."""
-        return Path((*parts[0].steps, FieldStep(parts[1].text, parts[1].span)), span)
+        return Path((*children[0].steps, FieldStep(children[1].text, children[1].span)), span)
 
-    def path_index(self, parts: list[Any], span: Span) -> Path:
+    def path_index(self, children: list[Any], span: Span) -> Path:
         """``path[4]``."""
-        index = constant(parts[1])
+        index = constant(children[1])
         if index is None:
-            raise not_a_number(parts[1].span)
-        return Path((*parts[0].steps, IndexStep(index, parts[1].span)), span)
+            raise not_a_number(children[1].span)
+        return Path((*children[0].steps, IndexStep(index, children[1].span)), span)
 
     # --- after a value: each action makes a function of that value -----------------------------
 
-    def member_dot(self, parts: list[Token], span: Span) -> Trailer:
+    def member_dot(self, children: list[Token], span: Span) -> Trailer:
         """``.name``."""
-        return self._member(parts[0], False)
+        return self._member(children[0], False)
 
-    def member_number(self, parts: list[Token], span: Span) -> Trailer:
+    def member_number(self, children: list[Token], span: Span) -> Trailer:
         """``.0`` of a tuple: Rust's debug information calls it ``__0``."""
-        token = parts[0]
+        token = children[0]
         name, end = f"__{number(token.text, token.span)}", token.span.end
         return lambda base, start: Member(base, name, False, token.span, Span(start, end))
 
-    def member_arrow(self, parts: list[Token], span: Span) -> Trailer:
+    def member_arrow(self, children: list[Token], span: Span) -> Trailer:
         """``->name``."""
-        return self._member(parts[0], True)
+        return self._member(children[0], True)
 
     def _member(self, token: Token, arrow: bool) -> Trailer:
         end = token.span.end
         return lambda base, start: Member(base, token.text, arrow, token.span, Span(start, end))
 
-    def method_empty(self, parts: list[Token], span: Span) -> Trailer:
+    def method_empty(self, children: list[Token], span: Span) -> Trailer:
         """``.size()``."""
-        return self.method([parts[0], []], span)
+        return self.method([children[0], []], span)
 
-    def method(self, parts: list[Any], span: Span) -> Trailer:
+    def method(self, children: list[Any], span: Span) -> Trailer:
         """``.at(1)``, and Go's conversion ``dns.Msg(x)``."""
-        name, name_span = called(parts[0])
-        given = values(name, parts[1])
+        name, name_span = called(children[0])
+        given = values(name, children[1])
         return lambda base, start: MethodCall(base, name, given, name_span, Span(start, span.end))
 
-    def assertion(self, parts: list[TypeName], span: Span) -> Trailer:
+    def assertion(self, children: list[TypeName], span: Span) -> Trailer:
         """``.(T)``."""
-        return lambda base, start: Assertion(base, parts[0], Span(start, span.end))
+        return lambda base, start: Assertion(base, children[0], Span(start, span.end))
 
-    def subscript(self, parts: list[list[Any]], span: Span) -> Trailer:
+    def subscript(self, children: list[list[Any]], span: Span) -> Trailer:
         """``[4]``, or the arguments of a generic type."""
-        items = parts[0]
+        items = children[0]
         if not all(isinstance(item, Expression) for item in items) or self._has_type(items):
             return self._generic(items, "[", span)
         inside = items[0].span.to(items[-1].span)
@@ -487,9 +491,9 @@ class Builder:
         inside = items[0].span.to(items[-1].span)
         return any(inside.start <= one.start and one.end <= inside.end for one in self.generics)
 
-    def subscript_empty(self, parts: list[Token], span: Span) -> Trailer:
+    def subscript_empty(self, children: list[Token], span: Span) -> Trailer:
         """``[]`` after the name of a type."""
-        brackets = "".join(parts[0].text.split())
+        brackets = "".join(children[0].text.split())
 
         def trailer(base: Expression, start: int) -> Expression:
             whole = Span(start, span.end)
@@ -498,9 +502,9 @@ class Builder:
 
         return trailer
 
-    def template(self, parts: list[list[Any]], span: Span) -> Trailer:
+    def template(self, children: list[list[Any]], span: Span) -> Trailer:
         """``<int>``."""
-        return self._generic(parts[0], "<", span)
+        return self._generic(children[0], "<", span)
 
     def _generic(self, items: list[Any], brackets: str, span: Span) -> Trailer:
         types = []
@@ -518,25 +522,25 @@ class Builder:
 
         return trailer
 
-    def range(self, parts: list[Expression], span: Span) -> Trailer:
+    def range(self, children: list[Expression], span: Span) -> Trailer:
         """``[low:high]``."""
-        return self._range(_bound(parts[0]), _bound(parts[1]), span)
+        return self._range(_bound(children[0]), _bound(children[1]), span)
 
-    def range_from_start(self, parts: list[Expression], span: Span) -> Trailer:
+    def range_from_start(self, children: list[Expression], span: Span) -> Trailer:
         """``[:high]``."""
-        return self._range(0, _bound(parts[0]), span)
+        return self._range(0, _bound(children[0]), span)
 
-    def range_no_end(self, parts: list[Expression], span: Span) -> Trailer:
+    def range_no_end(self, children: list[Expression], span: Span) -> Trailer:
         """``[low:]``."""
-        return self._range(_bound(parts[0]), None, span)
+        return self._range(_bound(children[0]), None, span)
 
-    def range_whole(self, parts: list[Expression], span: Span) -> Trailer:
+    def range_whole(self, children: list[Expression], span: Span) -> Trailer:
         """``[:]``."""
         return self._range(0, None, span)
 
-    def range_full(self, parts: list[Expression], span: Span) -> Trailer:
+    def range_full(self, children: list[Expression], span: Span) -> Trailer:
         """Go's ``[low:high:room]``."""
-        *low, high, room = [_bound(part) for part in parts]
+        *low, high, room = [_bound(part) for part in children]
         return self._range(low[0] if low else 0, high, span, room)
 
     def _range(
@@ -568,115 +572,118 @@ class Builder:
 
     # --- types, in the spelling of any of the languages (grammar/types.lark) ------------------
 
-    def list_start(self, parts: list[Any], span: Span) -> list[Any]:
+    def list_start(self, children: list[Any], span: Span) -> list[Any]:
         """The first item of a list."""
-        return [parts[0]]
+        return [children[0]]
 
-    def list_more(self, parts: list[Any], span: Span) -> list[Any]:
+    def list_more(self, children: list[Any], span: Span) -> list[Any]:
         """A list and its next item."""
-        parts[0].append(parts[1])
-        return parts[0]  # type: ignore[no-any-return]
+        children[0].append(children[1])
+        return children[0]  # type: ignore[no-any-return]
 
-    def type_named(self, parts: list[Token], span: Span) -> NamedType:
+    def type_named(self, children: list[Token], span: Span) -> NamedType:
         """An identifier, or a name with a package's path."""
-        return NamedType(None, parts[0].text, (), "", span)
+        return NamedType(None, children[0].text, (), "", span)
 
-    def type_dotted(self, parts: list[Any], span: Span) -> NamedType:
+    def type_dotted(self, children: list[Any], span: Span) -> NamedType:
         """``dns.Msg``: a package's or a namespace's type, or a nested one."""
-        outer: NamedType = parts[0]
+        outer: NamedType = children[0]
         if outer.arguments:
             raise reject(
                 "FC0103", "a type within a generic type is not supported yet", span, "nested in it"
             )
-        return NamedType(None, f"{outer.name}.{parts[1].text}", (), "", span)
+        return NamedType(None, f"{outer.name}.{children[1].text}", (), "", span)
 
-    def type_generic(self, parts: list[Any], span: Span) -> NamedType:
+    def type_generic(self, children: list[Any], span: Span) -> NamedType:
         """Go's ``List[int]``."""
-        return _with_arguments(parts[0], (tuple(parts[1]), "["), span)
+        return _with_arguments(children[0], (tuple(children[1]), "["), span)
 
-    def type_template(self, parts: list[Any], span: Span) -> NamedType:
+    def type_template(self, children: list[Any], span: Span) -> NamedType:
         """``List<int>`` of C++ and C#."""
-        return _with_arguments(parts[0], (tuple(parts[1]), "<"), span)
+        return _with_arguments(children[0], (tuple(children[1]), "<"), span)
 
-    def integer(self, parts: list[Token], span: Span) -> int:
+    def integer(self, children: list[Token], span: Span) -> int:
         """The number among a template's arguments."""
-        return number(parts[0].text, span)
+        return number(children[0].text, span)
 
-    def type_plain(self, parts: list[NamedType], span: Span) -> NamedType:
+    def type_plain(self, children: list[NamedType], span: Span) -> NamedType:
         """A name alone."""
-        return parts[0]
+        return children[0]
 
-    def type_declared(self, parts: list[Any], span: Span) -> TypeName:
+    def type_declared(self, children: list[Any], span: Span) -> TypeName:
         """A name, and the stars and counts after it."""
-        return declared(parts[0], parts[1])
+        return declared(children[0], children[1])
 
-    def type_keyword(self, parts: list[Any], span: Span) -> TypeName:
+    def type_keyword(self, children: list[Any], span: Span) -> TypeName:
         """``struct s``, with or without stars."""
-        named: NamedType = parts[1]
-        own = parts[0].span.to(named.span)
-        base = NamedType(parts[0].text, named.name, named.arguments, named.brackets, own)
-        return declared(base, parts[2] if len(parts) > 2 else [])
+        named: NamedType = children[1]
+        own = children[0].span.to(named.span)
+        base = NamedType(children[0].text, named.name, named.arguments, named.brackets, own)
+        return declared(base, children[2] if len(children) > 2 else [])
 
-    def type_words(self, parts: list[Any], span: Span) -> TypeName:
+    def type_words(self, children: list[Any], span: Span) -> TypeName:
         """``unsigned long``, with or without stars."""
-        base = NamedType(None, " ".join(parts[0].text.split()), (), "", parts[0].span)
-        return declared(base, parts[1] if len(parts) > 1 else [])
+        base = NamedType(None, " ".join(children[0].text.split()), (), "", children[0].span)
+        return declared(base, children[1] if len(children) > 1 else [])
 
-    def type_empty(self, parts: list[Any], span: Span) -> TypeName:
+    def type_empty(self, children: list[Any], span: Span) -> TypeName:
         """Go's ``interface{}`` and ``struct{}``, as its debug information spells them."""
-        name = "".join(parts[0].text.split()).replace("{}", " {}")
-        base = NamedType(None, name, (), "", parts[0].span)
-        return declared(base, parts[1] if len(parts) > 1 else [])
+        name = "".join(children[0].text.split()).replace("{}", " {}")
+        base = NamedType(None, name, (), "", children[0].span)
+        return declared(base, children[1] if len(children) > 1 else [])
 
-    def type_tuple(self, parts: list[Any], span: Span) -> TypeName:
+    def type_tuple(self, children: list[Any], span: Span) -> TypeName:
         """C#'s ``(int, string)``: a ``System.ValueTuple``."""
-        elements = [self.meant_as_type(one) for one in (parts[0], *parts[1])]
+        elements = [self.meant_as_type(one) for one in (children[0], *children[1])]
         base = NamedType(None, "System.ValueTuple", tuple(elements), "<", span)
-        return declared(base, parts[2] if len(parts) > 2 else [])
+        return declared(base, children[2] if len(children) > 2 else [])
 
-    def type_pointer(self, parts: list[TypeName], span: Span) -> PointerTo:
+    def type_pointer(self, children: list[TypeName], span: Span) -> PointerTo:
         """Go's ``*T``."""
-        if isinstance(parts[0], RowOf):
+        if isinstance(children[0], RowOf):
             raise no_pointer(span)
-        return PointerTo(parts[0], span)
+        return PointerTo(children[0], span)
 
-    def type_slice(self, parts: list[Any], span: Span) -> SliceOf:
+    def type_slice(self, children: list[Any], span: Span) -> SliceOf:
         """Go's ``[]T``."""
-        if rank(parts[0]) > 1:
-            raise reject("FC0101", "a slice has one dimension", parts[0].span, "a comma")
-        return SliceOf(parts[1], span)
+        if rank(children[0]) > 1:
+            raise reject("FC0101", "a slice has one dimension", children[0].span, "a comma")
+        return SliceOf(children[1], span)
 
-    def type_array(self, parts: list[Any], span: Span) -> ArrayOf:
+    def type_array(self, children: list[Any], span: Span) -> ArrayOf:
         """Go's ``[4]T``."""
-        return ArrayOf(parts[1], number(parts[0].text, parts[0].span), span)
+        return ArrayOf(children[1], number(children[0].text, children[0].span), span)
 
-    def type_map(self, parts: list[Any], span: Span) -> MapOf:
+    def type_map(self, children: list[Any], span: Span) -> MapOf:
         """Go's ``map[K]V``."""
-        return MapOf(parts[1], parts[2], span)
+        return MapOf(children[1], children[2], span)
 
-    def type_channel(self, parts: list[Any], span: Span) -> ChannelOf:
+    def type_channel(self, children: list[Any], span: Span) -> ChannelOf:
         """Go's ``chan T`` and its one-way forms."""
-        return ChannelOf(parts[1], "".join(parts[0].text.split()), span)
+        return ChannelOf(children[1], "".join(children[0].text.split()), span)
 
-    def tail_pointer(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
+    def tail_pointer(self, children: list[list[Suffix]], span: Span) -> list[Suffix]:
         """A star, or a reference's ampersand, and what follows it, outermost last."""
         first = Suffix(None, Span(span.start, span.start + 1))
-        return [first, *(parts[0] if parts else [])]
+        return [first, *(children[0] if children else [])]
 
-    def tail_nullable(self, parts: list[list[Suffix]], span: Span) -> list[Suffix]:
+    def tail_nullable(self, children: list[list[Suffix]], span: Span) -> list[Suffix]:
         """C#'s ``?`` and what follows it."""
         first = Suffix(None, Span(span.start, span.start + 1), 0, True)
-        return [first, *(parts[0] if parts else [])]
+        return [first, *(children[0] if children else [])]
 
-    def tail_rank(self, parts: list[Any], span: Span) -> list[Suffix]:
+    def tail_rank(self, children: list[Any], span: Span) -> list[Suffix]:
         """``[]`` or ``[,]`` and what follows it."""
-        return [Suffix(None, parts[0].span, rank(parts[0])), *(parts[1] if len(parts) > 1 else [])]
+        return [
+            Suffix(None, children[0].span, rank(children[0])),
+            *(children[1] if len(children) > 1 else []),
+        ]
 
-    def tail_count(self, parts: list[Any], span: Span) -> list[Suffix]:
+    def tail_count(self, children: list[Any], span: Span) -> list[Suffix]:
         """``[4]`` and what follows it."""
-        tail = parts[1] if len(parts) > 1 else []
-        end = parts[0].span.end if tail else span.end
-        return [Suffix(number(parts[0].text, parts[0].span), Span(span.start, end)), *tail]
+        tail = children[1] if len(children) > 1 else []
+        end = children[0].span.end if tail else span.end
+        return [Suffix(number(children[0].text, children[0].span), Span(span.start, end)), *tail]
 
 
 def declared(base: TypeName, suffixes: list[Suffix]) -> TypeName:

@@ -1,7 +1,7 @@
 """Read fetch-args as people and programs wrote them for the kernel: grammar/fetcharg.lark.
 
 The tree keeps every piece as text with its place, wrong pieces too, so that whoever knows
-the kernel's rules can say all that is wrong, each where it stands.
+the kernel's rules can say all that is wrong, each at its place.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Piece(Record):
 class Leaf(Record):
     """What is no load; ``kind`` is register, variable, at, immediate, unopened or other.
 
-    ``unopened`` is a sign with no bracket behind it, ``other`` what begins like no fetch.
+    ``unopened`` is a sign with no bracket after it, ``other`` what begins like no fetch.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Leaf(Record):
 class Load(Record):
     """``+8(inner)``; ``opening`` is all up to the bracket, ``inner`` None where nothing is in it.
 
-    ``closed`` says whether its own bracket ends it; ``tail`` is what stands behind that.
+    ``closed`` says whether its own bracket ends it; ``tail`` is what follows that.
     """
 
     opening: Piece
@@ -51,9 +51,9 @@ Part = Leaf | Load
 
 
 class FetchText(Record):
-    """A fetch-arg; None is what is not written. ``type`` begins behind the colon.
+    """A fetch-arg; None is what is not written. ``type`` begins after the colon.
 
-    ``name`` is without its equals sign, ``body`` the place of everything behind that: the
+    ``name`` is without its equals sign, ``body`` the place of everything after that: the
     text whose length the kernel bounds.
     """
 
@@ -122,90 +122,90 @@ class _Builder:
     def __init__(self, start: int) -> None:
         self._start = start
 
-    def named(self, parts: list[object], span: Span) -> FetchText:
+    def named(self, children: list[object], span: Span) -> FetchText:
         """``name=body``."""
-        token, made = parts
+        token, made = children
         assert isinstance(made, FetchText)
         return FetchText(self._name(token), made.fetch, made.type, made.body)
 
-    def named_nothing(self, parts: list[Token], span: Span) -> FetchText:
+    def named_nothing(self, children: list[Token], span: Span) -> FetchText:
         """``name=``."""
         end = self._place(span).end
-        return FetchText(self._name(parts[0]), None, None, Span(end, end))
+        return FetchText(self._name(children[0]), None, None, Span(end, end))
 
-    def unnamed(self, parts: list[FetchText], span: Span) -> FetchText:
+    def unnamed(self, children: list[FetchText], span: Span) -> FetchText:
         """A body alone."""
-        return parts[0]
+        return children[0]
 
-    def untyped(self, parts: list[Part], span: Span) -> FetchText:
+    def untyped(self, children: list[Part], span: Span) -> FetchText:
         """A fetch without a type."""
-        return FetchText(None, parts[0], None, self._place(span))
+        return FetchText(None, children[0], None, self._place(span))
 
-    def typed(self, parts: list[object], span: Span) -> FetchText:
+    def typed(self, children: list[object], span: Span) -> FetchText:
         """``fetch:type``."""
-        fetch, token = parts
+        fetch, token = children
         assert isinstance(fetch, Leaf | Load)
         return FetchText(None, fetch, self._piece(token, 1), self._place(span))
 
-    def type_alone(self, parts: list[Token], span: Span) -> FetchText:
+    def type_alone(self, children: list[Token], span: Span) -> FetchText:
         """``:type``."""
-        return FetchText(None, None, self._piece(parts[0], 1), self._place(span))
+        return FetchText(None, None, self._piece(children[0], 1), self._place(span))
 
-    def load(self, parts: list[object], span: Span) -> Load:
+    def load(self, children: list[object], span: Span) -> Load:
         """``+8(inner)``."""
-        return self._load(parts[0], parts[1], True, None, span)
+        return self._load(children[0], children[1], True, None, span)
 
-    def load_with_tail(self, parts: list[object], span: Span) -> Load:
+    def load_with_tail(self, children: list[object], span: Span) -> Load:
         """``+8(inner)tail``."""
-        return self._load(parts[0], parts[1], True, parts[2], span)
+        return self._load(children[0], children[1], True, children[2], span)
 
-    def load_nothing(self, parts: list[object], span: Span) -> Load:
+    def load_nothing(self, children: list[object], span: Span) -> Load:
         """``+8()``, perhaps with a tail."""
-        return self._load(parts[0], None, True, parts[1] if len(parts) > 1 else None, span)
+        return self._load(children[0], None, True, children[1] if len(children) > 1 else None, span)
 
-    def load_open(self, parts: list[object], span: Span) -> Load:
+    def load_open(self, children: list[object], span: Span) -> Load:
         """``+8(inner``."""
-        return self._load(parts[0], parts[1], False, None, span)
+        return self._load(children[0], children[1], False, None, span)
 
-    def load_nothing_open(self, parts: list[object], span: Span) -> Load:
+    def load_nothing_open(self, children: list[object], span: Span) -> Load:
         """``+8(``."""
-        return self._load(parts[0], None, False, None, span)
+        return self._load(children[0], None, False, None, span)
 
-    def leaf(self, parts: list[Leaf], span: Span) -> Leaf:
+    def leaf(self, children: list[Leaf], span: Span) -> Leaf:
         """What is no load."""
-        return parts[0]
+        return children[0]
 
-    def register(self, parts: list[Token], span: Span) -> Leaf:
+    def register(self, children: list[Token], span: Span) -> Leaf:
         """``%di``."""
-        return self._leaf("register", parts[0])
+        return self._leaf("register", children[0])
 
-    def variable(self, parts: list[Token], span: Span) -> Leaf:
+    def variable(self, children: list[Token], span: Span) -> Leaf:
         """``$stack``."""
-        return self._leaf("variable", parts[0])
+        return self._leaf("variable", children[0])
 
-    def at(self, parts: list[Token], span: Span) -> Leaf:
+    def at(self, children: list[Token], span: Span) -> Leaf:
         """``@0x4000``."""
-        return self._leaf("at", parts[0])
+        return self._leaf("at", children[0])
 
-    def immediate(self, parts: list[Token], span: Span) -> Leaf:
+    def immediate(self, children: list[Token], span: Span) -> Leaf:
         r"""``\8``."""
-        return self._leaf("immediate", parts[0])
+        return self._leaf("immediate", children[0])
 
-    def unopened(self, parts: list[Token], span: Span) -> Leaf:
+    def unopened(self, children: list[Token], span: Span) -> Leaf:
         """``+8``."""
-        return self._leaf("unopened", parts[0])
+        return self._leaf("unopened", children[0])
 
-    def other(self, parts: list[Token], span: Span) -> Leaf:
+    def other(self, children: list[Token], span: Span) -> Leaf:
         """Anything else."""
-        return self._leaf("other", parts[0])
+        return self._leaf("other", children[0])
 
     def _leaf(self, kind: str, token: Token) -> Leaf:
         return Leaf(kind, token.text, self._place(token.span))
 
     def _load(self, opening: object, inner: object, closed: bool, tail: object, span: Span) -> Load:
         assert inner is None or isinstance(inner, Leaf | Load)
-        behind = None if tail is None else self._piece(tail)
-        return Load(self._piece(opening), inner, closed, behind, self._place(span))
+        after = None if tail is None else self._piece(tail)
+        return Load(self._piece(opening), inner, closed, after, self._place(span))
 
     def _name(self, token: object) -> Piece:
         piece = self._piece(token)

@@ -14,14 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.syntax.lalr import Token
 
-__all__ = ["point_behind", "point_of"]
+__all__ = ["point_after_sign", "point_of"]
 
 # What a function's name ends in when a point has two endings.
 _ENDING = r"(?:\+\s*[0-9]\w*|(?<!:):\s*[0-9]\w*|%\s*(?:return|body|inline))\Z"
 
 
-def point_behind(text: str, at: int) -> Point:
-    """The point behind the at sign that stands at ``at``; raises CompileError."""
+def point_after_sign(text: str, at: int) -> Point:
+    """The point after the at sign at the position ``at``; raises CompileError."""
     return point_of(text, at + 1, Span(at, at + 1))
 
 
@@ -57,51 +57,51 @@ class PointBuilder:
 
     __slots__ = ()
 
-    def address(self, parts: list[Token], span: Span) -> Point:
+    def address(self, children: list[Token], span: Span) -> Point:
         """``0x401234``."""
-        return Point(None, None, None, None, False, _number(parts[0], 0), span)
+        return Point(None, None, None, None, False, _number(children[0], 0), span)
 
-    def function(self, parts: list[Token], span: Span) -> Point:
+    def function(self, children: list[Token], span: Span) -> Point:
         """A function alone."""
-        return Point(_function(parts[0]), None, None, None, False, None, span)
+        return Point(_function(children[0]), None, None, None, False, None, span)
 
-    def function_offset(self, parts: list[Token], span: Span) -> Point:
+    def function_offset(self, children: list[Token], span: Span) -> Point:
         """``f+4``."""
-        offset = _number(parts[1], 1)
-        return Point(_function(parts[0]), offset, None, None, False, None, span)
+        offset = _number(children[1], 1)
+        return Point(_function(children[0]), offset, None, None, False, None, span)
 
-    def function_line(self, parts: list[Token], span: Span) -> Point:
+    def function_line(self, children: list[Token], span: Span) -> Point:
         """``f:17``."""
-        return Point(_function(parts[0]), None, _line(parts[1]), None, False, None, span)
+        return Point(_function(children[0]), None, _line(children[1]), None, False, None, span)
 
-    def function_return(self, parts: list[Token], span: Span) -> Point:
+    def function_return(self, children: list[Token], span: Span) -> Point:
         """``f%return``."""
-        return Point(_function(parts[0]), None, None, None, True, None, span)
+        return Point(_function(children[0]), None, None, None, True, None, span)
 
-    def function_part(self, parts: list[Token], span: Span) -> Point:
+    def function_part(self, children: list[Token], span: Span) -> Point:
         """``f%body``."""
-        part = _word(parts[1])
-        return Point(_function(parts[0]), None, None, None, False, None, span, part)
+        part = _word(children[1])
+        return Point(_function(children[0]), None, None, None, False, None, span, part)
 
-    def file_line(self, parts: list[Token], span: Span) -> Point:
+    def file_line(self, children: list[Token], span: Span) -> Point:
         """``main.go:17``."""
-        return Point(None, None, _line(parts[1]), parts[0].text.rstrip(), False, None, span)
+        return Point(None, None, _line(children[1]), children[0].text.rstrip(), False, None, span)
 
-    def offset(self, parts: list[Token], span: Span) -> Point:
+    def offset(self, children: list[Token], span: Span) -> Point:
         """``+4`` in the function that is named elsewhere."""
-        return Point(None, _number(parts[0], 1), None, None, False, None, span)
+        return Point(None, _number(children[0], 1), None, None, False, None, span)
 
-    def line(self, parts: list[Token], span: Span) -> Point:
+    def line(self, children: list[Token], span: Span) -> Point:
         """``:17``."""
-        return Point(None, None, _line(parts[0]), None, False, None, span)
+        return Point(None, None, _line(children[0]), None, False, None, span)
 
-    def returns(self, parts: list[Token], span: Span) -> Point:
+    def returns(self, children: list[Token], span: Span) -> Point:
         """``%return``."""
         return Point(None, None, None, None, True, None, span)
 
-    def part(self, parts: list[Token], span: Span) -> Point:
+    def part(self, children: list[Token], span: Span) -> Point:
         """``%body``."""
-        return Point(None, None, None, None, False, None, span, _word(parts[0]))
+        return Point(None, None, None, None, False, None, span, _word(children[0]))
 
 
 def _word(token: Token) -> str:

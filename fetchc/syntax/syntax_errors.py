@@ -26,11 +26,11 @@ __all__ = [
     "BEGINNINGS",
     "COMPARISON",
     "EXAMPLES",
-    "Complaint",
+    "Message",
     "accepted",
-    "complaint_for",
     "explain",
-    "format_meant",
+    "kernel_format",
+    "message_for",
 ]
 
 # ------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ __all__ = [
 # error, ``{token}`` the one that cannot follow it, ``{text}`` the whole string.
 
 
-class Complaint(Record):
+class Message(Record):
     """A message, a label of at most eight words, one action, and examples."""
 
     message: str
@@ -51,7 +51,7 @@ class Complaint(Record):
     examples: tuple[str, ...]
 
 
-COMPARISON = Complaint(
+COMPARISON = Message(
     "a fetch-arg does not compare values",
     "a comparison",
     "select events by it: `fetchc trace --filter '{text}'`",
@@ -59,7 +59,7 @@ COMPARISON = Complaint(
 )
 
 # The kernel's annotations for sparse: `__user`.
-ANNOTATION = Complaint(
+ANNOTATION = Message(
     "the kernel's annotations are not supported in a type",
     "beside an annotation",
     "leave it out; `:ustring` reads a string in the memory of the running program",
@@ -70,7 +70,7 @@ ANNOTATION = Complaint(
 BEGINNINGS = (
     (
         r"(\w+=)?[+-][us]?\d+\(",
-        Complaint(
+        Message(
             "this is a fetch-arg, not an expression",
             "the kernel's notation",
             "`fetchc check` and `fetchc explain` take fetch-args",
@@ -79,7 +79,7 @@ BEGINNINGS = (
     ),
     (
         r"\.{0,2}/",
-        Complaint(
+        Message(
             "an argument begins with a value",
             "a path",
             "a program to start comes after `--`, with its arguments; the one to probe after `-x`",
@@ -89,143 +89,143 @@ BEGINNINGS = (
 )
 
 EXAMPLES = (
-    Complaint(
+    Message(
         "expected a field name after `{before}`",
         "a field name is missing",
         None,
         ("a->", "a.", "a->5", "a.%x", "a->[1]", "a.[1]", "a..b", "a->.b", "a->(b)", "a->*b",
          "a.%x", "a->$x", "a.->b", "a->a/b.c", "a. @f", "a-> :u8", "(a->)", "(a.)", "f(a.)"),
     ),
-    Complaint(
+    Message(
         "expected a type between the parentheses",
         "a type is missing",
         "name the type that the interface holds, as in `x.(*dns.Msg)`",
         ("a.()", "a.(5)", "a.(.b)", "a.($x)", "a.(+)"),
     ),
-    Complaint(
+    Message(
         "expected an index between the brackets",
         "an index is missing",
         "write a number, `a[0]`, or a range, `a[0:4]`",
         ("a[)", "a[+]", "a[.b]"),
     ),
-    Complaint(
+    Message(
         "a range has two numbers",
         "too many",
         "write `a[0:4]` for the elements from 0 up to 3",
         ("a[1:2:3:4]", "a[:2:3:4]", "a[1::3]", "a[1:2:]"),
     ),
-    Complaint(
+    Message(
         "one pair of brackets has one index",
         "a second one",
         "index again for each dimension: `a[1][2]`",
         ("a[1,2:3]",),
     ),
-    Complaint(
+    Message(
         "expected a value between the parentheses",
         "a value is missing",
         None,
         ("()", "a+()", "(+)", "(.b)"),
     ),
-    Complaint(
+    Message(
         "expected a value after `{before}`",
         "a value is missing",
         "to write `p->member` in a shell, quote it: `'p->member'`",
         ("a-", "a.b-", "a[0]-"),
     ),
-    Complaint(
+    Message(
         "expected a value in parentheses after the type",
         "no value to convert",
         "write the conversion as `[]byte(x)`",
         ("[]a", "[]a-b", "[]a, b", "[]a/b", "[]a:u8"),
     ),
-    Complaint(
+    Message(
         "expected a value to cast",
         "a value is missing",
         None,
         ("(struct s *)", "(struct s *)+1", "(T *)", "(T *)/2", "([]byte)", "(unsigned long).a"),
     ),
     COMPARISON,
-    Complaint(
+    Message(
         "the name before `=` is one identifier",
         "not an argument's name",
         "write it as `name=expression`; to compare, use `==` in `fetchc trace --filter`",
         ("a.b = c", "a->b = c", "a[0] = c", "(a) = c", "$a = c", "%a = c", "a + b = c",
          "a = b = c", "a@12 = b"),
     ),
-    Complaint(
+    Message(
         "only a variable's name can be followed by `@LINE`",
         "not after a name",
         "a probe point is a function, `FILE:LINE` or an address",
         ("a.b@12", "a->b@12", "a[0]@12", "$a@12", "5@12", "(a)@12", "a@12@13", "a:u8@12"),
     ),
-    Complaint(
+    Message(
         "expected a format after `:`",
         "a format is missing",
         "write one of u8, s32, x64, char, string, symbol, ...",
         ("a:", "a:5", "a: @f", "a:*", "a:(u8)", "a::", "a:$x"),
     ),
-    Complaint(
+    Message(
         "only one format can follow an expression",
         "a second one",
         None,
         ("a:u8:u8", "a:u8[4]:u8"),
     ),
-    Complaint(
+    Message(
         "expected a count between the brackets",
         "a count is missing",
         "write a number, as in `u8[4]`",
         ("a:u8[]", "a:u8[*]"),
     ),
-    Complaint(
+    Message(
         "only a probe point can follow a format",
         "not expected here",
         None,
         ("a:u8 b", "a:u8 + 1", "a:u8.b", "a:u8->b", "a:u8[4] + 1", "a:u8[4][5]", "a:u8, b"),
     ),
-    Complaint(
+    Message(
         "one argument has one expression",
         "another argument?",
         "give each expression as an argument of its own",
         ("a, b", "a.b, c", "a[0], b", "(a), b", "5, b", "$a, b", "a + b, c"),
     ),
-    Complaint(
+    Message(
         "a fetch-arg cannot call a function",
         "a call",
         "probe that function and fetch its result: `-f FUNCTION --return '$retval'`",
         ("a[0](b)", "$a(1)", "5(a)", "(a)[0](b)"),
     ),
-    Complaint(
+    Message(
         "`<` begins a template's arguments, which do not end with `>`",
         "not closed",
         "close them; to compare values: `fetchc trace --filter '{text}'`",
         ("a<", "a<b", "a<b+1", "a<b c", "a<5 + 1", "a<b.c", "a<5"),
     ),
-    Complaint(
+    Message(
         "a C++ cast has its operand in parentheses",
         "not in parentheses",
         "write it as `static_cast<T *>(e)`",
         ("static_cast<T *>a", "static_cast<T *>", "static_cast<T>*a"),
     ),
-    Complaint(
+    Message(
         "a name within a template's type is not supported",
         "not supported",
         None,
         ("a<b>::c", "a.b<c>::d"),
     ),
-    Complaint(
+    Message(
         "`sizeof` takes one expression or type",
         "not expected here",
         None,
         ("sizeof()", "sizeof(a, b)", "sizeof(struct s, b)"),
     ),
-    Complaint(
+    Message(
         "`offsetof` takes a type and a path of members",
         "not expected here",
         "write it as `offsetof(struct s, a.b[2])`",
         ("offsetof()", "offsetof(5)", "offsetof(struct s)", "offsetof(s)", "offsetof(s *)",
          "offsetof(s, )", "offsetof(s, 5)"),
     ),
-    Complaint(
+    Message(
         "`container_of` takes a pointer, a type and a path of members",
         "not expected here",
         "write it as `container_of(p, struct s, list)`",
@@ -233,7 +233,7 @@ EXAMPLES = (
          "container_of(p, s)", "container_of(p, s, )", "container_of(p, s, 5)",
          "container_of(p, struct s)"),
     ),
-    Complaint(
+    Message(
         "a path has members and indices only",
         "not part of a path",
         "write it as `a.b[2]`",
@@ -256,7 +256,7 @@ class _NoActions:
     """A builder that builds nothing: only where the parser stops is of interest."""
 
     def __getattr__(self, name: str) -> object:
-        return lambda parts, span: None
+        return lambda children, span: None
 
 
 def explain(text: str, start: str, problem: Unexpected) -> CompileError:
@@ -272,21 +272,21 @@ def explain(text: str, start: str, problem: Unexpected) -> CompileError:
     if brackets is not None and elsewhere is None:
         return brackets
     before = _before(text, token.span.start)
-    complaint = elsewhere or complaint_for(start, problem)
-    complaint = complaint or _by_expectation(start, problem, before)
+    row = elsewhere or message_for(start, problem)
+    row = row or _by_expectation(start, problem, before)
     span = token.span
     if token.kind == END and before is not None:
         span = before
     elif token.kind == "POINT":
         span = Span(span.start, span.start + 1)
     piece = "" if before is None else shown(text[before.start : before.end])
-    message = complaint.message.replace("{before}", piece)
+    message = row.message.replace("{before}", piece)
     message = message.replace("{token}", shown(text[span.start : span.end]))
-    help = complaint.help and complaint.help.replace("{text}", shown(text))
-    return reject("FC0101", message, span, complaint.label, help=help)
+    help = row.help and row.help.replace("{text}", shown(text))
+    return reject("FC0101", message, span, row.label, help=help)
 
 
-def _of_another_tool(text: str, start: str, stop: int) -> Complaint | None:
+def _of_another_tool(text: str, start: str, stop: int) -> Message | None:
     # What the parser does not see: operators that are no tokens, and how the whole string begins.
     if start != "argument":
         return None
@@ -297,14 +297,14 @@ def _of_another_tool(text: str, start: str, stop: int) -> Complaint | None:
         if operator == "&" and re.fullmatch(r"[^&]+&\s*\w+\s*", text):
             help += "; to select events by bits: `fetchc trace --filter '{text}'`"
         what = f"a fetch-arg does no arithmetic: `{operator}` is not supported"
-        return Complaint(what, "an operator that computes", help, ())
+        return Message(what, "an operator that computes", help, ())
     if re.search(r"\(.*\b__(user|kernel|iomem|percpu|rcu|force)\b.*\)", text):
         return ANNOTATION
     return next((one for begins, one in BEGINNINGS if re.match(begins, text)), None)
 
 
 def _operator(text: str, at: int) -> str | None:
-    # An operator of C at ``at``, after an operand or in front of one, that expressions do not have.
+    # An operator of C at ``at``, after an operand or before one, that expressions do not have.
     if text[at - 1 : at + 1] in ("<<", ">>"):
         at -= 1
     found = re.match(r"<<|>>|&&|\|\||[&|^%]|([~!](?!\.))", text[at:])
@@ -313,19 +313,19 @@ def _operator(text: str, at: int) -> str | None:
     return found[0]
 
 
-def complaint_for(start: str, problem: Unexpected) -> Complaint | None:
+def message_for(start: str, problem: Unexpected) -> Message | None:
     """The row of the table whose examples stop in the same place, if there is one."""
     if start != "argument":
         return None
     terminals = accepted(problem.states)
     same_state = None
-    for state, kind, closers, complaint in _stops():
+    for state, kind, closers, row in _stops():
         if state != problem.states[-1] or not closers <= terminals:
             continue
         if kind == problem.token.kind:
-            return complaint
+            return row
         if not terminals & {"PLUS", "SPECIAL"}:  # else it is the token that says what is wrong
-            same_state = same_state or complaint
+            same_state = same_state or row
     return same_state
 
 
@@ -356,21 +356,21 @@ def _accepts(states: list[int], kind: str) -> bool:
 
 
 @functools.cache
-def _stops() -> tuple[tuple[int, str, frozenset[str], Complaint], ...]:
+def _stops() -> tuple[tuple[int, str, frozenset[str], Message], ...]:
     # Where the parser stops at each example: its state, the kind of the token, and which brackets
     # it could close there.
     stops = []
-    for complaint in EXAMPLES:
-        for example in complaint.examples:
+    for row in EXAMPLES:
+        for example in row.examples:
             try:
                 run(expression_tables, "argument", example, _NoActions())
             except Unexpected as stop:
                 closers = accepted(stop.states) & _CLOSERS.keys()
-                stops.append((stop.states[-1], stop.token.kind, closers, complaint))
+                stops.append((stop.states[-1], stop.token.kind, closers, row))
     return tuple(stops)
 
 
-def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Complaint:
+def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Message:
     terminals = accepted(problem.states)
     closers = [text for kind, text in _CLOSERS.items() if kind in terminals]
     if "SPECIAL" in terminals:
@@ -382,24 +382,24 @@ def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Com
     elif "INTEGER" in terminals:
         what = "a number"
     elif problem.token.kind == END:
-        return Complaint("the expression ends too early", "more must follow", None, ())
+        return Message("the expression ends too early", "more must follow", None, ())
     elif start == "argument" and "PLUS" in terminals:
         help = "write each expression as an argument of its own, in its own quotes"
         if problem.token.kind in _VALUES:
             message, label = "`{token}` begins a second expression", "a second expression"
         else:
             message, label = "expected an operator before `{token}`", "no operator before it"
-        return Complaint(message, label, help, ())
+        return Message(message, label, help, ())
     elif closers:
         message = f"expected {' or '.join(closers)} before `{{token}}`"
-        return Complaint(message, "not expected here", None, ())
+        return Message(message, "not expected here", None, ())
     else:
-        return Complaint("`{token}` is not expected here", "not expected here", None, ())
+        return Message("`{token}` is not expected here", "not expected here", None, ())
     if before is None:
         message = "an argument begins with a value" if what == "a value" else f"expected {what}"
-        return Complaint(message, f"not {what}", None, ())
+        return Message(message, f"not {what}", None, ())
     label = f"{what} is missing" if problem.token.kind == END else f"not {what}"
-    return Complaint(f"expected {what} after `{{before}}`", label, None, ())
+    return Message(f"expected {what} after `{{before}}`", label, None, ())
 
 
 def _strange_character(text: str, character: str, span: Span) -> CompileError:
@@ -467,7 +467,7 @@ _WORDS = {
 _SIZED = re.compile(r"([ui])(8|16|32|64)\Z|u?int(8|16|32|64)(_t)?\Z")
 
 
-def format_meant(word: str) -> str | None:
+def kernel_format(word: str) -> str | None:
     """The kernel's name of the format ``word``: s32 of int, u16 of uint16_t; None if unknown."""
     plain = _WORDS.get(word.lower())
     if plain is None and (found := _SIZED.match(word)) is not None:

@@ -161,7 +161,7 @@ class Path(Record):
 class Name(Record):
     """An identifier, or a name that only a package path or ``::`` can spell.
 
-    ``r``, ``ns::var``, ``github.com/miekg/dns.ErrId``. A path with a slash ends behind
+    ``r``, ``ns::var``, ``github.com/miekg/dns.ErrId``. A path with a slash ends after
     the first dot after its last slash, what follows are members: the checker joins
     them again where a package's last element has a dot of its own. ``line`` picks one
     of several variables by the line of its declaration, ``n@12``.
@@ -207,7 +207,7 @@ class Member(Record):
 
 
 class Index(Record):
-    """``base[index]``; ``index_span`` is what stands between the brackets.
+    """``base[index]``; ``index_span`` is the text between the brackets.
 
     ``further`` are the other indices of ``base[1, 2]``. What is no number here may be the name of
     a constant, or the argument of a generic type (``sizeof(List[int])``).
@@ -226,7 +226,7 @@ class Range(Record):
     ``[:high]`` has ``low`` 0, ``[low:]`` has no ``high``: it ends with the elements. A bound that
     is no constant is known when the program runs. ``room`` is where the capacity ends, the third
     number of Go's ``[low:high:room]``.
-    ``range_span`` is what stands between the brackets.
+    ``range_span`` is the text between the brackets.
     """
 
     base: Expression

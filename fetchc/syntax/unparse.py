@@ -79,7 +79,7 @@ def unparse_point(point: Point) -> str:
 def unparse_type(type: TypeName) -> str:
     """Canonical text of a type's name.
 
-    Stars stand behind the name of a C type and before everything that only Go can
+    Stars follow the name of a C type and before everything that only Go can
     spell, which is then as Go's debug information has it: ``[]*main.T``.
     """
     return _type(type, prefix=_is_go(type))
@@ -97,7 +97,7 @@ def _type(type: TypeName, prefix: bool) -> str:
                     else _type(argument, go or _is_go(argument))
                     for argument in arguments
                 ]
-                # Go's debug information has no blank behind the comma.
+                # Go's debug information has no blank after the comma.
                 text += f"[{','.join(inner)}]" if go else f"<{', '.join(inner)}>"
             return text
         case PointerTo(target=target):

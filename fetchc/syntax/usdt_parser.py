@@ -94,79 +94,79 @@ class _Builder:
 
     __slots__ = ()
 
-    def argument(self, parts: list[object], span: Span) -> StaticArgument:
+    def argument(self, children: list[object], span: Span) -> StaticArgument:
         """``-4@%edi``."""
-        size, operand = parts
+        size, operand = children
         text = _text(size)[:-1]
         number = text.removesuffix("f")
         assert isinstance(operand, Spelled | Immediate | Stored | Refused)
         return StaticArgument(abs(int(number)), number.startswith("-"), text.endswith("f"), operand)
 
-    def register(self, parts: list[object], span: Span) -> Spelled:
+    def register(self, children: list[object], span: Span) -> Spelled:
         """``%edi``."""
-        return Spelled(_text(parts[0])[1:], True, Sum("", 0))
+        return Spelled(_text(children[0])[1:], True, Sum("", 0))
 
-    def immediate(self, parts: list[object], span: Span) -> Immediate:
+    def immediate(self, children: list[object], span: Span) -> Immediate:
         """``$5``."""
-        return Immediate(_sum(parts[0]))
+        return Immediate(_sum(children[0]))
 
-    def bare(self, parts: list[object], span: Span) -> Spelled:
+    def bare(self, children: list[object], span: Span) -> Spelled:
         """``w0``, ``5``, ``limit+8``."""
-        value = _sum(parts[0])
+        value = _sum(children[0])
         return Spelled(value.symbol if not value.number else "", False, value)
 
-    def memory(self, parts: list[object], span: Span) -> Stored:
+    def memory(self, children: list[object], span: Span) -> Stored:
         """``8(%rbp)``."""
-        return Stored(str(parts[1]), _sum(parts[0]))
+        return Stored(str(children[1]), _sum(children[0]))
 
-    def memory_at(self, parts: list[object], span: Span) -> Stored:
+    def memory_at(self, children: list[object], span: Span) -> Stored:
         """``(%rbp)``, ``[sp]``."""
-        return Stored(str(parts[0]), Sum("", 0))
+        return Stored(str(children[0]), Sum("", 0))
 
-    def memory_behind(self, parts: list[object], span: Span) -> Operand:
+    def memory_displaced(self, children: list[object], span: Span) -> Operand:
         """``[sp, 16]``, ``[x0, x1]``."""
-        offset = _sum(parts[1])
+        offset = _sum(children[1])
         if offset.symbol:
             return _scaled()
-        return Stored(str(parts[0]), offset)
+        return Stored(str(children[0]), offset)
 
-    def indexed(self, parts: list[object], span: Span) -> Refused:
+    def indexed(self, children: list[object], span: Span) -> Refused:
         """``8(%rax,%rcx,4)``, ``3,9``."""
         return _scaled()
 
-    def segment(self, parts: list[object], span: Span) -> Refused:
+    def segment(self, children: list[object], span: Span) -> Refused:
         """``%fs:16``."""
         return Refused("it is relative to a segment register, which is not saved for a probe")
 
-    def linked(self, parts: list[object], span: Span) -> Refused:
+    def linked(self, children: list[object], span: Span) -> Refused:
         """``[x2, #:lo12:limit]``, ``%lo(limit)(a5)``."""
         return Refused(
-            "its address is part of a symbol's plus a register, and no fetch takes parts"
+            "its address is part of a symbol's plus a register, and and a fetch-arg cannot add them"
         )
 
-    def base(self, parts: list[object], span: Span) -> str:
+    def base(self, children: list[object], span: Span) -> str:
         """A register in brackets; a number is one of ppc's."""
-        return _text(parts[0])
+        return _text(children[0])
 
-    def first(self, parts: list[object], span: Span) -> Sum:
+    def first(self, children: list[object], span: Span) -> Sum:
         """A term."""
-        return _sum(parts[0])
+        return _sum(children[0])
 
-    def first_signed(self, parts: list[object], span: Span) -> Sum:
+    def first_signed(self, children: list[object], span: Span) -> Sum:
         """``-8``."""
-        return _added(Sum("", 0), parts[0], parts[1])
+        return _added(Sum("", 0), children[0], children[1])
 
-    def further(self, parts: list[object], span: Span) -> Sum:
+    def further(self, children: list[object], span: Span) -> Sum:
         """``limit+8``."""
-        return _added(_sum(parts[0]), parts[1], parts[2])
+        return _added(_sum(children[0]), children[1], children[2])
 
-    def integer(self, parts: list[object], span: Span) -> Sum:
+    def integer(self, children: list[object], span: Span) -> Sum:
         """A number in C's spelling."""
-        return Sum("", _number(_text(parts[0])))
+        return Sum("", _number(_text(children[0])))
 
-    def name(self, parts: list[object], span: Span) -> Sum:
+    def name(self, children: list[object], span: Span) -> Sum:
         """A symbol, or a register without a mark."""
-        return Sum(_text(parts[0]), 0)
+        return Sum(_text(children[0]), 0)
 
 
 def _scaled() -> Refused:

@@ -10,7 +10,7 @@ from fetchc.diag.diagnostic import CompileError, Diagnostic
 from fetchc.syntax import expression_tables
 from fetchc.syntax.expression_parser import parse_argument, parse_point, parse_type
 from fetchc.syntax.lalr import END, Unexpected, run
-from fetchc.syntax.syntax_errors import EXAMPLES, Complaint, accepted, complaint_for
+from fetchc.syntax.syntax_errors import EXAMPLES, Message, accepted, message_for
 from fetchc.syntax.tree import BRACKETS, DEPTH, LENGTH
 
 TERMINALS = set(re.findall(r"\?P<(\w+)>", expression_tables.PATTERN)) | {"$END"}
@@ -37,19 +37,19 @@ class _Nothing:
 
 
 @pytest.mark.parametrize(
-    ("complaint", "example"),
-    [(complaint, example) for complaint in EXAMPLES for example in complaint.examples],
+    ("row", "example"),
+    [(row, example) for row in EXAMPLES for example in row.examples],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_each_example_gets_its_own_message(complaint: Complaint, example: str) -> None:
+def test_each_example_gets_its_own_message(row: Message, example: str) -> None:
     with pytest.raises(Unexpected) as caught:
         run(expression_tables, "argument", example, _Nothing())
-    assert complaint_for("argument", caught.value) is complaint
+    assert message_for("argument", caught.value) is row
     assert refused(example).code == "FC0101"
 
 
 def test_labels_are_short() -> None:
-    assert all(len(complaint.label.split()) <= 8 for complaint in EXAMPLES)
+    assert all(len(row.label.split()) <= 8 for row in EXAMPLES)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_labels_are_short() -> None:
         ("(a?.b)", "`?` has no meaning in an expression", "?"),
         ("(int*?)a", "`?` comes directly after a type's name", "?"),
         ("(int??)a", "`?` comes directly after a type's name", "?"),
-        ("((int, a+b))c", "the parts of a tuple are types", "a+b"),
+        ("((int, a+b))c", "the elements of a tuple type are types", "a+b"),
         ('"a"', "a string in quotes is not a value", '"'),
         ("a\0b", "the character U+0000 is not printable", "\0"),
         ("a\udc80", "the character U+DC80 is not printable", "\udc80"),
@@ -203,7 +203,7 @@ def test_no_message_speaks_of_the_grammar() -> None:
     pieces = ["a", "->", ".", "[", "]", "(", ")", "0", "*", "&", "-", "/", ",", ":", "<", ">", "=",
               "$x", "%x", "sizeof(", "offsetof(", "struct s", "unsigned int", "@f",
               "@3"]  # fmt: skip
-    prefixes = [p for complaint in EXAMPLES for e in complaint.examples for p in (e, e[:-1])]
+    prefixes = [p for row in EXAMPLES for e in row.examples for p in (e, e[:-1])]
     for prefix in prefixes:
         for piece in pieces:
             try:
