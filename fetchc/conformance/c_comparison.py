@@ -1,4 +1,4 @@
-"""A program of random types through fetchc and the machine: what is not as the program told.
+"""A program of random types through fetchc and the machine: where fetchc and the program disagree.
 
 The machine runs the text that fetchc prints, on the registers and the memory that the program
 showed; ``decode`` makes a value of it, and that is compared with the compiler's own.
@@ -31,7 +31,7 @@ from fetchc.conformance.c_drawing import (
     short,
 )
 from fetchc.conformance.c_expressions import Expression, Root, leaves, walk
-from fetchc.conformance.c_programs import STAGES, Build, Probe, Told, c_source, run
+from fetchc.conformance.c_programs import STAGES, Build, Probe, ProgramOutput, c_source, run
 from fetchc.conformance.child_processes import written
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.results import (
@@ -131,10 +131,12 @@ _AWAY = frozenset(["FC0401", "FC0402", "FC0404", "FC0405", "FC0406"])
 class Refusals:
     """What may be refused at one stage of a probe."""
 
-    def __init__(self, family: Family, probe: Probe, stage: str, build: Build, told: Told) -> None:
+    def __init__(
+        self, family: Family, probe: Probe, stage: str, build: Build, output: ProgramOutput
+    ) -> None:
         self._tag = probe.tag
-        self._sizes = told.sizes
-        self._vectors = told.stops[probe.tag, stage].vectors
+        self._sizes = output.sizes
+        self._vectors = output.stops[probe.tag, stage].vectors
         # Optimised code holds a variable where it likes, and not always.
         self._away = stage == "inner" and "-O0" not in build.options
         passed = [probe.result] if stage == "leave" else [it.type for it in probe.parameters]
@@ -143,14 +145,14 @@ class Refusals:
         self._full = {it.name for it in _bit_fields(family) if _is_full(it)}
 
     def right(
-        self, expression: Expression, first: Diagnostic, told: list[int | bytes]
+        self, expression: Expression, first: Diagnostic, expected: list[int | bytes]
     ) -> str | None:
         """None where the refusal is right, else what is wrong with it."""
         said = f"{first.code}: {first.message}"
         if first.code not in self.allowed(expression) and not self._unsaid(first):
             return said
         if first.code == "FC0402" and expression.kind == "float" and not expression.counted:
-            (value,) = told
+            (value,) = expected
             assert isinstance(value, bytes)
             if not self._away and not any(value in each for each in self._vectors):
                 return f"{said}; {value!r} is in no vector register"
@@ -217,7 +219,7 @@ class Failure(Record):
     stage: str
     fetcharg: str
     got: object
-    told: object
+    expected: object
 
 
 def check(
@@ -227,7 +229,7 @@ def check(
     changed: Change = as_it_is,
 ) -> tuple[Tally, list[Failure]]:
     """Build, run and compare; ``changed`` lets a test falsify each fetch-arg."""
-    binary, told = run(c_source(families), build, folder)
+    binary, output = run(c_source(families), build, folder)
     program = fetchc.open(str(binary))
     tally, failures = Tally(), []
     tally.programs = 1
@@ -239,10 +241,10 @@ def check(
             for stage in STAGES:
                 if not probe.asked[stage]:
                     continue
-                refusals = Refusals(family, probe, stage, build, told)
-                asked = _Asked(program, told, probe, stage, refusals, tally, changed)
+                refusals = Refusals(family, probe, stage, build, output)
+                asked = _Asked(program, output, probe, stage, refusals, tally, changed)
                 for expression in probe.asked[stage]:
-                    wrong = asked.wrong(expression, told.values[probe.tag, number])
+                    wrong = asked.wrong(expression, output.values[probe.tag, number])
                     number += 1
                     if wrong:
                         failures.append(Failure(family, probe, expression, stage, *wrong))
@@ -255,19 +257,19 @@ class _Asked:
     def __init__(
         self,
         program: fetchc.Program,
-        told: Told,
+        output: ProgramOutput,
         probe: Probe,
         stage: str,
         refusals: Refusals,
         tally: Tally,
         changed: Change,
     ) -> None:
-        entry, mark = told.addresses[probe.tag]
+        entry, mark = output.addresses[probe.tag]
         name = f"{'give' if stage == 'leave' else 'probe'}_{probe.tag}"
         at = f"+{mark - entry:#x}" if stage == "inner" else None
         self._point = program.probe(name, at=at, returns=stage == "leave", kernel=KERNEL)
-        stop = told.stops[probe.tag, stage]
-        memory = Memory(told.regions | dict([stop.stack]))
+        stop = output.stops[probe.tag, stage]
+        memory = Memory(output.regions | dict([stop.stack]))
         bias = entry - program.probe(f"probe_{probe.tag}", kernel=KERNEL).offset
         self._machine = Machine(stop.registers, memory, bias, returning=stage == "leave")
         self._refusals = refusals
@@ -275,22 +277,22 @@ class _Asked:
         self._changed = changed
 
     def wrong(
-        self, expression: Expression, told: list[int | bytes]
+        self, expression: Expression, expected: list[int | bytes]
     ) -> tuple[str, object, object] | None:
         """None where the value is right or the refusal is."""
         self._tally.expressions += 1
         try:
             argument = self._point.compile(expression.text)
             if expression.members:
-                return self._members(expression, argument, told)
+                return self._members(expression, argument, expected)
             if expression.kind == "refused":
                 return argument.fetcharg, "accepted", "not a value that a fetch holds"
             plain, decode = argument.fetcharg, argument.decode
         except fetchc.CompileError as refusal:
             first = refusal.diagnostics[0]
-            said = self._refusals.right(expression, first, told)
+            said = self._refusals.right(expression, first, expected)
             self._tally.refused[first.code] += said is None
-            return None if said is None else (REFUSED, said, told)
+            return None if said is None else (REFUSED, said, expected)
         text, decode = self._changed(plain, decode)
         tree = None
         if text == plain and self._tally.expressions % _TREES == 0:
@@ -298,14 +300,14 @@ class _Asked:
         values = fetched(text, decode, self._machine, tree)
         self._tally.compared += 1
         if decode.kind != expression.kind or (decode.count is not None) != expression.counted:
-            return text, decode, f"kind {expression.kind}, {told}"
-        return None if values == told else (f"{text} {decode}", values, told)
+            return text, decode, f"kind {expression.kind}, {expected}"
+        return None if values == expected else (f"{text} {decode}", values, expected)
 
     def _members(
-        self, expression: Expression, argument: fetchc.Argument, told: list[int | bytes]
+        self, expression: Expression, argument: fetchc.Argument, expected: list[int | bytes]
     ) -> tuple[str, object, object] | None:
         parts = {part.suffix: part for part in argument.whole.parts}
-        for name, value in zip(expression.members, told, strict=True):
+        for name, value in zip(expression.members, expected, strict=True):
             if name not in parts:
                 if self._refusals.allowed(expression) - LIMITS:
                     continue
@@ -431,7 +433,7 @@ def reproducer(failure: Failure, build: Build) -> Reproducer:
         expression=failure.expression.text,
         fetcharg=failure.fetcharg,
         fetched=str(failure.got),
-        program=str(failure.told),
+        program=str(failure.expected),
     )
 
 

@@ -31,8 +31,8 @@ __all__ = [
     "VECTORS",
     "Build",
     "Probe",
+    "ProgramOutput",
     "Stop",
-    "Told",
     "build_c",
     "c_source",
     "run",
@@ -364,7 +364,7 @@ class Stop(Record):
     stack: tuple[int, bytes]
 
 
-class Told:
+class ProgramOutput:
     """What one run printed."""
 
     def __init__(self) -> None:
@@ -392,7 +392,7 @@ def build_c(source: str, build: Build, folder: Path) -> Path:
     return binary
 
 
-def run(source: str, build: Build, folder: Path) -> tuple[Path, Told]:
+def run(source: str, build: Build, folder: Path) -> tuple[Path, ProgramOutput]:
     """Build and run a program in ``folder``.
 
     Raises ConformanceError as :func:`build_c`, or where it does not run to its end (FC0805).
@@ -409,21 +409,21 @@ def run(source: str, build: Build, folder: Path) -> tuple[Path, Told]:
     return binary, _read(done.output)
 
 
-def _read(printed: str) -> Told:
-    told = Told()
+def _read(printed: str) -> ProgramOutput:
+    output = ProgramOutput()
     for line in printed.splitlines():
         word, *rest = line.split(" ")
         if word == "region":
-            told.regions[int(rest[0], 16)] = bytes.fromhex(rest[1])
+            output.regions[int(rest[0], 16)] = bytes.fromhex(rest[1])
         elif word == "probe":
-            told.addresses[rest[0]] = int(rest[1], 16), int(rest[2], 16)
+            output.addresses[rest[0]] = int(rest[1], 16), int(rest[2], 16)
         elif word == "size":
-            told.sizes[rest[0], rest[1]] = int(rest[2])
+            output.sizes[rest[0], rest[1]] = int(rest[2])
         elif word == "stop":
-            told.stops[rest[0], rest[1]] = _stop(bytes.fromhex(rest[2]))
+            output.stops[rest[0], rest[1]] = _stop(bytes.fromhex(rest[2]))
         else:
-            told.values[rest[0], int(rest[1])] = _items(rest[2:])
-    return told
+            output.values[rest[0], int(rest[1])] = _items(rest[2:])
+    return output
 
 
 def _stop(raw: bytes) -> Stop:

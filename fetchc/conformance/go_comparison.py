@@ -1,4 +1,4 @@
-"""A Go program of random types through fetchc and the machine: what is not as it told."""
+"""A Go program of random types through fetchc and the machine: where the two disagree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GoFailure(Record):
     expression: GoExpression
     fetcharg: str
     got: object
-    told: object
+    expected: object
 
 
 def check(
@@ -93,16 +93,16 @@ class _Asked:
         self._changed = changed
 
     def wrong(
-        self, expression: GoExpression, told: list[int | bytes]
+        self, expression: GoExpression, expected: list[int | bytes]
     ) -> tuple[str, object, object] | None:
         """None where the value is right or the refusal is."""
         self._tally.expressions += 1
         try:
             got, texts = self._fetched(expression)
         except fetchc.CompileError as refusal:
-            return self._refused(expression, refusal, told)
+            return self._refused(expression, refusal, expected)
         self._tally.compared += 1
-        return None if got == told else (texts, got, told)
+        return None if got == expected else (texts, got, expected)
 
     def _fetched(self, expression: GoExpression) -> tuple[object, str]:
         argument = self._point.compile(expression.text)
@@ -136,7 +136,7 @@ class _Asked:
         return found, " ".join(texts)
 
     def _refused(
-        self, expression: GoExpression, refusal: fetchc.CompileError, told: list[int | bytes]
+        self, expression: GoExpression, refusal: fetchc.CompileError, expected: list[int | bytes]
     ) -> tuple[str, object, object] | None:
         first = refusal.diagnostics[0]
         said = f"{first.code}: {first.message}"
@@ -151,9 +151,9 @@ class _Asked:
         if not self._results and expression.stage == "leave":
             allowed |= {"FC0201", "FC0401"}
         if first.code not in allowed:
-            return REFUSED, said, told
+            return REFUSED, said, expected
         if first.code == "FC0402" and expression.kind == "float" and self._vectors:
-            (bits,) = told
+            (bits,) = expected
             assert isinstance(bits, int)
             raw = bits.to_bytes(8, "little")
             if not any(each.startswith(raw.rstrip(b"\0")) for each in self._vectors):
@@ -275,5 +275,5 @@ def reproducer(failure: GoFailure, build: GoBuild, salt: int) -> Reproducer:
         expression=failure.expression.text,
         fetcharg=failure.fetcharg,
         fetched=str(failure.got),
-        program=str(failure.told),
+        program=str(failure.expected),
     )

@@ -81,7 +81,7 @@ class GoExpression(Record):
     """
 
     text: str
-    told: tuple[str, ...]
+    prints: tuple[str, ...]
     kind: str
     held: bool
     stage: str = "entry"
@@ -180,7 +180,7 @@ def function_lines(probe: GoProbe) -> list[str]:
     lines.append(f"func tell{probe.tag}({_listed(probe.variables)}) {{")
     for number, expression in enumerate(probe.expressions):
         lines.append(f'    fmt.Printf("value {probe.tag} {number}")')
-        lines += [f"    {it}" for it in expression.told] + ["    fmt.Println()"]
+        lines += [f"    {it}" for it in expression.prints] + ["    fmt.Println()"]
     if probe.form == "closure":
         lines += _made(probe)
     names = ", ".join(name for name, _ in probe.parameters)
@@ -266,7 +266,7 @@ def result_leaves(
 ) -> list[GoExpression]:
     """The values in a result that the program tells as ``name``, asked where it returns."""
     return [
-        GoExpression(it.text.replace(name, asked, 1), it.told, it.kind, it.held, "leave")
+        GoExpression(it.text.replace(name, asked, 1), it.prints, it.kind, it.held, "leave")
         for it in leaves(random, types, name, made)
     ]
 
@@ -321,8 +321,8 @@ class _Walk:
         if made[0] == "*":
             return [GoExpression(text, (_word(text),), "number", True)]
         if made.startswith("[]"):
-            told = f"words(unsafe.Pointer(&{text}), 3)"
-            return [GoExpression(text, (told,), "words", True)]
+            prints = f"words(unsafe.Pointer(&{text}), 3)"
+            return [GoExpression(text, (prints,), "words", True)]
         return [self._end(text, made, True)]
 
     def _end(self, text: str, made: str, held: bool) -> GoExpression:
@@ -342,13 +342,15 @@ class _Walk:
             if made.startswith("chan") and self._chance(0.5):
                 asked = f"cap({text})"
                 return GoExpression(asked, (_number(asked),), "number", held)
-            return length if self._chance(0.5) else GoExpression(text, length.told, "number", held)
+            return (
+                length if self._chance(0.5) else GoExpression(text, length.prints, "number", held)
+            )
         if made.startswith("complex"):
             return GoExpression(text, (), "refused", held)
         if made in FLOATS:
             bits = 8 * FLOATS[made]
-            told = f'fmt.Printf(" %d", math.Float{bits}bits(float{bits}({text})))'
-            return GoExpression(text, (told,), "float", held)
+            prints = f'fmt.Printf(" %d", math.Float{bits}bits(float{bits}({text})))'
+            return GoExpression(text, (prints,), "float", held)
         if made == "bool":
             return GoExpression(text, (_number(f"truth(bool({text}))"),), "number", held)
         if made in NUMBERS:

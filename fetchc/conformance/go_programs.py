@@ -308,7 +308,7 @@ class Site(Record):
 
 
 class GoRun:
-    """One program that was built and stopped at every probe, and what it told."""
+    """One program that was built and stopped at every probe, and what it printed."""
 
     def __init__(
         self, source: str, probes: list[GoProbe], build: GoBuild, folder: Path, host: Host
@@ -327,7 +327,7 @@ class GoRun:
         self.run()
 
     def run(self) -> None:
-        """Run it, once more perhaps: its values are what it told last."""
+        """Run it, once more perhaps: its values are those of the last run."""
         addresses = [each.address for found in self._points.values() for each in found]
         printed, self._seen = self._host.run(self._binary, addresses)
         self._regions: dict[int, bytes] = {}

@@ -64,8 +64,8 @@ def versions(newer: dict[str, list[str]]) -> dict[str, str]:
     asked |= {tool + NEWER: words for tool, words in newer.items()}
     found = {}
     for tool, words in asked.items():
-        told = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True)
-        number = re.search(r"[0-9]+\.[0-9.]*[0-9]", told.stdout.splitlines()[0].split(")")[-1])
+        printed = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True)
+        number = re.search(r"[0-9]+\.[0-9.]*[0-9]", printed.stdout.splitlines()[0].split(")")[-1])
         found[tool] = number[0] if number else "?"
     return found
 
@@ -114,8 +114,8 @@ def _apt() -> list[str | Path]:
 def _mirror() -> str:
     # The one that the machine's own sources name.
     asked = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    for line in told.splitlines():
+    printed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    for line in printed.splitlines():
         address, _, origin = line.partition(" ")
         if origin == "Debian" and "security" not in address:
             return address

@@ -47,9 +47,9 @@ static double cpu(void) {{
 int main(int count, char **words) {{
     struct row r = {{0}};
     for (long i = 0; i < atol(words[1]); i++) {{ r.n0 = i; r.n19 = -i; hit(&r); }}
-    FILE *told = fopen(words[2], "w");
-    fprintf(told, "%f", cpu());
-    return fclose(told);
+    FILE *times = fopen(words[2], "w");
+    fprintf(times, "%f", cpu());
+    return fclose(times);
 }}
 """
 
@@ -140,9 +140,9 @@ class Bench:
             raise RuntimeError(
                 f"{steps[0][0]} did not run the program: {output.read_bytes()[:300]!r}"
             )
-        told = mark.encode()
+        expected = mark.encode()
         with output.open("rb") as file:
-            printed = sum(1 for line in file if told in line and line.strip())
+            printed = sum(1 for line in file if expected in line and line.strip())
         programs = float(own.read_text())
         # perf trace does not wait for the program, so its time is not in perf's.
         cpu -= programs if cpu >= programs else 0.0

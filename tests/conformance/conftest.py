@@ -1,4 +1,4 @@
-"""How much the run compared, told at its end, whatever process did it."""
+"""How much the run compared, printed at its end, whatever process did it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _COUNTED = ("programs", "types", "functions", "expressions", "compared")
 def tell(request: pytest.FixtureRequest) -> Callable[[Tally], None]:
     """Count a program in; its numbers also stand in the captured output."""
 
-    def told(tally: Tally) -> None:
+    def printed(tally: Tally) -> None:
         print(f"{request.node.name}: {tally}")
         counts = {name: getattr(tally, name) for name in _COUNTED}
         counts["refused"] = tally.refused.total()
         request.node.user_properties.append((_PROPERTY, counts))
 
-    return told
+    return printed
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -43,7 +43,7 @@ def compare(
     path: str, every: int, wrong: Callable[[str], str] = str
 ) -> tuple[Counter[str], list[str]]:
     """How many parameters of each kind agree, and those that do not."""
-    program, told = DotnetProgram(path), DebugInfo(Assembly(path))
+    program, printed = DotnetProgram(path), DebugInfo(Assembly(path))
     counts: Counter[str] = Counter()
     different: list[str] = []
     for number, method in enumerate(program._methods.every()):
@@ -58,7 +58,7 @@ def compare(
             for variable, place in zip(variables, places, strict=True)
             if variable.name != CONTEXT_PARAMETER
         ]
-        for one in told.at_entry(method.function):
+        for one in printed.at_entry(method.function):
             if not 0 <= one.number < len(listed):
                 continue
             ours = _shown(listed[one.number])

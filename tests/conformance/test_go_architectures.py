@@ -152,8 +152,8 @@ def drawn(name: str, version: str, part: str, seed: str, folder: Path, change: C
     else:
         types, probes = draw_signatures(random, SIGNATURES, build.generics)
     tally, failures = check(types, probes, build, folder, change, host=host(name))
-    told = [f"{it.expression}: {it.fetcharg} {it.got}, told {it.told}" for it in failures]
-    assert not told, "\n".join(told[:20])
+    printed = [f"{it.expression}: {it.fetcharg} {it.got}, not {it.expected}" for it in failures]
+    assert not printed, "\n".join(printed[:20])
     return tally
 
 

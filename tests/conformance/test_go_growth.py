@@ -140,7 +140,7 @@ def _leads(jump: capstone.CsInsn) -> int:
     last = jump.operands[-1] if jump.operands else None
     if last is None or last.type != capstone.CS_OP_IMM:
         return -1
-    # Of RISC-V's it is told how far it is.
+    # For RISC-V the test knows the distance.
     return int(last.imm if last.imm >= jump.address // 2 else jump.address + last.imm)
 
 
@@ -205,14 +205,14 @@ def test_a_register_tells_the_call_that_lost_them(name: str, version: str, tmp_p
         pytest.skip(reason)
     program = opened(name, version, tmp_path)
     machine = architecture(name)
-    told = []
+    printed = []
     for symbol in ("main.grown", "main.fill"):
         (function,) = program.functions_named(symbol)
         site = Site(program, machine, language("go"), function, function.address, True, False)
-        told.append((function, lost_by(site, function)))
-    grown, found = told[0]
+        printed.append((function, lost_by(site, function)))
+    grown, found = printed[0]
     assert found is not None
-    assert told[1][1] is None
+    assert printed[1][1] is None
     register, address = found
     check = convention_for(program, grown).rules
     assert isinstance(check, GoRules)

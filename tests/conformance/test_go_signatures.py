@@ -219,7 +219,7 @@ def test_values_are_where_the_convention_says(seed: int, version: str, tmp_path:
 def settled(traced: Traced) -> tuple[Counter[str], list[str]]:
     """Numbers and pointers of functions with parameters without a name, and what is wrong.
 
-    ``told`` are those of functions whose parameters the run-time's tables tell all.
+    ``listed`` are those of functions all of whose parameters the tables of the runtime list.
     """
     counted, wrong = Counter[str](), []
     program = traced.program
@@ -234,15 +234,15 @@ def settled(traced: Traced) -> tuple[Counter[str], list[str]]:
             j = int(variable.name[1:])
             simple = traced.signatures.parameters[i][j] in SIMPLE
             stream = parse(program.go.argument_stream(function) or b"\xff")
-            told = "told " if stream is not None and stream[1] else ""
+            reported = "listed " if stream is not None and stream[1] else ""
             expected = traced.bytes["argument", i, j]
             stop = traced.stops[traced.entries[i]]
             try:
                 place, _ = go_place(site, function, variables, places, position, Span(0, 0))
             except CompileError:
-                counted[f"{told}refused"] += simple
+                counted[f"{reported}refused"] += simple
                 continue
-            counted[f"{told}right"] += simple
+            counted[f"{reported}right"] += simple
             if wrong_leaves(program, variable, place, expected, stop):
                 wrong.append(f"{function.name} {variable.name}: {place}")
     return counted, wrong
@@ -255,10 +255,10 @@ def test_parameters_without_a_name_shift_no_other(seed: int, version: str, tmp_p
     counted, wrong = settled(traced)
     print(f"seed {seed}, Go {version}: numbers and pointers {dict(counted)}")
     assert not wrong
-    assert counted["right"] + counted["told right"] > 30
+    assert counted["right"] + counted["listed right"] > 30
     if traced.convention.integer_registers:
-        told = counted["told right"] + counted["told refused"]
-        assert counted["told refused"] <= MOST_REFUSED * told
+        reported = counted["listed right"] + counted["listed refused"]
+        assert counted["listed refused"] <= MOST_REFUSED * reported
 
 
 @pytest.mark.parametrize("seed", seeds())
@@ -270,7 +270,7 @@ def test_assignments_and_conversions_shift_none_either(
     counted, wrong = settled(traced)
     print(f"seed {seed}, Go {version}: numbers and pointers {dict(counted)}")
     assert not wrong
-    assert counted["right"] + counted["told right"] > 10
+    assert counted["right"] + counted["listed right"] > 10
 
 
 def test_a_missing_dictionary_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ PLACES = {kind.__name__ for kind in get_args(Place)} - {"Absent"}
 UNLISTED = Absent("", "unlisted")
 
 Shown = tuple[str, str, Place]  # name, kind, place
-Told = Callable[[fetchc.Program, int], list[Shown]]
+Printed = Callable[[fetchc.Program, int], list[Shown]]
 Difference = tuple[str, dict[str, str]]  # where and what, and its features
 
 
@@ -64,7 +64,7 @@ def _anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe_points, "unprobeable", lambda *_: None)
 
 
-def told(program: fetchc.Program, address: int) -> list[Shown]:
+def printed(program: fetchc.Program, address: int) -> list[Shown]:
     """What `fetchc variables` says."""
     shown = program.probe(None, hex(address), kernel="6.1").variables()  # any NOP, too
     return [(each.name, each.kind, each.place) for each in shown]
@@ -135,7 +135,7 @@ def compared(
 
 
 def differences(
-    binary: Path, questions: list[dict[str, object]], folder: Path, say: Told
+    binary: Path, questions: list[dict[str, object]], folder: Path, say: Printed
 ) -> tuple[list[Difference], int, int]:
     """All differences, the number of functions asked for, and of names."""
     answers = ask(binary, questions, folder)
@@ -186,7 +186,7 @@ def test_every_difference_is_explained(
     binary, debug, build, points = subject(name)
     data = tomllib.loads(DATA.read_text())
     questions = drawn(debug, SEED, FUNCTIONS + 20, points)
-    found, functions, names = differences(binary, questions, tmp_path, told)
+    found, functions, names = differences(binary, questions, tmp_path, printed)
     assert functions >= 200
     assert names > 2000
     kinds = [(what, features, explained(features, data["kind"])) for what, features in found]
@@ -226,7 +226,7 @@ def test_every_difference_of_a_debian_program_is_explained(
     require(compiler)
     binary = built(package, compiler, BUILDS[build], sources)
     questions = drawn(binary, seed, PER_PROGRAM, 2)
-    found, functions, names = differences(binary, questions, tmp_path, told)
+    found, functions, names = differences(binary, questions, tmp_path, printed)
     kinds = tomllib.loads(DATA.read_text())["kind"]
     left = [(what, features) for what, features in found if explained(features, kinds) is None]
     counts = summary(names, [features for _, features in found], len(left))
@@ -276,12 +276,12 @@ def _moved(place: Place) -> Place:
 @pytest.mark.parametrize("lie", [_wrong_register, _moved])
 def test_the_comparison_sees_a_wrong_place(tmp_path: Path, lie: Callable[[Place], Place]) -> None:
     def liar(program: fetchc.Program, address: int) -> list[Shown]:
-        return [(name, kind, lie(place)) for name, kind, place in told(program, address)]
+        return [(name, kind, lie(place)) for name, kind, place in printed(program, address)]
 
     binary, debug, _, points = subject("libc")
     kinds = tomllib.loads(DATA.read_text())["kind"]
     questions = drawn(debug, SEED, 12, points)
-    right = differences(binary, questions, tmp_path, told)[0]
+    right = differences(binary, questions, tmp_path, printed)[0]
     wrong = differences(binary, questions, tmp_path, liar)[0]
     assert [one for one in right if explained(one[1], kinds) is None] == []
     assert len([one for one in wrong if explained(one[1], kinds) is None]) > 3
@@ -289,7 +289,7 @@ def test_the_comparison_sees_a_wrong_place(tmp_path: Path, lie: Callable[[Place]
 
 def test_the_comparison_sees_a_name_that_is_left_out(tmp_path: Path) -> None:
     def forgetful(program: fetchc.Program, address: int) -> list[Shown]:
-        return [entry for entry in told(program, address) if entry[1] != "parameter"]
+        return [entry for entry in printed(program, address) if entry[1] != "parameter"]
 
     binary, debug, _, points = subject("libc")
     kinds = tomllib.loads(DATA.read_text())["kind"]

@@ -104,7 +104,7 @@ def shown(program: Program) -> dict[tuple[str, str], ByteOffset]:
     return found
 
 
-def told(program: Program) -> dict[tuple[str, str], int]:
+def printed(program: Program) -> dict[tuple[str, str], int]:
     """The offsets that the debug information tells."""
     return {
         (function.name, variable.name): variable.captured
@@ -115,18 +115,18 @@ def told(program: Program) -> dict[tuple[str, str], int]:
 
 
 def differences(
-    shown: dict[tuple[str, str], ByteOffset], told: dict[tuple[str, str], int]
+    shown: dict[tuple[str, str], ByteOffset], printed: dict[tuple[str, str], int]
 ) -> list[tuple[str, str]]:
     # Since 1.27 parts of a captured variable are variables too (`list.ptr`), without an offset.
     return [
-        name for name, offset in shown.items() if "." not in name[1] and told.get(name) != offset
+        name for name, offset in shown.items() if "." not in name[1] and printed.get(name) != offset
     ]
 
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_code_shows_what_the_debug_information_tells(name: str) -> None:
     program = open_binary(str(fixture(name)))
-    known, found = told(program), shown(program)
+    known, found = printed(program), shown(program)
     assert not differences(found, known)
     assert len(known) >= 7
     assert len(found) >= 0.6 * len(known)
@@ -138,7 +138,7 @@ def test_on_other_machines(machine: str, tmp_path: Path) -> None:
     if reason:
         pytest.skip(reason)
     program = open_binary(str(cross.build_go(TARGETS[machine], "1.24", SOURCE, tmp_path)))
-    known, found = told(program), shown(program)
+    known, found = printed(program), shown(program)
     assert not differences(found, known)
     assert {name for function, name in found if function == "main.many.func1"} >= {"n", "&total"}
     assert len(found) >= 0.7 * len(known)
@@ -146,7 +146,7 @@ def test_on_other_machines(machine: str, tmp_path: Path) -> None:
 
 def test_a_wrong_offset_is_seen() -> None:
     program = open_binary(str(fixture(FIXTURES[0])))
-    known, found = told(program), shown(program)
+    known, found = printed(program), shown(program)
     some = next(iter(found))
     assert differences({**found, some: ByteOffset(found[some] + 8)}, known) == [some]
     assert differences({**found, ("main.main", "n"): ByteOffset(8)}, known) == [("main.main", "n")]

@@ -44,10 +44,10 @@ def test_parts_are_those_of_the_convention(version: str) -> None:
             variables = program.parameters(function)
             places = entry_places(program, convention_for(program, function), function)
             for variable, place in zip(variables, places, strict=True):
-                told = program.place(variable, function, address)
+                printed = program.place(variable, function, address)
                 if variable.kind != "parameter" or not isinstance(place, Pieces):
                     continue
-                if not isinstance(told, Pieces) or not place.pieces:
+                if not isinstance(printed, Pieces) or not place.pieces:
                     continue
                 found = body_place(site, function, variable)
                 if isinstance(found, Absent):

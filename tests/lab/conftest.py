@@ -36,7 +36,7 @@ def tell(record_property: Callable[[str, object], None]) -> Callable[[object], N
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The lines that tests told, from all processes of pytest-xdist."""
+    """The lines that tests printed, from all processes of pytest-xdist."""
     lines = [
         str(value)
         for reports in terminalreporter.stats.values()

@@ -62,7 +62,7 @@ def _table(program: str) -> dict[str, Any]:
 
 
 def counts(program: str) -> dict[str, int]:
-    """How many expressions each function of a program must be told with."""
+    """How many expressions each function of a program must be printed with."""
     return dict(_table(program)["expressions"])
 
 
@@ -82,10 +82,10 @@ def compare(session: Session, name: str) -> Outcome:
     expected = refusals(name)
     wrong: list[str] = []
     events: list[_Event] = []
-    for function, told in expressions(name).items():
+    for function, reported in expressions(name).items():
         probe = _probe(name, function)
         taken = []
-        for expression in told:
+        for expression in reported:
             code = expected.pop((function, expression), None)
             try:
                 argument = probe.compile(expression)

@@ -14,7 +14,7 @@ from tests.support.programs import CORPUS
 from tests.support.toolchains import ROOT, ZIG, require
 from tests.support.tracefs import require_uprobes
 
-__all__ = ["BUILDS", "PARAMETERS", "built", "has_old_lists", "told"]
+__all__ = ["BUILDS", "PARAMETERS", "built", "has_old_lists", "printed"]
 
 FOLDER = CORPUS / "cpp/library"
 COMPILERS = {
@@ -52,7 +52,7 @@ def built(source: str, build: str, folder: Path, *more: str) -> Path:
     return made
 
 
-def told(program: Path) -> dict[str, list[dict[str, object]]]:
+def printed(program: Path) -> dict[str, list[dict[str, object]]]:
     """What the program prints of each function's calls."""
     run = subprocess.run([program], capture_output=True, check=True, timeout=60, encoding="utf-8")
     calls: dict[str, list[dict[str, object]]] = {}

@@ -1,4 +1,4 @@
-"""A program of our own that hits as it is told, and plans for it that are written by hand.
+"""A program of our own that hits as it is asked to, and plans for it that are written by hand.
 
 ``PROGRAM all`` calls 10,000 functions once each, with their number; ``loop N`` calls the first N
 times, with the number of the call; ``tasks`` calls from a thread, a child and a child's thread;

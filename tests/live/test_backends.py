@@ -17,7 +17,7 @@ from fetchc.ir.fetch import Decode
 from tests.live.reading import Unreadable, read, same
 from tests.support.programs import Value, calls, expressions, fixture
 from tests.support.toolchains import require
-from tests.support.tools import Told, missing, run_bpftrace, run_perf, run_uprobe
+from tests.support.tools import Printed, missing, run_bpftrace, run_perf, run_uprobe
 from tests.support.tracefs import Session
 
 pytestmark = pytest.mark.live
@@ -46,14 +46,14 @@ def _asked(name: str, format: str) -> list[_Asked]:
     """Every expression that a fixture prints and that ``format`` takes, named v0, v1, ..."""
     program = fetchc.open(str(fixture(name)))
     found: list[_Asked] = []
-    for function, told in expressions(name).items():
+    for function, reported in expressions(name).items():
         plain = function.removesuffix("%return")
         try:
             probe = program.probe(plain, returns=plain != function)
         except fetchc.CompileError:
             continue  # what is refused, and why, tests/live/comparing.py looks at
         taken: list[fetchc.Argument] = []
-        for expression in told:
+        for expression in reported:
             try:
                 argument = probe.compile(f"v{len(taken)}={expression}")
                 probe.written(format, [argument])
@@ -79,7 +79,7 @@ def _program(asked: list[_Asked]) -> str:
 
 
 def _compared(
-    asked: list[_Asked], told: Told, printed: str, exact: bool = False
+    asked: list[_Asked], reported: Printed, printed: str, exact: bool = False
 ) -> tuple[int, list[str]]:
     """How many values were compared, and each that is not what the program printed.
 
@@ -90,8 +90,8 @@ def _compared(
         of_function[call.function].append(call)
     compared, wrong = 0, []
     for each in asked:
-        returns = each.function.endswith("%return") and f"{each.event}__return" in told
-        hits = told.get(f"{each.event}__return" if returns else each.event, [])
+        returns = each.function.endswith("%return") and f"{each.event}__return" in reported
+        hits = reported.get(f"{each.event}__return" if returns else each.event, [])
         expected = of_function[each.function]
         if len(hits) != len(expected):
             wrong.append(f"{each.function}: {len(hits)} hits of {len(expected)} calls")
@@ -151,8 +151,8 @@ def _own(folder: Path) -> Path:
 def test_bpftrace_prints_what_the_program_did(name: str, tmp_path: Path) -> None:
     _require("bpftrace")
     asked = _asked(name, "bpftrace")
-    told, printed = run_bpftrace(_program(asked), fixture(name), tmp_path)
-    compared, wrong = _compared(asked, told, printed, exact=True)
+    reported, printed = run_bpftrace(_program(asked), fixture(name), tmp_path)
+    compared, wrong = _compared(asked, reported, printed, exact=True)
     assert not wrong, "\n".join(wrong)
     assert compared >= 100, compared
 
@@ -163,8 +163,8 @@ def test_perf_reads_back_what_the_program_printed(name: str, tmp_path: Path) -> 
     group = f"fetchc_perf_{os.getpid()}"
     asked = sorted(_asked(name, "perf"), key=lambda each: "%" not in each.function)[:8]
     lines = "\n".join(_texts(asked, "perf", group))
-    told, printed = run_perf(lines, group, fixture(name), tmp_path)
-    compared, wrong = _compared(asked, told, printed)
+    reported, printed = run_perf(lines, group, fixture(name), tmp_path)
+    compared, wrong = _compared(asked, reported, printed)
     assert not wrong, "\n".join(wrong)
     assert compared >= 80, compared
 
@@ -182,8 +182,8 @@ def test_a_wrong_program_is_noticed(tmp_path: Path) -> None:
     }
     for what, (right, other) in mutants.items():
         assert right in text, what
-        told, printed = run_bpftrace(text.replace(right, other), fixture(name), tmp_path)
-        assert _compared(asked, told, printed, exact=True)[1], what
+        reported, printed = run_bpftrace(text.replace(right, other), fixture(name), tmp_path)
+        assert _compared(asked, reported, printed, exact=True)[1], what
 
 
 def test_a_wrong_command_line_is_noticed(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_a_wrong_command_line_is_noticed(tmp_path: Path) -> None:
     group = f"fetchc_perf_{os.getpid()}"
     asked = _asked(FIXTURES[0], "perf")[:1]
     lines = "\n".join(_texts(asked, "perf", group)).replace("+8(%di):s32", "+9(%di):s32")
-    told, printed = run_perf(lines, group, fixture(FIXTURES[0]), tmp_path)
-    assert _compared(asked, told, printed)[1]
+    reported, printed = run_perf(lines, group, fixture(FIXTURES[0]), tmp_path)
+    assert _compared(asked, reported, printed)[1]
 
 
 def test_perf_takes_returns(tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ def test_perf_takes_returns(tmp_path: Path) -> None:
     binary = fixture(FIXTURES[0])
     probe = fetchc.open(str(binary)).probe("visit", returns=True)
     text = probe.written("perf", [probe.compile("v=$retval")], group, "ev").text
-    told, _ = run_perf(text, group, binary, tmp_path)
-    assert list(told) == ["ev__return"]
-    assert [hit["v"] for hit in told["ev__return"]][:2] == ["-2147483648", "-2147483637"]
+    reported, _ = run_perf(text, group, binary, tmp_path)
+    assert list(reported) == ["ev__return"]
+    assert [hit["v"] for hit in reported["ev__return"]][:2] == ["-2147483648", "-2147483637"]
 
 
 def test_perf_shows_the_next_text_where_there_is_none(tmp_path: Path) -> None:
@@ -219,8 +219,8 @@ def test_perf_shows_the_next_text_where_there_is_none(tmp_path: Path) -> None:
     probe = fetchc.open(program).probe("say")
     written = probe.written("perf", [probe.compile(text) for text in ("a", "b")], group, "ev")
     assert [each.code for each in written.warnings] == ["FC0625"]
-    told, _ = run_perf(written.text, group, program, tmp_path)
-    assert told["ev"] == [{"a": '"one"', "b": '"two"'}, {"a": '"three"', "b": '"three"'}]
+    reported, _ = run_perf(written.text, group, program, tmp_path)
+    assert reported["ev"] == [{"a": '"one"', "b": '"two"'}, {"a": '"three"', "b": '"three"'}]
 
 
 def test_the_uprobe_tool_takes_a_definition(tmp_path: Path) -> None:

@@ -243,8 +243,8 @@ def test_values(
     done = asked(
         capfd, file, program, ["$retval.a", "$retval.b", "$retval.c"], "-f", "use", "--return"
     )
-    told = [list(map(int, text.split()[2:])) for text in done.program]
-    assert [list(args.values()) for args in done.args] == told
+    printed = [list(map(int, text.split()[2:])) for text in done.program]
+    assert [list(args.values()) for args in done.args] == printed
     for mark, values in (("inside", inside), ("inlined", within_inlined)):
         words = accepted(file, line(mark), list(values(1)))
         assert words

@@ -22,5 +22,5 @@ def test_every_value_is_what_the_program_printed(name: str) -> None:
 
 @pytest.mark.parametrize("name", fixtures("c/layouts"))
 def test_no_expression_was_lost(name: str) -> None:
-    told = {function: len(texts) for function, texts in expressions(name).items()}
-    assert told == counts("c/layouts")
+    printed = {function: len(texts) for function, texts in expressions(name).items()}
+    assert printed == counts("c/layouts")

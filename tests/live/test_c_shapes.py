@@ -116,7 +116,7 @@ def is_exported(program: fetchc.Program, one: Function) -> bool:
     return function is not None and function.external
 
 
-def told(lines: list[str]) -> dict[str, list[dict[str, int]]]:
+def printed(lines: list[str]) -> dict[str, list[dict[str, int]]]:
     """What the program passed, by function."""
     found = defaultdict(list)
     for line in lines:
@@ -179,7 +179,7 @@ def test_what_is_shown_was_passed(
             needed += len(one.needed)
             missing += [f"{one.name} {text}" for text in sorted(one.needed - set(found))]
     done = trace(capfd, *words, "-x", binary, "--unsafe-return", "--format", "jsonl", "--", binary)
-    passed = told(done.program)
+    passed = printed(done.program)
     for one in functions:
         for kind, end, name in (
             ("entry", "", one.name),

@@ -113,9 +113,9 @@ def test_what_no_fetch_arg_turns_round(
     text: str, code: str, program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compile", text, "-x", str(program), "-f", "handle"]) == 1
-    told = capfd.readouterr().err
-    assert f"[{code}]" in told
-    assert ("u16be`" in told) == (text in ("ntohs(port)", "port:be16"))
+    printed = capfd.readouterr().err
+    assert f"[{code}]" in printed
+    assert ("u16be`" in printed) == (text in ("ntohs(port)", "port:be16"))
 
 
 def test_functions_have_their_names_wherever_they_are(

@@ -142,17 +142,21 @@ def test_values_are_those_that_were_passed_or_unknown(
     calls, printed = seen(binary, capfd, offset, *wanted_of.values())
     assert len(calls) == len(printed) == COUNT
     known = 0
-    for call, told in zip(calls, printed, strict=True):
+    for call, expected in zip(calls, printed, strict=True):
         for number, name in wanted_of.items():
             shown = value(call[name])
             if not is_unknown(shown):
-                assert shown == told[number], (name, told)
+                assert shown == expected[number], (name, expected)
                 known += 1
     # Of calls through a pointer or by a jump nothing is known: their addresses tell of another.
-    through = next(call for call, told in zip(calls, printed, strict=True) if told[2] == "through")
+    through = next(
+        call for call, expected in zip(calls, printed, strict=True) if expected[2] == "through"
+    )
     assert through == dict.fromkeys(wanted_of.values(), through["n"])
     assert through["n"]["caller"].startswith("through+")
-    jumps = next(call for call, told in zip(calls, printed, strict=True) if told[2] == "jumps")
+    jumps = next(
+        call for call, expected in zip(calls, printed, strict=True) if expected[2] == "jumps"
+    )
     if "-O1" not in flags:  # there it is a call
         assert all(is_unknown(one) for one in jumps.values())
     assert known >= 25 if flags[0] == "gcc" else known >= 15
@@ -165,7 +169,9 @@ def test_what_a_caller_passes_on_is_looked_for_further_out(
     offset = lost_at(binary, "target", ("n", "p", "text", "c", "b"))
     assert offset is not None
     calls, printed = seen(binary, capfd, offset, "n", "p", "*p", "f")
-    by_text = {(told[2], told[0]): call for call, told in zip(calls, printed, strict=True)}
+    by_text = {
+        (expected[2], expected[0]): call for call, expected in zip(calls, printed, strict=True)
+    }
     assert by_text["passes", 42]["n"] == 42
     assert by_text["passes", 42]["f"] == "noted"
     assert by_text["passes", 43]["n"] == 43  # main, deep, passes, target
@@ -186,11 +192,11 @@ def test_casts_are_of_the_number_that_it_is(
     casts = ["(long)n", "(short)n", "(long)(signed char)n", "(long)b"]
     calls, printed = seen(binary, capfd, offset, *casts)
     known = 0
-    for call, told in zip(calls, printed, strict=True):
-        n, byte = told[0], (told[0] + 128) % 256 - 128
-        for name, wanted in zip(casts, (n, n, byte, told[4]), strict=True):
+    for call, expected in zip(calls, printed, strict=True):
+        n, byte = expected[0], (expected[0] + 128) % 256 - 128
+        for name, wanted in zip(casts, (n, n, byte, expected[4]), strict=True):
             if not is_unknown(call[name]):
-                assert call[name] == wanted, (name, told)
+                assert call[name] == wanted, (name, expected)
                 known += 1
     assert known > 12
 
@@ -210,9 +216,11 @@ def test_gdb_says_the_same(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     script.write_text("\n".join(lines))
     environment = ["-iex", "set debuginfod enabled off", "-iex", "set confirm off"]
     command = ["gdb", "-q", "-nx", "-batch", *environment, "-x", str(script), str(binary)]
-    told = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
-    said = re.findall(r"SAID (\w) (-?\d+)?", told.stdout)
-    assert len(said) == 3 * COUNT, told.stdout + told.stderr
+    expected = subprocess.run(
+        command, capture_output=True, encoding="utf-8", timeout=60, check=False
+    )
+    said = re.findall(r"SAID (\w) (-?\d+)?", expected.stdout)
+    assert len(said) == 3 * COUNT, expected.stdout + expected.stderr
     ours = [value(call[name]) for call in calls for name in ("n", "c", "b")]
     both = 0
     for (name, text), one in zip(said, ours, strict=True):

@@ -48,7 +48,7 @@ def test_refusals_are_exactly_those_expected(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_refusal_that_nobody_expects_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {FUNCTION: ("r->Id", "r->Gone")}
-    monkeypatch.setattr(comparing, "expressions", lambda name: told)
+    printed = {FUNCTION: ("r->Id", "r->Gone")}
+    monkeypatch.setattr(comparing, "expressions", lambda name: printed)
     (wrong,) = run()
     assert wrong.startswith(f"{FUNCTION}: r->Gone is refused: FC0302")

@@ -80,11 +80,11 @@ def test_a_register_and_a_constant(tmp_path: Path, capfd: pytest.CaptureFixture[
             probe.compile(name)
         assert caught.value.diagnostics[0].code == "FC0406"
     values, printed = seen(binary, capfd, "near", names)
-    assert values == [told[:4] for told in printed if len(told) == 5]
+    assert values == [expected[:4] for expected in printed if len(expected) == 5]
     assert values[1][0] == -(1 << 31)
     wider, printed = seen(binary, capfd, "near", ("(long)y", "(long)(signed char)y", "(long)w"))
-    five = [told for told in printed if len(told) == 5]
-    bytes_of = [(int(str(told[0])) + 128) % 256 - 128 for told in five]
+    five = [expected for expected in printed if len(expected) == 5]
+    bytes_of = [(int(str(expected[0])) + 128) % 256 - 128 for expected in five]
     assert wider == [[t[0], b, t[1]] for t, b in zip(five, bytes_of, strict=True)]
     enums, printed = seen(binary, capfd, "near", ("next",))
     levels = [{"name": {1: "LOW", 2147483600: "HIGH"}.get(n), "value": n} for n in (2, 2147483600)]
@@ -93,10 +93,10 @@ def test_a_register_and_a_constant(tmp_path: Path, capfd: pytest.CaptureFixture[
 
 def test_clang_in_the_width_of_a_word(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     values, printed = seen(build(tmp_path, "clang"), capfd, "near", ("m",))
-    assert values == [[told[2]] for told in printed if len(told) == 5]
+    assert values == [[expected[2]] for expected in printed if len(expected) == 5]
 
 
 def test_what_was_passed_and_a_constant(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     values, printed = seen(build(tmp_path, "gcc"), capfd, "far", ("y", "m"))
-    assert values == [told for told in printed if len(told) == 2]
+    assert values == [expected for expected in printed if len(expected) == 2]
     assert len(values) == 2

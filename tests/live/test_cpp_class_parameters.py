@@ -99,13 +99,13 @@ def test_members_are_what_the_program_printed(
         [command[0], *options, "classes.cc", "-o", program], cwd=tmp_path, check=True, timeout=120
     )
     run = subprocess.run([program], capture_output=True, check=True, timeout=60, text=True)
-    told: dict[str, list[dict[str, int]]] = {}
+    printed: dict[str, list[dict[str, int]]] = {}
     for line in run.stdout.splitlines():
         _, name, values = line.split(" ", 2)
-        told.setdefault(name, []).append(json.loads(values))
-    assert len(told) == 11
+        printed.setdefault(name, []).append(json.loads(values))
+    assert len(printed) == 11
     opened = fetchc.open(str(program))
-    for function, calls in told.items():
+    for function, calls in printed.items():
         if function in UNKNOWN.get(build, ()):
             with pytest.raises(fetchc.CompileError, match="FC0401"):
                 opened.probe(function).compile("k")

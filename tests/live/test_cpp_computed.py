@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.live.cpp_library import BUILDS, PARAMETERS, built, has_old_lists, told
+from tests.live.cpp_library import BUILDS, PARAMETERS, built, has_old_lists, printed
 from tests.live.traced import trace
 
 pytestmark = pytest.mark.live
@@ -26,7 +26,7 @@ def program(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 def test_values_are_what_the_program_printed(
     capfd: pytest.CaptureFixture[str], program: Path, function: str
 ) -> None:
-    calls = told(program)[function]
+    calls = printed(program)[function]
     assert len(calls) == 6
     if function == "adapted" and has_old_lists(program):
         probe = fetchc.open(str(program)).probe(function)
@@ -54,7 +54,7 @@ def test_a_mutex_is_the_thread_that_has_it(
 
 
 def test_sums_and_filters_of_sizes(capfd: pytest.CaptureFixture[str], program: Path) -> None:
-    calls = told(program)["deques"]
+    calls = printed(program)["deques"]
     sizes = [call["of.ints.size()"] for call in calls]
     asked: list[str | Path] = ["-x", program, "-f", "deques", "--format", "jsonl"]
     done = trace(capfd, "--sum", "of.ints.size()", *asked, "--", program)

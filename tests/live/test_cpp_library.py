@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from tests.live.cpp_library import PARAMETERS, built, has_old_lists, told
+from tests.live.cpp_library import PARAMETERS, built, has_old_lists, printed
 from tests.live.traced import trace
 
 pytestmark = pytest.mark.live
@@ -32,7 +32,7 @@ def _symbol(program: Path) -> str:
 def test_values_are_what_the_program_printed(
     capfd: pytest.CaptureFixture[str], program: Path, function: str
 ) -> None:
-    calls = told(program)[function]
+    calls = printed(program)[function]
     if function == "counted" and has_old_lists(program):
         refused = "of.list.size()"
         with pytest.raises(fetchc.CompileError, match="does not count"):

@@ -48,7 +48,7 @@ def program(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     return made
 
 
-def _told(program: Path) -> dict[str, list[dict[str, object]]]:
+def _printed(program: Path) -> dict[str, list[dict[str, object]]]:
     run = subprocess.run([program], capture_output=True, check=True, timeout=60, encoding="utf-8")
     calls: dict[str, list[dict[str, object]]] = {}
     for line in run.stdout.splitlines():
@@ -60,9 +60,9 @@ def _told(program: Path) -> dict[str, list[dict[str, object]]]:
 def test_values_are_what_the_program_printed(
     capfd: pytest.CaptureFixture[str], program: Path
 ) -> None:
-    told = _told(program)
-    assert len(told) == 7
-    for function, calls in told.items():
+    printed = _printed(program)
+    assert len(printed) == 7
+    for function, calls in printed.items():
         assert len(calls) == 3
         where: list[str | Path] = ["-x", program, "-f", function, "--format", "jsonl"]
         done = trace(capfd, *calls[0], *where, "--", program)

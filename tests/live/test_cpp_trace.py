@@ -48,8 +48,8 @@ def test_the_arguments_of_add_contact(capfd: pytest.CaptureFixture[str]) -> None
     path = fixture("cpp/addressbook/g++-O2")
     wanted = ["firstName", "lastName", "number", "firstName.size()"]
     done = trace(capfd, *wanted, "-x", path, "-f", ADD, "--format", "jsonl", "--", path)
-    told = [json.loads(line.split(" ", 2)[2]) for line in done.program if "AddContact" in line]
-    assert done.args == [{text: values[text] for text in wanted} for values in told]
+    printed = [json.loads(line.split(" ", 2)[2]) for line in done.program if "AddContact" in line]
+    assert done.args == [{text: values[text] for text in wanted} for values in printed]
     assert sum(values["firstName.size()"] for values in done.args) == 3 * 3 + 15 + 16 + 17
 
 
@@ -59,10 +59,12 @@ def test_the_sizes_of_all_arguments_of_add_contact(capfd: pytest.CaptureFixture[
     names = ["firstName", "lastName", "number"]
     sums = [word for name in names for word in ("--sum", f"{name}.size()")]
     done = trace(capfd, *sums, "-x", path, "-f", ADD, "--format", "jsonl", "--", path)
-    told = [json.loads(line.split(" ", 2)[2]) for line in done.program if f"EVENT {SHORT}" in line]
-    sizes = {f"{name}.size()": [len(values[name]) for values in told] for name in names}
+    printed = [
+        json.loads(line.split(" ", 2)[2]) for line in done.program if f"EVENT {SHORT}" in line
+    ]
+    sizes = {f"{name}.size()": [len(values[name]) for values in printed] for name in names}
     sizes["(all)"] = [size for known in list(sizes.values()) for size in known]
-    assert len(told) == 6
+    assert len(printed) == 6
     assert {each["sum"]: (each["count"], each["total"]) for each in done.objects} == {
         name: (len(known), sum(known)) for name, known in sizes.items()
     }

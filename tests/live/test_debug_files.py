@@ -55,7 +55,7 @@ def stripped_(tmp_path: Path) -> Stripped:
     return Stripped(tmp_path)
 
 
-def told(lines: Sequence[str]) -> list[dict[str, object]]:
+def printed(lines: Sequence[str]) -> list[dict[str, object]]:
     """The values of each call, as the program printed them."""
     shades = {-1: "DARK", 0: "PLAIN", 300: "LIGHT"}
     found = []
@@ -73,7 +73,7 @@ def check(capfd: pytest.CaptureFixture[str], stripped: Stripped, *words: str | P
     traced = trace(capfd, *CHECKED, *where, "--", program)
     assert (traced.status, traced.errors) == (0, "")
     assert len(traced.args) == CALLS
-    assert traced.args == told(traced.program)
+    assert traced.args == printed(traced.program)
 
 
 def test_a_wrong_value_would_be_noticed(
@@ -83,8 +83,8 @@ def test_a_wrong_value_would_be_noticed(
         capfd, *CHECKED, "-x", stripped.program, "-f", "work", "--format", "jsonl",
         "--debug-file", stripped.debug, "--", stripped.program,
     )  # fmt: skip
-    assert shown.args[1:] == told(shown.program)[1:]
-    assert shown.args[:-1] != told(shown.program)[1:]
+    assert shown.args[1:] == printed(shown.program)[1:]
+    assert shown.args[:-1] != printed(shown.program)[1:]
 
 
 def test_in_a_tree_by_build_id(stripped: Stripped, capfd: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def test_mini_debug_information_has_the_functions(
     where: list[str | Path] = ["-x", program, "-f", "work", "--format", "jsonl", "--", program]
     traced = trace(capfd, *words, *where)
     assert (traced.status, traced.errors) == (0, "")
-    wanted = [{"n": each["n"], "number": each["it->number"]} for each in told(traced.program)]
+    wanted = [{"n": each["n"], "number": each["it->number"]} for each in printed(traced.program)]
     assert len(wanted) == CALLS
     assert traced.args == wanted
     # And no names: they are refused, whatever the function is called.
@@ -162,7 +162,7 @@ def test_on_a_server(stripped: Stripped) -> None:
             lines = done.stdout.splitlines()
             events = [json.loads(line)["args"] for line in lines if not line.startswith("EVENT")]
             assert len(events) == CALLS
-            assert events == told([line for line in lines if line.startswith("EVENT")])
+            assert events == printed([line for line in lines if line.startswith("EVENT")])
     (kept,) = (stripped.folder / "cache/fetchc/debuginfod").iterdir()
     assert kept.read_bytes() == stripped.debug.read_bytes()
     assert left_behind(os.getpid()) == []

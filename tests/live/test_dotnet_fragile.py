@@ -64,9 +64,9 @@ def test_values(program: Path, folder: Path, capfd: pytest.CaptureFixture[str]) 
     command: list[str | Path] = [*run, host(NETCORE21, program.parent), program]
     found = trace(capfd, "s", "s.Length", *where, "--format", "jsonl", "--", *command)
     assert found.status == 0, found.errors
-    told = [one.removeprefix("EVENT ").rstrip("\n") for one in found.program if "EVENT" in one]
-    assert len(told) == 3
-    assert [[args["s"], args["s.Length"]] for args in found.args] == [[t, len(t)] for t in told]
+    printed = [one.removeprefix("EVENT ").rstrip("\n") for one in found.program if "EVENT" in one]
+    assert len(printed) == 3
+    assert [[args["s"], args["s.Length"]] for args in found.args] == [[t, len(t)] for t in printed]
 
 
 def test_all_lines_lead_to_their_methods(folder: Path) -> None:

@@ -67,7 +67,7 @@ def run(runtime: Path, program: Path) -> list[str]:
     return [*words, "newer"] if runtime == NET9 else words
 
 
-def told(method: str, lines: list[str]) -> Seen:
+def expected(method: str, lines: list[str]) -> Seen:
     """What the program printed of a method's calls."""
     events = [json.loads(line.removeprefix("EVENT ")) for line in lines]
     return [each["values"] for each in events if each["method"] == method]
@@ -88,7 +88,7 @@ def traced(
         capture_output=True,
         encoding="utf-8",
     )
-    expressions = list(told(method, done.stdout.splitlines())[0])
+    expressions = list(expected(method, done.stdout.splitlines())[0])
     function = {**METHODS, **NEWER, **FREED}[method]
     where = ["-x", framework(runtime), "-f", function, "--format", "jsonl"]
     settings = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
@@ -96,7 +96,7 @@ def traced(
     where += ["--reference", str(program.parent)]
     found = trace(capfd, *expressions, *where, "--", "env", *settings, *words)
     assert found.status == 0, found.errors
-    printed = told(method, found.program)
+    printed = expected(method, found.program)
     # The runtime itself calls some of them before the program begins.
     return found.args[-len(printed) :], printed
 

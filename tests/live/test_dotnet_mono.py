@@ -56,9 +56,9 @@ def test_values(method: str, program: Path, capfd: pytest.CaptureFixture[str]) -
     assert found.status == 0, found.errors
     seen = [[args[one] for one in expressions] for args in found.args]
     lines = [json.loads(line.removeprefix("EVENT ")) for line in found.program]
-    told = [each["values"] for each in lines if each["method"] == method]
-    assert len(told) >= 3
-    assert seen == told
+    printed = [each["values"] for each in lines if each["method"] == method]
+    assert len(printed) >= 3
+    assert seen == printed
 
 
 @pytest.mark.parametrize("method", ["Corner", "Halved"])
@@ -68,9 +68,9 @@ def test_results(method: str, program: Path, capfd: pytest.CaptureFixture[str]) 
     found = trace(capfd, "$retval", *risk, *where, "--", "mono", program)
     assert found.status == 0, found.errors
     lines = [json.loads(line.removeprefix("EVENT ")) for line in found.program]
-    told = [each["values"][0] for each in lines if each["method"] == method]
-    assert len(told) == 3
-    assert [args["$retval"] for args in found.args] == told
+    printed = [each["values"][0] for each in lines if each["method"] == method]
+    assert len(printed) == 3
+    assert [args["$retval"] for args in found.args] == printed
 
 
 @pytest.mark.parametrize("method", ["Plain", "Make"])

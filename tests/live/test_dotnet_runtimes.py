@@ -95,8 +95,8 @@ def traced(
     found = trace(capfd, *expressions, *where, "--", *command)
     assert found.status == 0, found.errors
     seen = [[args[one] for one in expressions] for args in found.args]
-    told = [json.loads(line.removeprefix("EVENT ")) for line in found.program]
-    return seen, [each["values"] for each in told if each["method"] == method]
+    printed = [json.loads(line.removeprefix("EVENT ")) for line in found.program]
+    return seen, [each["values"] for each in printed if each["method"] == method]
 
 
 def shown(value: Any) -> Any:
@@ -109,29 +109,29 @@ def shown(value: Any) -> Any:
 def test_values(
     method: str, runtime: Path, program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    seen, told = traced(runtime, program, method, capfd)
-    assert len(told) >= 2
+    seen, printed = traced(runtime, program, method, capfd)
+    assert len(printed) >= 2
     # The runtime itself calls some of them before the program begins.
-    behind = seen[-len(told) :]
-    assert [[shown(one) for one in values] for values in told] == behind
+    behind = seen[-len(printed) :]
+    assert [[shown(one) for one in values] for values in printed] == behind
 
 
 def test_a_span_of_characters_is_a_text(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, told = traced(NETCORE31, program, "TryParse", capfd)
-    assert len(told) == 3
-    assert seen[-3:] == told
+    seen, printed = traced(NETCORE31, program, "TryParse", capfd)
+    assert len(printed) == 3
+    assert seen[-3:] == printed
 
 
 def test_a_wrong_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, told = traced(NETCORE31, program, "Join", capfd)
-    told[0][1] += "!"
-    assert told != seen[-len(told) :]
+    seen, printed = traced(NETCORE31, program, "Join", capfd)
+    printed[0][1] += "!"
+    assert printed != seen[-len(printed) :]
 
 
 def test_values_on_2_1(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, told = traced(NETCORE21, program, "Uri", capfd)
-    assert len(told) == 4
-    assert seen == told
+    seen, printed = traced(NETCORE21, program, "Uri", capfd)
+    assert len(printed) == 4
+    assert seen == printed
 
 
 @pytest.mark.parametrize("runtime", [NETCORE31, NET9])
@@ -140,7 +140,7 @@ def test_results_at_ones_own_risk(
 ) -> None:
     # Nothing throws through it here.
     how = ("--return", "--unsafe-return")
-    seen, told = traced(runtime, program, "ToBase64String", capfd, "$retval", *how)
-    expected = [[base64.b64encode(bytes(values[1])).decode()] for values in told]
+    seen, printed = traced(runtime, program, "ToBase64String", capfd, "$retval", *how)
+    expected = [[base64.b64encode(bytes(values[1])).decode()] for values in printed]
     assert len(expected) >= 2
-    assert seen[-len(told) :] == expected
+    assert seen[-len(printed) :] == expected

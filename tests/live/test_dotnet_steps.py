@@ -20,7 +20,7 @@ from tests.support.tracefs import require_uprobes
 pytestmark = pytest.mark.live
 
 SOURCE = ROOT / "corpus/dotnet/aot/steps.cs"
-# The method that has the body, and which of its calls are the first step of one, which is not told.
+# The method that has the body, and which of its calls are first steps, which are not reported.
 BODIES = {
     "Wait": ("Steps.<Wait>c__async0.MoveNext", (0, 4)),
     "Count": ("Steps.<Count>c__Iterator1.MoveNext", (0,)),
@@ -44,7 +44,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def traced(
     method: str, program: Path, capfd: pytest.CaptureFixture[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What a trace of the method's body showed of what the program told in front of each step."""
+    """What a trace of the method's body showed next to the program's own lines before each step."""
     body, first = BODIES[method]
     where: list[str | Path] = ["-x", program, "-f", body, "--format", "jsonl"]
     found = trace(capfd, *ASKED[method].split(), *where, "--", "mono", program)
@@ -59,9 +59,9 @@ def traced(
 
 @pytest.mark.parametrize("method", BODIES)
 def test_values(method: str, program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, told = traced(method, program, capfd)
-    assert len(told) >= 2
-    assert seen == told
+    seen, printed = traced(method, program, capfd)
+    assert len(printed) >= 2
+    assert seen == printed
 
 
 def test_a_listing_searches_for_no_address(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,6 +80,6 @@ def test_a_listing_searches_for_no_address(program: Path, monkeypatch: pytest.Mo
 
 
 def test_a_wrong_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, told = traced("Count", program, capfd)
-    told[1]["handled"] += 1
-    assert seen != told
+    seen, printed = traced("Count", program, capfd)
+    printed[1]["handled"] += 1
+    assert seen != printed

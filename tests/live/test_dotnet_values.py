@@ -36,23 +36,23 @@ def traced(
     """What a trace of the method showed, and what the program printed of it."""
     run = ["mono", str(program)]
     done = subprocess.run(run, check=True, timeout=60, capture_output=True, encoding="utf-8")
-    expressions = list(_told(method, done.stdout.splitlines())[0])
+    expressions = list(_printed(method, done.stdout.splitlines())[0])
     where: list[str | Path] = ["-x", program, "-f", f"Values.{method}", "--format", "jsonl"]
     found = trace(capfd, *expressions, *where, "--", *run)
     assert found.status == 0, found.errors
-    return found.args, _told(method, found.program)
+    return found.args, _printed(method, found.program)
 
 
-def _told(method: str, lines: list[str]) -> list[dict[str, Any]]:
-    told = [json.loads(line.removeprefix("EVENT ")) for line in lines]
-    return [each["values"] for each in told if each["method"] == method]
+def _printed(method: str, lines: list[str]) -> list[dict[str, Any]]:
+    expected = [json.loads(line.removeprefix("EVENT ")) for line in lines]
+    return [each["values"] for each in expected if each["method"] == method]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_values(method: str, program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, told = traced(method, program, capfd)
-    assert len(told) >= 3
-    assert seen == told
+    seen, expected = traced(method, program, capfd)
+    assert len(expected) >= 3
+    assert seen == expected
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_filters_that_ask_for_null(
 
 
 def test_a_wrong_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, told = traced("Arguments", program, capfd)
-    told[1]["price"] += "0"
-    assert seen != told
+    seen, expected = traced("Arguments", program, capfd)
+    expected[1]["price"] += "0"
+    assert seen != expected
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "expected"),
     [
         ("all.Grid[1,2]", ["FC0304", "no fetch-arg multiplies"]),
         ("all.Grid[1]", ["FC0304", "`int[,]` takes 2 indices, not 1"]),
@@ -101,13 +101,13 @@ def test_a_wrong_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[st
     ],
 )
 def test_refusals(
-    expression: str, told: list[str], program: Path, capfd: pytest.CaptureFixture[str]
+    expression: str, expected: list[str], program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     where = ["-x", str(program), "-f", "Values.Fields"]
     assert main(["compile", expression, *where]) == 1
     printed = capfd.readouterr()
     assert printed.out == ""
-    for part in told:
+    for part in expected:
         assert part in printed.err
 
 

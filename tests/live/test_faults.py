@@ -207,7 +207,7 @@ def test_texts_of_an_array(program: Path, bare: bool) -> None:
     hits = _hits(program, "rows", wanted, 3, bare)
     first, edge, gone = [(hit.args[wanted[0]], hit.args["after"]) for hit in hits]
     assert first == (["zero", None, "two", None], "after")
-    null = [f"{wanted[0]}[1]"] if bare else []  # told from a fault by the pointers alone
+    null = [f"{wanted[0]}[1]"] if bare else []  # distinguished from a fault by the pointers alone
     assert hits[0].faults == (*null, f"{wanted[0]}[3]")
     # The array itself ends at a page that is not there: none of it is to be trusted.
     assert edge == (None, "after")

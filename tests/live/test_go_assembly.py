@@ -118,12 +118,12 @@ def test_values_are_the_declared_ones(version: str, tmp_path: Path) -> None:
         ],
         [program],
     )
-    told = [list(dict(event.args).values()) for event in events]
+    expected = [list(dict(event.args).values()) for event in events]
     wanted: list[list[object]] = []
     for n in (1, 2, 3):
         wanted += [[1, n], [sum(range(1, n + 1))], [2, n], [sum(range(2, n + 2))]]
         wanted += [[-n, [7, 8, 9], "hello"[:n], 2.5 * n, n == 2], [3, 5.0 * n]]
-    assert told == wanted
+    assert expected == wanted
     shown = [line.split()[1:5] for line in printed.splitlines()]
     assert shown == [
         [str(sum(range(1, n + 1))), str(sum(range(2, n + 2))), "3", f"{5 * n}"] for n in (1, 2, 3)
@@ -157,8 +157,8 @@ def test_behind_a_parameter_without_a_name(version: str, tmp_path: Path) -> None
     _, events = watched(
         lambda group: [entry.plan(["n"], group), left.plan(["$ret0"], group, "left")], [program]
     )
-    told = [next(iter(dict(event.args).values())) for event in events]
-    assert told == [41, 42, 42, 43, 43, 44]
+    expected = [next(iter(dict(event.args).values())) for event in events]
+    assert expected == [41, 42, 42, 43, 43, 44]
 
 
 @pytest.mark.parametrize("version", GO_VERSIONS)

@@ -48,7 +48,7 @@ var kept []interface{}
 //go:noinline
 func sink(values ...interface{}) { kept = append(kept[:0], values...) }
 
-func told(function string, values map[string]interface{}) {
+func report(function string, values map[string]interface{}) {
 	text, err := json.Marshal(values)
 	if err != nil {
 		panic(err)
@@ -60,7 +60,7 @@ type named map[string]interface{}
 
 //go:noinline
 func byValue(n int, label string, p point, b byte, list []int, small int16, f [3]byte) func(int) {
-	told("main.byValue.func1", named{"n": n, "label": label, "p.x": p.x, "p.s": p.s, "b": b,
+	report("main.byValue.func1", named{"n": n, "label": label, "p.x": p.x, "p.s": p.s, "b": b,
 		"list[1]": list[1], "len(list)": len(list), "small": small, "f[2]": f[2], "step": 5})
 	return func(step int) {
 		sink(n, label, p, b, list, step)
@@ -72,7 +72,7 @@ func byValue(n int, label string, p point, b byte, list []int, small int16, f [3
 func byReference(n int, label string, r row) (func(int), func()) {
 	total, count := n, int32(0)
 	add := func(step int) {
-		told("main.byReference.func2", named{"total": total + step, "label": label + "+",
+		report("main.byReference.func2", named{"total": total + step, "label": label + "+",
 			"r.name": r.name, "r.cells[3]": r.cells[3] + 1, "count": count + 1})
 		total += step
 		count++
@@ -84,8 +84,8 @@ func byReference(n int, label string, r row) (func(int), func()) {
 
 //go:noinline
 func nested(k int, name string) func() func() {
-	told("main.nested.func1", named{"k": k, "name": name})
-	told("main.nested.func1.1", named{"name": name})
+	report("main.nested.func1", named{"k": k, "name": name})
+	report("main.nested.func1.1", named{"name": name})
 	return func() func() {
 		sink(name, k)
 		k++
@@ -98,7 +98,7 @@ func nested(k int, name string) func() func() {
 
 //go:noinline
 func partly(label string, p point, list []string) func() int {
-	told("main.partly.func1", named{"len(label)": len(label), "p.x": p.x, "cap(list)": cap(list)})
+	report("main.partly.func1", named{"len(label)": len(label), "p.x": p.x, "cap(list)": cap(list)})
 	return func() int {
 		sink(1)
 		return len(label) + p.x + cap(list)
@@ -107,7 +107,7 @@ func partly(label string, p point, list []string) func() int {
 
 //go:noinline
 func copied(n int, label string) func() int {
-	told("main.copied.func1", named{"n": n, "label": label})
+	report("main.copied.func1", named{"n": n, "label": label})
 	return func() int {
 		m, other := n, label
 		sink(m)
@@ -124,7 +124,7 @@ func copied(n int, label string) func() int {
 //go:noinline
 func waited(n int, s string) {
 	done := make(chan int)
-	told("main.waited.func1", named{"n": n, "s": s})
+	report("main.waited.func1", named{"n": n, "s": s})
 	go func() {
 		sink(s, n)
 		done <- n
@@ -157,7 +157,7 @@ ALWAYS = {
 }
 
 
-def told(program: Path) -> dict[str, list[dict[str, object]]]:
+def expected(program: Path) -> dict[str, list[dict[str, object]]]:
     printed = subprocess.run([program], check=True, capture_output=True, text=True, timeout=60)
     values: dict[str, list[dict[str, object]]] = {}
     for line in printed.stdout.splitlines():
@@ -174,11 +174,11 @@ def refused(probe: Probe, text: str) -> str | None:
     return None
 
 
-def fetchable(program: Path, told: dict[str, list[dict[str, object]]]) -> dict[str, list[str]]:
+def fetchable(program: Path, expected: dict[str, list[dict[str, object]]]) -> dict[str, list[str]]:
     """What compiles of what the program tells; the rest is refused as not visible or not known."""
     opened = fetchc.open(str(program))
     found: dict[str, list[str]] = {}
-    for function, rows in told.items():
+    for function, rows in expected.items():
         for text in rows[0]:
             code = refused(opened.probe(function), text)
             assert code in (None, "FC0201", "FC0401"), (function, text)
@@ -194,7 +194,7 @@ def test_every_captured_value_is_the_programs(
 ) -> None:
     require_uprobes()
     program = go_program(version, tmp_path, SOURCE, *flags, name="closures")
-    wanted = told(program)
+    wanted = expected(program)
     found = fetchable(program, wanted)
     for function, needed in ALWAYS.items():
         assert needed <= set(found.get(function, ())), (function, found)

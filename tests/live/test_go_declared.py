@@ -79,10 +79,10 @@ def test_values_behind_the_declaration(version: str, tmp_path: Path) -> None:
         ],
         [program],
     )
-    told = [dict(event.args) for event in events]
+    printed = [dict(event.args) for event in events]
     wanted: list[dict[str, object]] = []
     for round in (1, 2, 3):
         wanted.append({"text": "name!", "i": 0, "n": round, "last": ""})
         wanted.append({"text": "name!", "i": 1, "n": 11 * round, "last": ""})
         wanted.append({"rest": [10 * round], "n": 11 * round, "last": "name!"})
-    assert told == wanted
+    assert printed == wanted

@@ -71,9 +71,9 @@ def test_each_is_what_the_program_says_it_is(version: str, tmp_path: Path) -> No
     program = go_program(version, tmp_path, SOURCE, name="errors")
     probe = fetchc.open(str(program)).probe("main.report")
     output, events = watched(lambda group: [probe.plan(["err", "v"], group, "e")], [program])
-    told = [json.loads(line) for line in output.splitlines()]
-    assert len(told) == len(events) == 30
-    for row, event in zip(told, events, strict=True):
+    printed = [json.loads(line) for line in output.splitlines()]
+    assert len(printed) == len(events) == 30
+    for row, event in zip(printed, events, strict=True):
         err, value = event.args["err"], event.args["v"]
         assert isinstance(err, dict)
         assert isinstance(value, dict)

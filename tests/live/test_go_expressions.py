@@ -129,7 +129,7 @@ func show(e *input) int { return e.from }
 //go:noinline
 func kept(s spot, o others, t title, b octets) int { return int(s.X) + len(o) + len(t) + len(b) }
 
-func told(e *input) {
+func report(e *input) {
 	values := []interface{}{
 @EVALUATED@
 	}
@@ -160,7 +160,7 @@ func main() {
 		e := &input{string(letters[:3*i]), letters[i : 2*i : 20], title(letters[i : i+3]),
 			spare[:i:8], &[4]int32{1, 2, int32(i), 4}, shorts[:i%6], colour(i % 4), at(i),
 			held[i%3], any, queue, complex(float64(i)+0.5, -2), i}
-		told(e)
+		report(e)
 		show(e)
 	}
 }
@@ -299,11 +299,11 @@ def compared(lines: list[str], calls: list[list[object]], texts: Sequence[str]) 
     assert len(lines) == len(calls) == _CALLS
     wrong = []
     for number, (line, values) in enumerate(zip(lines, calls, strict=True)):
-        for text, told, value in zip(texts, json.loads(line), values, strict=True):
-            shown = [] if value == [] and told is None else value
-            if shown is _REFUSED or shown == told or (told is None and shown == []):
+        for text, printed, value in zip(texts, json.loads(line), values, strict=True):
+            shown = [] if value == [] and printed is None else value
+            if shown is _REFUSED or shown == printed or (printed is None and shown == []):
                 continue
-            wrong.append(f"call {number}: {text} is {told!r}, traced {shown!r}")
+            wrong.append(f"call {number}: {text} is {printed!r}, traced {shown!r}")
     return wrong
 
 

@@ -24,8 +24,8 @@ def test_every_value_is_what_the_program_printed(name: str) -> None:
 
 @pytest.mark.parametrize("name", fixtures(PROGRAM))
 def test_no_expression_was_lost(name: str) -> None:
-    told = {function: len(texts) for function, texts in expressions(name).items()}
+    printed = {function: len(texts) for function, texts in expressions(name).items()}
     wanted = counts(PROGRAM)
     if name.endswith("/go1.15"):  # generics came with Go 1.18
         wanted = {function: n for function, n in wanted.items() if "[go.shape." not in function}
-    assert told == wanted
+    assert printed == wanted

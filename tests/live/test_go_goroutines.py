@@ -78,11 +78,11 @@ def test_the_number_is_the_one_that_tracebacks_show(version: str, tmp_path: Path
         printed = session.run(["/bin/sh", "-c", f"exec {binary} 2>&1"])
         entries = session.hits("entry")
         backs = session.hits("back") if by_register else entries
-    told = dict(line.split() for line in printed.splitlines())
-    assert len(told) == 40
-    assert len(set(told.values())) == 40
-    assert {(h.values["serial"], h.values["goid"]) for h in entries} == set(told.items())
-    assert {h.values["goid"] for h in backs} == set(told.values())
+    expected = dict(line.split() for line in printed.splitlines())
+    assert len(expected) == 40
+    assert len(set(expected.values())) == 40
+    assert {(h.values["serial"], h.values["goid"]) for h in entries} == set(expected.items())
+    assert {h.values["goid"] for h in backs} == set(expected.values())
     if results:
-        assert {(h.values["serial"], h.values["goid"]) for h in backs} == set(told.items())
+        assert {(h.values["serial"], h.values["goid"]) for h in backs} == set(expected.items())
     assert len(entries) == len(backs) == sum(n % 20 + 1 for n in range(40))

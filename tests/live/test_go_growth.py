@@ -1,4 +1,4 @@
-"""Calls that have to let their stack grow first: what is kept, and that the rest is told.
+"""Calls that have to let their stack grow first: lost parameters are reported.
 
 Each of some thousand goroutines begins with a small stack, and each probed function needs a big
 one. The program passes numbers from 1 on, each once.

@@ -147,19 +147,19 @@ def test_every_request_is_seen_as_the_server_saw_it(version: str, tmp_path: Path
     # Go 1.17 lists no results in registers.
     status = "status=%ax:s64" if version == "1.17" else "status"
     output, events = watched(lambda group: plans(program, group, status), [program])
-    told = [line.split(" ") for line in output.splitlines()]
-    assert len(told) == CLIENTS * EACH
+    printed = [line.split(" ") for line in output.splitlines()]
+    assert len(printed) == CLIENTS * EACH
     seen = rows(events, "served", "req.Method", "req.URL.Path", "len(req.Header)", "req.RemoteAddr")
-    wanted = Counter((m, path, int(n), peer) for m, path, n, peer, _ in told)
+    wanted = Counter((m, path, int(n), peer) for m, path, n, peer, _ in printed)
     assert seen == wanted
     ended = rows(events, "ended", "w.status", "w.req.URL.Path", "w.req.Method")
-    assert ended == Counter((int(status), path, m) for m, path, _, _, status in told)
+    assert ended == Counter((int(status), path, m) for m, path, _, _, status in printed)
     decided = rows(events, "decided", "status")
-    assert decided == Counter((int(line[4]),) for line in told)
+    assert decided == Counter((int(line[4]),) for line in printed)
     written = rows(events, "written", "code", "w.req.URL.Path")
-    assert written == Counter((int(status), path) for _, path, _, _, status in told)
+    assert written == Counter((int(status), path) for _, path, _, _, status in printed)
     connections = rows(events, "conn", "c.server.Addr")
     assert set(connections) == {("loopback",)}
     assert connections.total() >= CLIENTS
-    peers = {line[3] for line in told}
+    peers = {line[3] for line in printed}
     assert connections.total() >= len(peers)

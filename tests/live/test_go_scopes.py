@@ -28,7 +28,7 @@ var taken []*int
 func take(p *int) { taken = append(taken, p) }
 
 //go:noinline
-func told(line, v int) { println(line, v) }
+func report(line, v int) { println(line, v) }
 """
 FUNCTIONS = 4
 SHADOWED = (
@@ -36,14 +36,14 @@ SHADOWED = (
     + """
 //go:noinline
 func shadowed(id, k int) int {
-	told(13, id)
+	report(13, id)
 	if k > 0 {
 		id := k * 100
 		take(&id)
-		told(17, id)
-		told(18, id)
+		report(17, id)
+		report(18, id)
 	}
-	told(20, id)
+	report(20, id)
 	return id
 }
 
@@ -71,7 +71,7 @@ class Scopes:
     def _mark(self, tabs: str) -> None:
         number = len(self.lines) + 1
         self.marks[number] = self._function
-        self.lines.append(f"{tabs}told({number}, v)")
+        self.lines.append(f"{tabs}report({number}, v)")
 
     def _block(self, depth: int, declares: bool = False) -> None:
         tabs, random = "\t" * depth, self._random
@@ -115,7 +115,7 @@ def test_an_inner_variable_on_the_heap_hides_a_parameter(
     version: str, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
     program = go_program(version, tmp_path, SHADOWED, *flags, name="shadowed")
-    lines = [number for number, line in enumerate(SHADOWED.splitlines(), 1) if "told(" in line]
+    lines = [number for number, line in enumerate(SHADOWED.splitlines(), 1) if "report(" in line]
     printed, fetched = values(program, dict.fromkeys(lines[1:], "main.shadowed"), "id")
     assert fetched == printed
     assert {value for _, value in fetched} == {7, 8, 300, 400}
@@ -134,6 +134,6 @@ def values(
         ],
         ["/bin/sh", "-c", f"exec {program} 2>&1"],
     )
-    told = [(int(line), int(value)) for line, value in map(str.split, printed.splitlines())]
+    expected = [(int(line), int(value)) for line, value in map(str.split, printed.splitlines())]
     fetched = [(int(event.name.removeprefix("at")), event.args[name]) for event in events]
-    return told, [(line, value) for line, value in fetched if isinstance(value, int)]
+    return expected, [(line, value) for line, value in fetched if isinstance(value, int)]

@@ -29,12 +29,12 @@ FUNCTIONS = 40 if _LONG else 12
 CEILING = 0.03  # of the numbers and pointers that are passed, those refused
 _PART = 24  # expressions of one probe
 
-Told = dict[tuple[str, str], list[dict[str, Any]]]
+Printed = dict[tuple[str, str], list[dict[str, Any]]]
 
 
-def printed(output: str) -> Told:
+def printed(output: str) -> Printed:
     """What the program printed, by function and place."""
-    found: Told = {}
+    found: Printed = {}
     for line in output.splitlines():
         one = json.loads(line)
         found.setdefault((one["f"], one["at"]), []).append(one["args"])
@@ -91,12 +91,12 @@ def test_what_is_shown_was_passed(
         ],
         [binary],
     )
-    told = printed(output)
+    expected = printed(output)
     wrong, compared = [], 0
     for event, (name, at, _, _) in probes.items():
         shown = [one.args for one in events if one.name == event]
         compared += sum(len(args) for args in shown)
-        wrong += unlike(f"{name} {at}", shown, told[name, at])
+        wrong += unlike(f"{name} {at}", shown, expected[name, at])
     print(f"Go {version} {flags} seed {seed}: {compared} values, refused {dict(refused)}")
     print("wrong:", *wrong, sep="\n  ")
     print(f"of {needed} numbers and pointers {len(missing)}:", *missing, sep="\n  ")

@@ -24,5 +24,5 @@ def test_every_value_is_what_the_program_printed(name: str) -> None:
 
 @pytest.mark.parametrize("name", fixtures(PROGRAM))
 def test_no_expression_was_lost(name: str) -> None:
-    told = {function: len(texts) for function, texts in expressions(name).items()}
-    assert told == counts(PROGRAM)
+    printed = {function: len(texts) for function, texts in expressions(name).items()}
+    assert printed == counts(PROGRAM)

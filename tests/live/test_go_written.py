@@ -183,13 +183,13 @@ def test_each_is_what_the_program_prints(version: str, tmp_path: Path) -> None:
         ],
         [program],
     )
-    told = [json.loads(line) for line in output.splitlines()]
+    expected = [json.loads(line) for line in output.splitlines()]
     entries = [event.args for event in events if event.plan.event == "e"]
     returns = [event.args for event in events if event.plan.event == "b"]
-    assert len(told) == len(entries) == len(returns) == 75
+    assert len(expected) == len(entries) == len(returns) == 75
     assert not any(event.faults for event in events)
     other = 0
-    for (moment, span, host, key), args, given in zip(told, entries, returns, strict=True):
+    for (moment, span, host, key), args, given in zip(expected, entries, returns, strict=True):
         record = args["r"]
         assert printed(args["d"]) == printed(given["$ret1"]) == span
         assert printed(member(record, "Spans")) == f"[{span}, 1s]"
@@ -218,10 +218,10 @@ def test_addresses_of_every_kind(version: str, tmp_path: Path) -> None:
     program = build(version, ADDRESSES, tmp_path)
     probe = fetchc.open(str(program)).probe("main.report")
     output, events = watched(lambda group: [probe.plan(["a", "p=*p"], group, "e")], [program])
-    told = [json.loads(line) for line in output.splitlines()]
-    assert len(told) == len(events) == 12
+    expected = [json.loads(line) for line in output.splitlines()]
+    assert len(expected) == len(events) == 12
     plain = 0
-    for text, event in zip(told, events, strict=True):
+    for text, event in zip(expected, events, strict=True):
         address = event.args["a"]
         assert member(event.args["p"], "ip") == address
         assert not event.faults

@@ -133,13 +133,13 @@ def mistakes(
         if length is not None:
             arguments.append(f"a{number}_len={length}")
     session.add(f"p:{session.group}/ev {path}:{offset + shift:#x} {' '.join(arguments)}")
-    told = [call for call in calls(session.run([path])) if call.function == function]
+    printed = [call for call in calls(session.run([path])) if call.function == function]
     hits = session.hits("ev")
-    assert len(told) >= 3
-    if len(hits) != len(told):
-        return [f"{len(hits)} hits of {len(told)} calls"]
+    assert len(printed) >= 3
+    if len(hits) != len(printed):
+        return [f"{len(hits)} hits of {len(printed)} calls"]
     wrong = []
-    for call, hit in zip(told, hits, strict=True):
+    for call, hit in zip(printed, hits, strict=True):
         for number, (expression, body, decode, length) in enumerate(table):
             size = int(hit.values[f"a{number}_len"], 16) if length is not None else None
             got = read(hit.values[f"a{number}"], decode, size)
@@ -181,9 +181,9 @@ def test_the_first_instruction_of_go_counts_calls_twice(session: Session) -> Non
     offset, code = place_of(path, "main.burn")
     session.add(f"p:{session.group}/first {path}:{offset:#x} sp=%sp")
     session.add(f"p:{session.group}/behind {path}:{offset + behind_stack_check(code):#x} sp=%sp")
-    told = [call for call in calls(session.run([path])) if call.function == "main.burn"]
-    assert len(session.hits("behind")) == len(told)
-    assert len(session.hits("first")) > len(told)
+    printed = [call for call in calls(session.run([path])) if call.function == "main.burn"]
+    assert len(session.hits("behind")) == len(printed)
+    assert len(session.hits("first")) > len(printed)
 
 
 def test_a_refused_definition_says_why(session: Session) -> None:

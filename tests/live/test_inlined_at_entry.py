@@ -57,12 +57,12 @@ def test_values_are_what_the_program_printed(
     command = [compiler, "-g", "-O2", "inlined.c", "-o", str(program)]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
     run = subprocess.run([program], capture_output=True, check=True, timeout=60, text=True)
-    told: dict[str, list[dict[str, int]]] = {}
+    printed: dict[str, list[dict[str, int]]] = {}
     for line in run.stdout.splitlines():
         _, name, values = line.split(" ", 2)
-        told.setdefault(name, []).append(json.loads(values))
-    assert set(told) == {"whole"}
-    for name, calls in told.items():
+        printed.setdefault(name, []).append(json.loads(values))
+    assert set(printed) == {"whole"}
+    for name, calls in printed.items():
         where: list[str | Path] = ["-x", program, "-f", name, "--format", "jsonl", "--", program]
         done = trace(capfd, *calls[0], *where)
         assert done.args == calls, done.errors

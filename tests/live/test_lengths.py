@@ -304,8 +304,8 @@ def test_what_was_cut_is_told_with_its_length(
         "jsonl",
     ]
     done = trace(capfd, "buf[0:count]", *where, "--", "sh", "-c", f"{program} </dev/null")
-    (told,) = done.objects
-    assert (told["args"]["buf[0:count]"], told["cut"]) == ("q" * 256, {"buf[0:count]": 2000})
+    (printed,) = done.objects
+    assert (printed["args"]["buf[0:count]"], printed["cut"]) == ("q" * 256, {"buf[0:count]": 2000})
 
 
 CPP = r"""
@@ -390,8 +390,8 @@ def test_bpftrace_prints_as_many_bytes(tmp_path: Path) -> None:
     subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True, timeout=60)
     probe = fetchc.open(str(program)).probe("put")
     text = probe.written("bpftrace", [probe.compile("v=buf[0:count]"), probe.compile("fd")]).text
-    told, _ = run_bpftrace(text, program, tmp_path)
-    assert [(hit["fd"], hit["v"], hit["v_len"]) for hit in told["put"]] == [
+    printed, _ = run_bpftrace(text, program, tmp_path)
+    assert [(hit["fd"], hit["v"], hit["v_len"]) for hit in printed["put"]] == [
         ("1", r'"he\x00llo\xff"', "7"),
         ("2", '""', "0"),
         ("3", f'"{"q" * 200}"', "300"),  # BPFTRACE_STRLEN

@@ -87,10 +87,10 @@ def traced(
         printed = session.run([str(binary)])
         hits = session.hits("met")
     word = point["word"]
-    told = [line.split() for line in printed.splitlines()]
+    expected = [line.split() for line in printed.splitlines()]
     return (
         [tuple(int(hit.values[f"v{n}"], 0) for n in range(len(expressions))) for hit in hits],
-        [[int(one) for one in words[1:]] for words in told if words[0] == word],
+        [[int(one) for one in words[1:]] for words in expected if words[0] == word],
         len(lines),
     )
 
@@ -98,17 +98,17 @@ def traced(
 @pytest.mark.parametrize(("compiler", "level"), BUILDS)
 def test_every_pass_through_a_line(tmp_path: Path, compiler: str, level: str) -> None:
     binary = build(tmp_path, compiler, level)
-    met, told, _ = traced(binary, ["i", "sum"], at=f"lines.c:{LINE}", word="line")
-    assert sorted(set(met)) == sorted(map(tuple, told))
+    met, expected, _ = traced(binary, ["i", "sum"], at=f"lines.c:{LINE}", word="line")
+    assert sorted(set(met)) == sorted(map(tuple, expected))
 
 
 @pytest.mark.parametrize(("compiler", "level"), [one for one in BUILDS if one != ("clang", "-O0")])
 def test_every_inlined_call(tmp_path: Path, compiler: str, level: str) -> None:
     binary = build(tmp_path, compiler, level)
     expressions = ["p->x", "by", "n"]
-    met, told, places = traced(binary, expressions, function="scale", word="scale")
+    met, expected, places = traced(binary, expressions, function="scale", word="scale")
     assert places == 2
-    assert sorted(met) == sorted(map(tuple, told))
+    assert sorted(met) == sorted(map(tuple, expected))
     assert len(met) == 6
 
 
@@ -116,8 +116,8 @@ def test_every_inlined_call(tmp_path: Path, compiler: str, level: str) -> None:
 def test_behind_the_prologue(tmp_path: Path, compiler: str) -> None:
     binary = build(tmp_path, compiler, "-O0")
     expressions = ["by_value.x", "by_value.y", "wide", "small:u8"]
-    met, told, places = traced(binary, expressions, function="body", at="%body", word="body")
-    assert (places, sorted(met)) == (1, sorted(map(tuple, told)))
+    met, expected, places = traced(binary, expressions, function="body", at="%body", word="body")
+    assert (places, sorted(met)) == (1, sorted(map(tuple, expected)))
 
 
 def test_another_instruction_gives_other_values(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_another_instruction_gives_other_values(tmp_path: Path) -> None:
         session.add(line.replace(entry.compile("v=wide").fetcharg, wrong))
         printed = session.run([str(binary)])
         hits = session.hits("met")
-    told = [int(line.split()[3]) for line in printed.splitlines() if line.startswith("body")]
-    assert [int(hit.values["v"]) for hit in hits] != told
+    expected = [int(line.split()[3]) for line in printed.splitlines() if line.startswith("body")]
+    assert [int(hit.values["v"]) for hit in hits] != expected
 
 
 STALE = {

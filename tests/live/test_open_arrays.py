@@ -83,11 +83,11 @@ def test_elements_behind_the_bound_are_the_programs(
     capfd: pytest.CaptureFixture[str], program: Path
 ) -> None:
     run = subprocess.run([program], capture_output=True, check=True, timeout=60, text=True)
-    told = [json.loads(line.removeprefix("EVENT ")) for line in run.stdout.splitlines()]
-    assert len(told) == 3
+    printed = [json.loads(line.removeprefix("EVENT ")) for line in run.stdout.splitlines()]
+    assert len(printed) == 3
     where: list[str | Path] = ["-x", program, "-f", "look", "--format", "jsonl", "--", program]
-    done = trace(capfd, *told[0], *where)
-    assert done.args == told, done.errors
+    done = trace(capfd, *printed[0], *where)
+    assert done.args == printed, done.errors
 
 
 @pytest.mark.parametrize("expression", REFUSED)

@@ -94,12 +94,12 @@ def test_perf_shows_names_of_all_code(
         recorder.stdin.close()
         assert recorder.wait(60) in (0, 1)  # perf ends with the status of its command
     assert main(["perfmap", "merge", str(running.pid), "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["compiled"] >= 2
-    assert told["precompiled"] > 20_000
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["compiled"] >= 2
+    assert printed["precompiled"] > 20_000
     plain = frames(recording)
     assert not re.search(PRECOMPILED, plain)  # the merged map alone does not do it
-    named = frames(recording, *told["command"].split()[2:])
+    named = frames(recording, *printed["command"].split()[2:])
     assert re.search(PRECOMPILED, named)
     assert re.search(COMPILED, named)
     unknown = re.findall(r"\[unknown\] \(.*System.Private.CoreLib.dll\)", named)

@@ -63,9 +63,9 @@ def test_as_many_elements_as_there_are(
     printed = [json.loads(line.removeprefix("EVENT ")) for line in traced.program]
     assert [len(one) for one in printed] == [1, 5, 300]
     calls = traced.args
-    for shown, told in zip(calls, printed, strict=True):
-        n = len(told)
-        assert shown["a"] == told[: len(shown["a"])]
+    for shown, expected in zip(calls, printed, strict=True):
+        n = len(expected)
+        assert shown["a"] == expected[: len(shown["a"])]
         assert len(shown["a"]) == min(n, 64)
         if level != "-O0":
             continue

@@ -21,7 +21,7 @@ AT_ONCE = 12  # expressions of one session: an event has room for so many bytes
 RING = {"a.ring", "a.ring.len()", "a.ring.capacity()", "a.ring[1]", "a.ring[4]", "a.no_ring"}
 
 
-def told(lines: list[str]) -> list[dict[str, Any]]:
+def printed(lines: list[str]) -> list[dict[str, Any]]:
     """What each call's expressions must give, by the lines of the program."""
     calls: list[dict[str, Any]] = [{}]
     for line in lines:
@@ -34,7 +34,7 @@ def told(lines: list[str]) -> list[dict[str, Any]]:
 
 
 def differences(calls: list[dict[str, Any]], args: list[dict[str, Any]]) -> list[str]:
-    """Where a traced value is another one than the program told, or no call was seen."""
+    """Where a traced value is not the one that the program printed, or no call was seen."""
     wrong = [] if len(calls) == len(args) else [f"{len(calls)} calls, {len(args)} events"]
     for call, seen in zip(calls, args, strict=False):
         wrong += [
@@ -56,7 +56,7 @@ def test_every_value_is_what_the_program_told(
     addresses = {"a.boxed", "a.lent", "a.rc", "a.pin", "a.vec"}
     version = subprocess.run([compiler, "-V"], check=True, capture_output=True, text=True)
     old = int(version.stdout.split()[1].split(".")[1]) < 67
-    taken = [one for one in told(done.stdout.split("\n"))[0] if not (old and one in RING)]
+    taken = [one for one in printed(done.stdout.split("\n"))[0] if not (old and one in RING)]
     assert len(taken) >= 85
     place = ["--at", "body"] if level == "0" else []
     for low in range(0, len(taken), AT_ONCE):
@@ -66,7 +66,7 @@ def test_every_value_is_what_the_program_told(
             "--format", "jsonl", "--timeout", "200", "--", binary,
         )  # fmt: skip
         # Addresses are those of the run that was traced.
-        calls = told(seen.program)
+        calls = printed(seen.program)
         assert differences(calls, seen.args) == []
         assert not addresses.intersection(some) or any(seen.args[1][one] for one in some)
 

@@ -1,4 +1,4 @@
-"""Rust by every compiler that is here, with and without optimisation: values are what was told."""
+"""Rust by every compiler that is here, with and without optimization: traced against printed."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Call:
 def calls(lines: list[str]) -> list[Call]:
     """The calls that the EVENT lines tell of, in order."""
     found: list[Call] = []
-    told: dict[str, Any] = {}
+    printed: dict[str, Any] = {}
     for line in lines:
         words = line.removeprefix("EVENT ")
         if words.startswith("{"):
-            told |= json.loads(words)["values"]
+            printed |= json.loads(words)["values"]
         else:
-            found.append(Call(words.split()[0], told))
-            told = {}
+            found.append(Call(words.split()[0], printed))
+            printed = {}
     return found
 
 
@@ -52,10 +52,10 @@ def shown(value: Any) -> Any:
     return value["name"] if isinstance(value, dict) and "name" in value else value
 
 
-def differences(told: list[Call], args: list[dict[str, Any]]) -> list[str]:
-    """Where a traced value is not the one that was told, or no call was seen."""
-    wrong = [] if len(told) == len(args) else [f"{len(told)} calls, {len(args)} events"]
-    for call, seen in zip(told, args, strict=False):
+def differences(printed: list[Call], args: list[dict[str, Any]]) -> list[str]:
+    """Where a traced value is not the one that the program printed, or no call was seen."""
+    wrong = [] if len(printed) == len(args) else [f"{len(printed)} calls, {len(args)} events"]
+    for call, seen in zip(printed, args, strict=False):
         wrong += [
             f"{call.function}: {expression} is {seen[expression]!r}, not {value!r}"
             for expression, value in call.values.items()
@@ -73,13 +73,13 @@ def test_every_value_is_what_the_program_told(
     binary = tmp_path / "requests"
     command = [compiler, "--crate-name", "requests", "-g", "-C", f"opt-level={level}", str(SOURCE)]
     subprocess.run([*command, "-o", str(binary)], check=True, capture_output=True)
-    told = calls(
+    printed = calls(
         subprocess.run([binary], check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
     )
     program = fetchc.open(str(binary))
     compared = 0
     for name in ("handle", "visit"):
-        own = [call for call in told if call.function == name]
+        own = [call for call in printed if call.function == name]
         at = "body" if level == "0" else None
         probe = program.probe(f"requests::{name}", at=at)
         taken, refused = [], []
@@ -103,12 +103,12 @@ def test_every_value_is_what_the_program_told(
 
 @pytest.mark.skipif(not COMPILERS, reason="no rustc here (.ci/setup brings it)")
 def test_the_comparison_can_fail() -> None:
-    told = [Call("handle", {"n": 3, "color": "Red"}), Call("handle", {"n": 4})]
+    printed = [Call("handle", {"n": 3, "color": "Red"}), Call("handle", {"n": 4})]
     right: list[dict[str, Any]] = [{"n": 3, "color": {"name": "Red", "value": 3}}, {"n": 4}]
-    assert differences(told, right) == []
-    assert differences(told, right[:1]) == ["2 calls, 1 events"]
+    assert differences(printed, right) == []
+    assert differences(printed, right[:1]) == ["2 calls, 1 events"]
     wrong: list[dict[str, Any]] = [{"n": 3, "color": {"name": None, "value": 4}}, {"n": 5}]
-    assert differences(told, wrong) == [
+    assert differences(printed, wrong) == [
         "handle: color is {'name': None, 'value': 4}, not 'Red'",
         "handle: n is 5, not 4",
     ]

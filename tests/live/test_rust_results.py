@@ -32,7 +32,7 @@ def version(compiler: str) -> int:
     return int(done.stdout.split()[1].split(".")[1])
 
 
-def told(lines: list[str]) -> dict[str, list[Any]]:
+def printed(lines: list[str]) -> dict[str, list[Any]]:
     """What each function will return, call by call."""
     found: dict[str, list[Any]] = {}
     for line in lines:
@@ -66,7 +66,7 @@ def test_every_result_is_what_the_program_told(
     source.write_text(SOURCE.read_text())
     binary = compiled(compiler, source, tmp_path / "program", *flags)
     done = subprocess.run([binary], check=True, capture_output=True, text=True)
-    names = told(done.stdout.split("\n"))
+    names = printed(done.stdout.split("\n"))
     assert len(names) == 13
     compared = 0
     for name in names:
@@ -77,7 +77,7 @@ def test_every_result_is_what_the_program_told(
             capfd, f"it={RESULTS.get(name, '$retval')}", "--return", "-x", binary,
             "-f", f"results::{name}", "--format", "jsonl", "--timeout", "200", "--", binary,
         )  # fmt: skip
-        assert [args["it"] for args in seen.args] == told(seen.program)[name], name
+        assert [args["it"] for args in seen.args] == printed(seen.program)[name], name
     assert compared >= (13 if level == "0" else 9)
     for name in REFUSED:
         assert "Rust promises no calling convention" in refused(binary, name), name

@@ -28,9 +28,9 @@ def test_every_value_is_what_the_program_printed(name: str) -> None:
 @pytest.mark.parametrize("name", [name for program in PROGRAMS for name in fixtures(program)])
 def test_no_expression_was_lost(name: str) -> None:
     program = name.rpartition("/")[0]
-    told = {function: len(texts) for function, texts in expressions(name).items()}
+    printed = {function: len(texts) for function, texts in expressions(name).items()}
     generic = {function for function in counts(program) if "[go.shape." in function}
     wanted = counts(program)
     if name.startswith("go/dnsforward/go1.15"):  # generics came with Go 1.18
         wanted = {function: count for function, count in wanted.items() if function not in generic}
-    assert told == wanted
+    assert printed == wanted

@@ -205,8 +205,8 @@ def test_a_process_that_is_gone_is_told(session: Session) -> None:
     child.wait()
     with pytest.raises(TracerError) as refused:
         session.only([child.pid])
-    (told,) = refused.value.diagnostics
-    assert (told.code, told.message) == ("FC0707", f"there is no process {child.pid}")
+    (printed,) = refused.value.diagnostics
+    assert (printed.code, printed.message) == ("FC0707", f"there is no process {child.pid}")
 
 
 def test_the_kernels_filter(session: Session, program: Path) -> None:
@@ -227,9 +227,9 @@ def test_a_filter_that_the_kernel_refuses(session: Session, program: Path) -> No
     session.filter(one, "n == ")
     with pytest.raises(TracerError) as refused:
         session.start()
-    (told,) = refused.value.diagnostics
-    assert told.code == "FC0708"
-    assert told.notes[0].startswith("the kernel said: ")
+    (printed,) = refused.value.diagnostics
+    assert printed.code == "FC0708"
+    assert printed.notes[0].startswith("the kernel said: ")
 
 
 def test_user_stacks_go_with_their_events(session: Session, program: Path) -> None:
@@ -247,11 +247,11 @@ def test_a_definition_that_the_kernel_refuses(session: Session, program: Path) -
     session.add(good, bad)
     with pytest.raises(TracerError) as refused:
         session.start()
-    (told,) = refused.value.diagnostics
-    assert told.code == "FC0705"
-    assert told.notes[0] == "the kernel said: Invalid register name"
-    assert told.primary is not None
-    assert refused.value.text[told.primary.span.start :].startswith("%zz")
+    (printed,) = refused.value.diagnostics
+    assert printed.code == "FC0705"
+    assert printed.notes[0] == "the kernel said: Invalid register name"
+    assert printed.primary is not None
+    assert refused.value.text[printed.primary.span.start :].startswith("%zz")
     assert [line for line in leftovers(session.group) if "/" in line] == []
     session.add(good)  # without the other one it goes on
     session.start()
@@ -369,8 +369,8 @@ def test_a_file_that_changes_while_it_is_traced(what: str, program: Path, tmp_pa
                 other.rename(copy)
             child.communicate("go\ngo\n", timeout=60)
         assert values(ended(session)) == [0, 1]  # who ran it is traced on
-        (told,) = session.warnings()
-        assert (told.code, told.message) == ("FC0613", f"the traced file {copy} was {what}")
+        (printed,) = session.warnings()
+        assert (printed.code, printed.message) == ("FC0613", f"the traced file {copy} was {what}")
         assert session.warnings() == ()
     assert leftovers(session.group) == []
 
@@ -468,10 +468,10 @@ def test_what_a_killed_session_leaves(program: Path) -> None:
             child.kill()
         assert len(leftovers(group)) == 2
         with Session() as session:
-            (told,) = session.warnings()
-        assert told.code == "FC0612"
-        assert told.notes == (f"`{group}`",)
-        assert told.help == "remove them: `fetchc remove --stale`"
+            (printed,) = session.warnings()
+        assert printed.code == "FC0612"
+        assert printed.notes == (f"`{group}`",)
+        assert printed.help == "remove them: `fetchc remove --stale`"
         done = subprocess.run(
             [sys.executable, "-m", "fetchc", "remove", "--stale"],
             capture_output=True,

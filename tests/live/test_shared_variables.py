@@ -55,10 +55,10 @@ def test_values_are_what_both_printed(
     ):
         subprocess.run(["gcc", "-g", "-O1", *options], cwd=tmp_path, check=True, timeout=60)
     shown = subprocess.run([program], capture_output=True, check=True, timeout=60, text=True).stdout
-    told = [line.split(" ", 2)[1:] for line in shown.splitlines()]
-    assert len(told) == 6
+    printed = [line.split(" ", 2)[1:] for line in shown.splitlines()]
+    assert len(printed) == 6
     for path, function in ((program, "work"), (library, "say")):
-        calls = [json.loads(values) for name, values in told if name == function]
+        calls = [json.loads(values) for name, values in printed if name == function]
         where: list[str | Path] = ["-x", path, "-f", function, "--format", "jsonl"]
         done = trace(capfd, *calls[0], *where, "--", program)
         assert done.args == calls, done.errors

@@ -28,7 +28,7 @@ def program_(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("traced"))
 
 
-def told(traced: Traced) -> list[dict[str, object]]:
+def reported(traced: Traced) -> list[dict[str, object]]:
     """The values of each call as the program printed them, under the names of CHECKED."""
     found = []
     for line in traced.program:
@@ -43,7 +43,7 @@ def told(traced: Traced) -> list[dict[str, object]]:
 def test_values_as_json(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     traced = trace(capfd, *CHECKED, "-x", program, "-f", "work", "--format", "jsonl", "--", program)
     assert (traced.status, traced.errors) == (0, "")
-    assert traced.args == told(traced)
+    assert traced.args == reported(traced)
     assert len(traced.args) == 12
     assert all(each["faults"] == [] for each in traced.objects)  # NULL is no text, and no fault
     first = traced.objects[0]
@@ -55,7 +55,7 @@ def test_values_as_json(program: Path, capfd: pytest.CaptureFixture[str]) -> Non
 
 def test_a_wrong_value_would_be_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shown = trace(capfd, "n=n", "-x", program, "-f", "work", "--format", "jsonl", "--", program)
-    shifted = [{"n": value["n"]} for value in told(shown)[1:]]
+    shifted = [{"n": value["n"]} for value in reported(shown)[1:]]
     assert shown.args[:-1] != shifted
     assert shown.args[1:] == shifted
 

@@ -1,4 +1,4 @@
-"""A process that does not run the probed file is told of: its calls would never be seen."""
+"""A process that does not run the probed file is reported: its calls would never be seen."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def running_(program: Path, tmp_path: Path) -> Iterator[tuple[Path, int]]:
         child.kill()
 
 
-def told(
+def printed(
     capfd: pytest.CaptureFixture[str], binary: Path | str, pid: int, seconds: float = SECONDS
 ) -> tuple[str, int]:
     """What was said, and the number of hits: until the first one, or for some time."""
@@ -44,18 +44,18 @@ def test_a_process_that_runs_it(
     running: tuple[Path, int], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     program, pid = running
-    errors, hits = told(capfd, program, pid)
+    errors, hits = printed(capfd, program, pid)
     assert (errors.count("\n"), hits) == (1, 1)
     link = tmp_path / "link"
     link.symlink_to(program)
-    assert "note" not in told(capfd, link, pid)[0]
+    assert "note" not in printed(capfd, link, pid)[0]
 
 
 def test_a_process_that_runs_another(
     running: tuple[Path, int], program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     pid = running[1]
-    errors, hits = told(capfd, program, pid, 0.3)
+    errors, hits = printed(capfd, program, pid, 0.3)
     note = f"note: process {pid} has not loaded `{program}`; it, or a child of it, may do so later"
     assert (note in errors, hits) == (True, 0)
 
@@ -66,12 +66,12 @@ def test_a_program_that_was_replaced(
     own, pid = running
     shutil.copy(program, tmp_path / "new")
     (tmp_path / "new").rename(own)
-    errors, hits = told(capfd, own, pid, 0.3)
+    errors, hits = printed(capfd, own, pid, 0.3)
     advised = f"/proc/{pid}/exe"
     assert f"since; that one is `-x {advised}`\n" in errors
     assert not hits
     # What is advised works.
-    errors, hits = told(capfd, advised, pid)
+    errors, hits = printed(capfd, advised, pid)
     assert ("note" in errors, hits) == (False, 1)
 
 

@@ -54,10 +54,10 @@ def test_the_values_that_the_program_prints(
         events = list(session.events())
         assert (session.lost, session.missed) == (0, (0, 0))
         assert session.warnings() == ()
-    told = [call.values for call in calls(output) if call.function == function]
-    assert told
-    assert len(events) == len(told)
-    for event, values in zip(events, told, strict=True):
+    printed = [call.values for call in calls(output) if call.function == function]
+    assert printed
+    assert len(events) == len(printed)
+    for event, values in zip(events, printed, strict=True):
         assert event.plan == plan
         assert (event.pid, event.faults) == (child.pid, ())
         assert event.args == {name: values[name] for name in expressions}

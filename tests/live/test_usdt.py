@@ -39,7 +39,7 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return target
 
 
-def told(traced: Traced, probe: str) -> list[list[object]]:
+def printed(traced: Traced, probe: str) -> list[list[object]]:
     """What the program printed where it passed a probe: its values in the order above."""
     rows = [line.split()[1:] for line in traced.program]
     rows = [row for row in rows if row[0] == probe]
@@ -62,7 +62,7 @@ def test_a_probe_with_a_semaphore_in_two_places(
     point = ("-x", service, "-f", "fetchc_service:request")
     traced = trace(capfd, *wanted, *point, "--format", "jsonl", "--", service)
     assert (traced.status, traced.errors) == (0, "")
-    passed = told(traced, "request")
+    passed = printed(traced, "request")
     assert len(passed) == 9
     assert list(shown(traced)) == [row[-len(wanted) :] for row in passed]
     assert list(shown(traced))[1:] != [row[-len(wanted) :] for row in passed][:-1]
@@ -83,7 +83,7 @@ def test_variables_constants_and_the_stack(
         "--", service,
     )  # fmt: skip
     assert (traced.status, traced.errors) == (0, "")
-    passed = told(traced, "written")
+    passed = printed(traced, "written")
     assert len(passed) == 6
     assert list(shown(traced)) == passed
 

@@ -30,10 +30,10 @@ def _plans(name: str, group: str, functions: dict[str, str]) -> list[Plan]:
     """Plans for all that a fixture prints; ``functions`` gets the function of each event."""
     refused = refusals(name)
     plans = []
-    for function, told in expressions(name).items():
+    for function, reported in expressions(name).items():
         plain = function.removesuffix("%return")
         probe = fetchc.open(str(fixture(name))).probe(plain, returns=plain != function)
-        wanted = [probe.asked(text) for text in told if (function, text) not in refused]
+        wanted = [probe.asked(text) for text in reported if (function, text) not in refused]
         for start in range(0, len(wanted), _AT_ONCE):
             event = f"ev{len(functions)}"
             functions[event] = function
@@ -91,17 +91,17 @@ def test_every_value_is_what_the_program_printed(name: str) -> None:
     require_uprobes()
     functions: dict[str, str] = {}
     output, events = watched(lambda group: _plans(name, group, functions), [fixture(name)])
-    told = defaultdict(list)
+    reported = defaultdict(list)
     for call in calls(output):
-        told[call.function].append(call.values)
+        reported[call.function].append(call.values)
     hits = defaultdict(list)
     for event in events:
         hits[event.name].append(event)
     wrong = []
     compared = 0
     for event_name, function in functions.items():
-        assert len(hits[event_name]) == len(told[function]), function
-        for hit, printed in zip(hits[event_name], told[function], strict=True):
+        assert len(hits[event_name]) == len(reported[function]), function
+        for hit, printed in zip(hits[event_name], reported[function], strict=True):
             compared += len(hit.args)
             wrong += _differences(function, hit, printed)
     assert not wrong, "\n".join(wrong)
@@ -146,9 +146,9 @@ def test_whole_objects_are_their_members(name: str, function: str, wanted: tuple
     require_uprobes()
     probe = fetchc.open(str(fixture(name))).probe(function)
     output, events = watched(lambda group: [probe.plan(wanted, group)], [fixture(name)])
-    told = [call.values for call in calls(output) if call.function == function]
+    reported = [call.values for call in calls(output) if call.function == function]
     compared = 0
-    for event, printed in zip(events, told, strict=True):
+    for event, printed in zip(events, reported, strict=True):
         assert event.faults == ()
         for expression, expected in printed.items():
             there, value = _inside(event.args, expression)

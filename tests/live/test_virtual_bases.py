@@ -103,17 +103,17 @@ def test_values_are_what_the_program_printed(
     built = [command, "-g", "-w", *options, "bases.cpp", "-o", str(binary)]
     subprocess.run(built, cwd=tmp_path, check=True, timeout=60)
     run = subprocess.run([binary], capture_output=True, check=True, timeout=60, text=True)
-    told: dict[str, list[dict[str, int]]] = {}
+    printed: dict[str, list[dict[str, int]]] = {}
     for line in run.stdout.splitlines():
         name, _, values = line.removeprefix("EVENT ").partition(" {")
-        told.setdefault(name, []).append(json.loads("{" + values))
-    assert {name: len(calls) for name, calls in told.items()} == {
+        printed.setdefault(name, []).append(json.loads("{" + values))
+    assert {name: len(calls) for name, calls in printed.items()} == {
         "ask": 3,
         "Left::own": 3,
         "go": 3,
         "see": 1,
     }
-    for name, calls in told.items():
+    for name, calls in printed.items():
         where: list[str | Path] = ["-x", binary, "-f", name, "--format", "jsonl", "--", binary]
         names = list(calls[0])
         for some in (names[:7], names[7:]) if name == "go" else (names,):
@@ -153,6 +153,6 @@ def test_a_lone_fetch_arg_is_refused_with_each_of_the_places(tmp_path: Path) -> 
     probe = fetchc.open(str(tmp_path / "bases")).probe("ask")
     with pytest.raises(fetchc.CompileError) as caught:
         probe.compile("l->id")
-    (told,) = caught.value.diagnostics
-    assert told.code == "FC0312"
-    assert "where `-24(+0(%di)):s64` is 16, it is `+28(%di):s32`" in told.notes
+    (printed,) = caught.value.diagnostics
+    assert printed.code == "FC0312"
+    assert "where `-24(+0(%di)):s64` is 16, it is `+28(%di):s32`" in printed.notes

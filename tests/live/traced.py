@@ -66,7 +66,7 @@ static struct item made(int n)
     return it;
 }
 
-static void told(int n, struct item *it, int show)
+static void print_event(int n, struct item *it, int show)
 {
     if (!show)
         return;
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     }
     for (int n = 0; n < many || !strcmp(how, "loop"); n++) {
         struct item it = made(n % 256);
-        told(n, &it, show);
+        print_event(n, &it, show);
         if (!strcmp(how, "down"))
             down(n);
         else if (!strcmp(how, "risky")) {

@@ -101,8 +101,8 @@ def test_tasks_have_what_they_took_by_the_clock() -> None:
 
 def test_why_a_peer_fails_is_told_where_it_does() -> None:
     row = {"fetchc": _result(0.03), "perf": _result(0.06, status=161)}
-    told = table({"Go 1.15": row}, {}, {"Go 1.15": 1}, [], 9)
-    assert "* perf fails on Go 1.15: it supports no variable" in told
+    printed = table({"Go 1.15": row}, {}, {"Go 1.15": 1}, [], 9)
+    assert "* perf fails on Go 1.15: it supports no variable" in printed
     row["perf"] = _result(0.06)
     assert "fails on" not in table({"Go 1.15": row}, {}, {"Go 1.15": 1}, [], 9)
 

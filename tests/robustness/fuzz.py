@@ -53,12 +53,12 @@ def finds(
                 line = running.stdout.readline() if ready else b""
                 if not line:
                     break
-                told = json.loads(line)
-                if isinstance(told, str):
-                    label, first = told, first + 1
-                    yield told
+                printed = json.loads(line)
+                if isinstance(printed, str):
+                    label, first = printed, first + 1
+                    yield printed
                 else:
-                    yield told
+                    yield printed
             if not ready:
                 running.kill()
         if not ready or running.returncode:
@@ -74,8 +74,8 @@ def _live(reader: str, seed: int, first: int, count: int) -> None:
         fcntl.flock(turn, fcntl.LOCK_EX)
     rounds = LIVE[reader](seed, first, count)
     try:
-        for told in rounds:
-            sys.stdout.write(json.dumps(told) + "\n")
+        for printed in rounds:
+            sys.stdout.write(json.dumps(printed) + "\n")
             sys.stdout.flush()
     except BrokenPipeError:  # who asked has had enough
         rounds.close()
@@ -104,20 +104,20 @@ def main() -> int:
     rounds = 0
     for reader in readers:
         end = time.monotonic() + 60 * given.minutes / len(readers)
-        for told in finds(reader, given.seed, 0, 1 << 30, given.changed):
-            if isinstance(told, str):
+        for printed in finds(reader, given.seed, 0, 1 << 30, given.changed):
+            if isinstance(printed, str):
                 rounds += 1
                 if time.monotonic() > end:
                     break
                 continue
-            fault = str(told["fault"])
+            fault = str(printed["fault"])
             known[fault] += 1
             if known[fault] <= (200 if fault == "changed" else 1):
-                print(fault, told["base"], told["seed"], told["question"], flush=True)
+                print(fault, printed["base"], printed["seed"], printed["question"], flush=True)
                 if given.keep is not None:
                     given.keep.mkdir(parents=True, exist_ok=True)
                     with (given.keep / f"{reader}.jsonl").open("a") as file:
-                        file.write(json.dumps(told) + "\n")
+                        file.write(json.dumps(printed) + "\n")
     print(f"{rounds} rounds with seed {given.seed}; {len(known)} kinds of finds")
     return int(bool(known))
 

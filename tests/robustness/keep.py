@@ -34,13 +34,13 @@ def now(case: Case) -> Case:
 
 def found(line: str, name: str, why: str) -> Case:
     """The case of a line that the fuzzer wrote."""
-    told = json.loads(line)
+    printed = json.loads(line)
     edits = tuple(
         Edit(one["file"], one["section"], one["at"], bytes.fromhex(one["was"]),
              bytes.fromhex(one["now"]))
-        for one in told["edits"]
+        for one in printed["edits"]
     )  # fmt: skip
-    return Case(name, why, told["base"], edits, tuple(told["question"]), 0, "")
+    return Case(name, why, printed["base"], edits, tuple(printed["question"]), 0, "")
 
 
 def main() -> int:

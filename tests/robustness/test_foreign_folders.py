@@ -148,9 +148,9 @@ def test_a_download_that_a_stranger_left_is_not_used(
     assert ask("abcd", lambda image: "", []) is not None
     for one in (made / "debuginfo", made, tmp_path / "client"):
         given_away(one)
-        told: list[str] = []
-        assert ask("abcd", lambda image: "", told) is None
-        assert "(not used: " in told[0]
+        printed: list[str] = []
+        assert ask("abcd", lambda image: "", printed) is None
+        assert "(not used: " in printed[0]
         os.chown(one, 0, 0)
 
 

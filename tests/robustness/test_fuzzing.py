@@ -34,8 +34,8 @@ PROGRAM = "dwarf/c-gcc-O2-dwarf5-zlib"
 
 @pytest.mark.parametrize("reader", NAMES)
 def test_nothing_is_found(reader: str) -> None:
-    told = [one for one in finds(reader, 1, 0, ROUNDS[reader]) if not isinstance(one, str)]
-    assert told == []
+    printed = [one for one in finds(reader, 1, 0, ROUNDS[reader]) if not isinstance(one, str)]
+    assert printed == []
 
 
 def _raising(words: Sequence[str]) -> int:
@@ -60,13 +60,13 @@ def _placeless(words: Sequence[str]) -> int:
 
 
 def test_faults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {}
+    printed = {}
     for name, reader in (("big", _big), ("placeless", _placeless), ("slow", _slow)):
         monkeypatch.setitem(READERS, name, reader)
-        told[name] = fault(ask([name], seconds=0.2 if name == "slow" else 5.0))
-    assert str(told["big"]).startswith("memory: 5")
-    assert told["placeless"] == "no place: FC0904 it is damaged"
-    assert told["slow"] == "late: it was stopped"
+        printed[name] = fault(ask([name], seconds=0.2 if name == "slow" else 5.0))
+    assert str(printed["big"]).startswith("memory: 5")
+    assert printed["placeless"] == "no place: FC0904 it is damaged"
+    assert printed["slow"] == "late: it was stopped"
     assert fault(ask(["functions"])) is None  # a usage is a word
     monkeypatch.setitem(READERS, "raising", _raising)
     with pytest.raises(KeyError):

@@ -42,7 +42,7 @@ def hostile(folder: Path, character: bytes) -> tuple[str, str]:
     return str(path), (b"visi" + character).decode("utf-8", "surrogateescape")
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], str]:
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], str]:
     """The lines of a command; each is printable, and so is what stands beside them."""
     main(list(words))
     shown = capsys.readouterr()
@@ -55,24 +55,24 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], st
 def test_every_command(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     program, visit = hostile(tmp_path, HOSTILE[kind])
     binary = ("-x", program)
-    names, _ = told(capsys, "functions", *binary)
+    names, _ = printed(capsys, "functions", *binary)
     main(["functions", *binary, "--format", "json"])
     whole = json.loads(capsys.readouterr().out)
     assert visit in whole  # the very bytes
     assert len(names) == len(whole)
-    types, _ = told(capsys, "types", *binary)
+    types, _ = printed(capsys, "types", *binary)
     main(["types", *binary, "--format", "json"])
     listed = json.loads(capsys.readouterr().out)
     assert len(types) == len(listed) > 20
     assert any(not name.isprintable() for name in listed)
-    long, _ = told(capsys, "functions", "--long", *binary)
+    long, _ = printed(capsys, "functions", "--long", *binary)
     main(["functions", "--long", *binary, "--format", "json"])
     assert len(long) == len(json.loads(capsys.readouterr().out))
-    variables, _ = told(capsys, "variables", visit, *binary)
+    variables, _ = printed(capsys, "variables", visit, *binary)
     main(["variables", visit, *binary, "--format", "json"])
     assert len(variables) == len(json.loads(capsys.readouterr().out)) > 0
     for name in listed[:40]:
-        told(capsys, "types", name, *binary)
+        printed(capsys, "types", name, *binary)
     for words in (
         ("compile", "r", "-f", visit),
         ("compile", "r->nothing", "-f", visit),
@@ -83,8 +83,8 @@ def test_every_command(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[
         ("types", "nothing"),
         ("variables", "nothing"),
     ):
-        told(capsys, *words, *binary)
-    told(capsys, "offsets", *[f"{name}.i" for name in listed[:10]], *binary)
+        printed(capsys, *words, *binary)
+    printed(capsys, "offsets", *[f"{name}.i" for name in listed[:10]], *binary)
 
 
 def test_the_program_itself_has_such_names(tmp_path: Path) -> None:

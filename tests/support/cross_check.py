@@ -1,4 +1,4 @@
-"""Values of a program on another machine: fetched by fetchc's text and by its tree, and as told.
+"""Values of a program on another machine: by the fetch-arg, by its tree, and as printed.
 
 The machine that stands for the kernel runs each text, ``fetchc.ir.evaluate`` the tree it was made
 from, both on the registers and the memory of the emulated program; both must give what the
@@ -115,7 +115,7 @@ class Asked:
 
 
 def _decoded(value: int, decode: Decode) -> int:
-    """As the 64 bits that the program told."""
+    """As the 64 bits that the program printed."""
     assert decode.bits is not None
     value %= 1 << decode.bits
     if decode.signed and value >> (decode.bits - 1):
@@ -156,13 +156,13 @@ def check_signatures(
             kernel = KERNEL if target.wide else f"{KERNEL}/32"
             probe = program.probe(f"f_{i}", kernel=kernel)
             stop = emulator.until(probe.address)
-            size = 8 * len(signatures.told)
-            raw = stop.read(known["told"], size)
-            told = [
+            size = 8 * len(signatures.printed)
+            raw = stop.read(known["printed"], size)
+            printed = [
                 int.from_bytes(raw[at : at + 8], stop.machine.order) for at in range(0, size, 8)
             ]
             asked = Asked(target, probe, stop, False, change)
-            _compare(tally, target, signatures, told, asked, i, "a", made)
+            _compare(tally, target, signatures, printed, asked, i, "a", made)
             behind = stop.return_address()
             (function,) = described.functions_named(f"f_{i}")
             body = described.body_address(function)
@@ -171,13 +171,13 @@ def check_signatures(
                 inside = program.probe(f"f_{i}", at=at, kernel=kernel)
                 stop = emulator.until(body)
                 asked = Asked(target, inside, stop, False, change)
-                _compare(tally, target, signatures, told, asked, i, "a", made)
+                _compare(tally, target, signatures, printed, asked, i, "a", made)
             result = signatures.results[i]
             if result is not None:
                 returned = program.probe(f"f_{i}", returns=True, kernel=kernel)
                 stop = emulator.until(behind)
                 asked = Asked(target, returned, stop, True, change)
-                _compare(tally, target, signatures, told, asked, i, "r", [result])
+                _compare(tally, target, signatures, printed, asked, i, "r", [result])
     return tally
 
 
@@ -185,13 +185,13 @@ def _compare(
     tally: Tally,
     target: Target,
     signatures: Signatures,
-    told: list[int],
+    printed: list[int],
     asked: Asked,
     function: int,
     kind: str,
     types: list[CType],
 ) -> None:
-    for number, (of, i, j, leaf) in enumerate(signatures.told):
+    for number, (of, i, j, leaf) in enumerate(signatures.printed):
         if (of, i) != (kind, function):
             continue
         name = f"p{j}" if kind == "a" else "$retval"
@@ -209,9 +209,9 @@ def _compare(
                 tally.wrong.append(f"{where}: refused, {first.code} {first.message} {first.notes}")
             continue
         tally.compared += 1
-        if values != [told[number]] * 2:
+        if values != [printed[number]] * 2:
             shown = ["fault" if value is None else hex(value) for value in values]
-            tally.wrong.append(f"{where}: {fetched} gives {shown}, told {told[number]:#x}")
+            tally.wrong.append(f"{where}: {fetched} gives {shown}, expected {printed[number]:#x}")
 
 
 def _allowed(target: Target, made: CType, leaf: Leaf, kind: str) -> set[str]:

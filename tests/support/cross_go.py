@@ -96,9 +96,9 @@ class Run:
         assert probe.address == stop.address
         asked = Asked(TARGETS[self.name], probe, stop, False, as_it_is)
         for j, (variable, place) in enumerate(arguments):
-            told = self.known[f"main.a_{i}_{j}"]
-            self._value(function, variable.name, variable.type, place, told, stop, stop)
-            self._numbers(asked, variable.name, variable.type, told, stop)
+            printed = self.known[f"main.a_{i}_{j}"]
+            self._value(function, variable.name, variable.type, place, printed, stop, stop)
+            self._numbers(asked, variable.name, variable.type, printed, stop)
         call = passed(self.program, used, function, variables)
         results = [v for v in variables if v.kind == "result"]
         behind_places = result_places(self.program, used, call.parameters, call.results)
@@ -107,8 +107,8 @@ class Run:
         if results:
             returned = emulator.until(stop.return_address())
             for j, (variable, place) in enumerate(zip(results, behind_places, strict=True)):
-                told = self.known[f"main.r_{i}_{j}"]
-                self._value(function, variable.name, variable.type, place, told, returned, stop)
+                printed = self.known[f"main.r_{i}_{j}"]
+                self._value(function, variable.name, variable.type, place, printed, returned, stop)
 
     def _leave(
         self, emulator: Emulator, name: str, i: int, results: list[tuple[str, TypeId]]
@@ -127,13 +127,13 @@ class Run:
         name: str,
         type_id: TypeId,
         place: Place,
-        told: int,
+        printed: int,
         stop: Stopped,
         entry: Stopped,
     ) -> None:
         self.tally.values += 1
         for leaf in leaves(self.program, type_id):
-            expected = stop.read(told + leaf.offset, leaf.size)
+            expected = stop.read(printed + leaf.offset, leaf.size)
             got = self._at(place, leaf, stop, entry)
             if got is None:
                 self.tally.vectors += 1
@@ -141,7 +141,7 @@ class Run:
             self.tally.placed += 1
             if got != expected:
                 where = f"{function.name} {name}, {leaf}, {place}"
-                self.tally.wrong.append(f"{where}: {got.hex()}, told {expected.hex()}")
+                self.tally.wrong.append(f"{where}: {got.hex()}, expected {expected.hex()}")
 
     def _at(self, place: Place, leaf: Leaf, stop: Stopped, entry: Stopped) -> bytes | None:
         """The leaf's bytes at the place of the whole; None where no probe could read them."""
@@ -165,14 +165,16 @@ class Run:
             case _:
                 return b""
 
-    def _numbers(self, asked: Asked, name: str, type_id: TypeId, told: int, stop: Stopped) -> None:
+    def _numbers(
+        self, asked: Asked, name: str, type_id: TypeId, printed: int, stop: Stopped
+    ) -> None:
         for leaf in leaves(self.program, type_id):
             if not leaf.path and (leaf.offset or leaf.size not in (1, 2, 4, 8)):
                 continue
             whole = self.program.type(type_id)
             if not leaf.path and not isinstance(whole, IntType | FloatType | BoolType):
                 continue
-            expected = stop.number(told + leaf.offset, leaf.size, leaf.signed) % (1 << 64)
+            expected = stop.number(printed + leaf.offset, leaf.size, leaf.signed) % (1 << 64)
             try:
                 text, *values = asked.got(f"{name}{leaf.path}")
             except fetchc.CompileError as refusal:
@@ -186,7 +188,9 @@ class Run:
                 continue
             self.tally.fetched += 1
             if values != [expected] * 2:
-                self.tally.wrong.append(f"{name}{leaf.path}: {text} {values}, told {expected:#x}")
+                self.tally.wrong.append(
+                    f"{name}{leaf.path}: {text} {values}, expected {expected:#x}"
+                )
 
 
 def disassembled(name: str, binary: Path) -> dict[str, tuple[set[int], bool]]:

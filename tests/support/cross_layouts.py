@@ -100,12 +100,12 @@ def _functions(probe: Probe) -> list[str]:
     used = "".join(f' __asm__ volatile("" :: "m"({name}) : "memory");' for name in names)
     back = "" if result is None else f" return *from_{tag};"
     lines.append(f"__attribute__((noinline, noipa)) {kind} {{{used}{back} }}")
-    told = [item for stage in _STAGES for it in probe.asked[stage] for item in it.items]
+    printed = [item for stage in _STAGES for it in probe.asked[stage] for item in it.items]
     called = f"probe_{tag}({', '.join(names)});"
     if result is not None:
         keep = '__asm__ volatile("" :: "r"(&made) : "memory");'
         called = f"{declare(result, 'made')} = {called} {keep}"
-    body = [f" {item};" for item in told]
+    body = [f" {item};" for item in printed]
     return [
         *lines,
         f"static __attribute__((noinline)) void show_{tag}({probe.signature}) {{",
@@ -134,18 +134,18 @@ def check_layouts(
                 name = f"probe_{probe.tag}"
                 point = program.probe(name, kernel=kernel)
                 stop = emulator.until(point.address)
-                told = iter(_told(stop, known["out"], probe))
+                printed = iter(_printed(stop, known["out"], probe))
                 asked = Asked(target, point, stop, False, change)
-                _compare(tally, target, point, asked, probe.asked["entry"], told, change)
+                _compare(tally, target, point, asked, probe.asked["entry"], printed, change)
                 if probe.asked["leave"]:
                     point = program.probe(name, returns=True, kernel=kernel)
                     stop = emulator.until(stop.return_address())
                     asked = Asked(target, point, stop, True, change)
-                    _compare(tally, target, point, asked, probe.asked["leave"], told, change)
+                    _compare(tally, target, point, asked, probe.asked["leave"], printed, change)
     return tally
 
 
-def _told(stop: Stopped, at: int, probe: Probe) -> list[int | bytes]:
+def _printed(stop: Stopped, at: int, probe: Probe) -> list[int | bytes]:
     found: list[int | bytes] = []
     for stage in _STAGES:
         for expression in probe.asked[stage]:
@@ -169,13 +169,13 @@ def _compare(
     point: fetchc.Probe,
     asked: Asked,
     expressions: list[Expression],
-    told: object,
+    printed: object,
     change: Change,
 ) -> None:
-    assert hasattr(told, "__next__")
+    assert hasattr(printed, "__next__")
     for expression in expressions:
         tally.values += 1
-        expected = [next(told) for _ in expression.items]
+        expected = [next(printed) for _ in expression.items]
         where = f"{expression.text} in {point.function}"
         try:
             argument = point.compile(expression.text)
@@ -204,7 +204,7 @@ def _compare(
             text, read = change(plain, decode)
             got = fetched(text, read, asked.machine, trees.get(text))
             if got != values:
-                tally.wrong.append(f"{where}: {text} {read} gives {got}, told {values}")
+                tally.wrong.append(f"{where}: {text} {read} gives {got}, expected {values}")
 
 
 def _allowed(target: Target, expression: Expression) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Random signatures in a C program without a library, for any machine.
 
 A program has a typed global for each argument (``a_3_1``: second argument of the fourth function)
-and for each result, fills them, writes into ``told`` what the compiler makes of each number in
+and for each result, fills them, writes into ``printed`` what the compiler makes of each number in
 them, and calls the functions, which consume all their parameters.
 """
 
@@ -63,7 +63,7 @@ class Leaf:
     def floating(self) -> bool:
         return self.kind in ("float", "double")
 
-    def told(self, name: str) -> str:
+    def printed(self, name: str) -> str:
         """C for its value, in eight bytes."""
         macro = {
             "whole": "WHOLE",
@@ -104,7 +104,9 @@ class Signatures:
     directed: tuple[tuple[str, ...], ...] = ()
     parameters: list[list[CType]] = field(default_factory=list)
     results: list[CType | None] = field(default_factory=list)
-    told: list[tuple[str, int, int, Leaf]] = field(default_factory=list)  # kind, function, argument
+    printed: list[tuple[str, int, int, Leaf]] = field(
+        default_factory=list
+    )  # kind, function, argument
     _declared: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -122,11 +124,11 @@ class Signatures:
         for i, (made, result) in enumerate(zip(self.parameters, self.results, strict=True)):
             values = [("a", j, it) for j, it in enumerate(made)]
             values += [("r", 0, result)] if result else []
-            self.told += [(kind, i, j, leaf) for kind, j, it in values for leaf in it.leaves]
+            self.printed += [(kind, i, j, leaf) for kind, j, it in values for leaf in it.leaves]
 
     def source(self) -> str:
         """The program."""
-        lines = [PROLOGUE, *self._declared, f"unsigned long long told[{len(self.told) + 1}];"]
+        lines = [PROLOGUE, *self._declared, f"unsigned long long printed[{len(self.printed) + 1}];"]
         for i, (made, result) in enumerate(zip(self.parameters, self.results, strict=True)):
             values = [(f"a_{i}_{j}", it) for j, it in enumerate(made)]
             values += [(f"r_{i}_0", result)] if result else []
@@ -134,9 +136,9 @@ class Signatures:
             for name, value in values:
                 lines.append(f"{value.name} {name};")
                 call += self._filled(name, value)
-            for number, (kind, of, j, leaf) in enumerate(self.told):
+            for number, (kind, of, j, leaf) in enumerate(self.printed):
                 if of == i:
-                    call.append(f"  told[{number}] = {leaf.told(f'{kind}_{i}_{j}')};")
+                    call.append(f"  printed[{number}] = {leaf.printed(f'{kind}_{i}_{j}')};")
             call.append(f"  f_{i}({', '.join(f'a_{i}_{j}' for j in range(len(made)))});")
             lines.append(self._function(i, made, result))
             lines += [f"__attribute__((noinline)) static void call_{i}(void) {{", *call, "}"]

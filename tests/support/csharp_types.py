@@ -139,13 +139,13 @@ class _Drawing:
     def _struct(self, name: str) -> None:
         layout = self.one_of(("", "", "Auto", "Sequential", "Pack", "Size"))
         pack = self.one_of(("1", "2", "4", "8"))
-        told = {
+        printed = {
             "": "",
             "Pack": f"[StructLayout(LayoutKind.Sequential, Pack = {pack})] ",
             "Size": f"[StructLayout(LayoutKind.Sequential, Size = {self.number(1, 64)})] ",
         }.get(layout, f"[StructLayout(LayoutKind.{layout})] ")
         inside = " ".join(self._fields(7))
-        self.drawn.text.append(f"{told}public struct {name} {{ {inside} }}")
+        self.drawn.text.append(f"{printed}public struct {name} {{ {inside} }}")
         self.drawn.values.append(name)
         self.drawn.asked.append(name)
 
@@ -155,8 +155,8 @@ class _Drawing:
             kind = self.one_of(tuple(NUMBERS))
             inside.append(f"[FieldOffset({self.number(0, 24)})] {kind} f{at};")
         size = f", Size = {self.number(1, 48)}" if self.number(0, 2) == 0 else ""
-        told = f"[StructLayout(LayoutKind.Explicit{size})] "
-        self.drawn.text.append(f"{told}public struct {name} {{ {' '.join(inside)} }}")
+        printed = f"[StructLayout(LayoutKind.Explicit{size})] "
+        self.drawn.text.append(f"{printed}public struct {name} {{ {' '.join(inside)} }}")
         self.drawn.values.append(name)
         self.drawn.asked.append(name)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fetchc.debuginfo.dotnet.assemblies import Assembly
 from fetchc.debuginfo.dotnet.ready_to_run import array_element, native_header, native_number
 
-__all__ = ["DebugInfo", "Told"]
+__all__ = ["DebugInfo", "Printed"]
 
 DEBUG_INFO = 105
 REGISTERS = (
@@ -24,7 +24,7 @@ REGISTER, BY_REFERENCE, FLOAT, STACK, STACK_BY_REFERENCE, TWO = range(6)
 
 
 @dataclass(frozen=True)
-class Told:
+class Printed:
     """A variable at a method's first instruction: its number, and its registers or ``sp+8``."""
 
     number: int
@@ -63,7 +63,7 @@ class DebugInfo:
         sections = {header.u32(): (header.u32(), header.u32()) for _ in range(header.u32())}
         self._section = sections.get(DEBUG_INFO, (0, 0))  # none of an image without code
 
-    def at_entry(self, function: int) -> list[Told]:
+    def at_entry(self, function: int) -> list[Printed]:
         """The variables that have a place at the first instruction of a piece of code."""
         address, size = self._section
         if not size:
@@ -99,5 +99,5 @@ class DebugInfo:
             else:
                 raise AssertionError(f"a place of kind {kind}")
             if begin == 0:
-                found.append(Told(number, places))
+                found.append(Printed(number, places))
         return found

@@ -77,8 +77,8 @@ def scope(address: int, known: dict[int, list[list[str]]]) -> list[list[str]]:
             error = f" is an error: {stopped}"
         gdb.execute("set logging enabled off")
         with open(LOG) as log:
-            told = "\n" + log.read() + error
-        known[address] = [part.split(" is ", 1) for part in told.split("\nSymbol ")[1:]]
+            printed = "\n" + log.read() + error
+        known[address] = [part.split(" is ", 1) for part in printed.split("\nSymbol ")[1:]]
     return known[address]
 
 

@@ -52,15 +52,15 @@ def build(machine: Machine, directory: Path) -> Path:
 def fetched(guest: Guest, program: Path, change: Change = lambda line: line) -> Fetched:
     """Every value of every call; ``change`` can spoil a definition, to see that it is noticed."""
     outcome = Fetched()
-    told = calls(guest.run(PATH))
+    expected = calls(guest.run(PATH))
     opened = fetchc.open(str(program))
     events: dict[str, tuple[str, fetchc.Probe, list[fetchc.Argument]]] = {}
     names: dict[str, list[str]] = {}
     version = guest.kernel.release
-    for function in dict.fromkeys(call.function for call in told):
+    for function in dict.fromkeys(call.function for call in expected):
         plain = function.removesuffix("%return")
         probe = opened.probe(plain, returns=plain != function, kernel=version)
-        texts = next(call.values for call in told if call.function == function)
+        texts = next(call.values for call in expected if call.function == function)
         taken: list[fetchc.Argument] = []
         for text in texts:
             try:
@@ -78,9 +78,9 @@ def fetched(guest: Guest, program: Path, change: Change = lambda line: line) -> 
             names[name] = re.findall(r" (\w+)=", line)
             guest.write(f"{TRACEFS}/uprobe_events", change(line) + "\n", append=True)
     outcome.events = len(events)
-    told, hits = _run(guest, names)  # addresses are others than those of the first run
+    expected, hits = _run(guest, names)  # addresses are others than those of the first run
     for name, (function, probe, some) in events.items():
-        of_event = [call for call in told if call.function == function]
+        of_event = [call for call in expected if call.function == function]
         of_name = [hit for hit in hits if hit.event == name]
         if len(of_name) != len(of_event):
             outcome.wrong.append(f"{name} {function}: {len(of_name)} hits of {len(of_event)} calls")
@@ -95,12 +95,12 @@ def _run(guest: Guest, names: dict[str, list[str]]) -> tuple[list[Call], list[Hi
     guest.write(f"{TRACEFS}/trace", "\n")
     guest.write(f"{TRACEFS}/events/{GROUP}/enable", "1")
     try:
-        told = calls(guest.run(PATH))
+        expected = calls(guest.run(PATH))
     finally:
         guest.write(f"{TRACEFS}/events/{GROUP}/enable", "0")
     rows = guest.read(f"{TRACEFS}/trace").split("\n")
     guest.write(f"{TRACEFS}/uprobe_events", "\n")
-    return told, [parse_hit(row, names) for row in rows if row and not row.startswith("#")]
+    return expected, [parse_hit(row, names) for row in rows if row and not row.startswith("#")]
 
 
 def _differences(

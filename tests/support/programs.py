@@ -82,4 +82,4 @@ def expressions(name: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for call in calls(run.stdout):
         found[call.function].add(tuple(call.values))
-    return {function: told for function, (told,) in found.items()}
+    return {function: printed for function, (printed,) in found.items()}

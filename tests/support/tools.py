@@ -20,9 +20,9 @@ from pathlib import Path
 
 from tests.support.tracefs import unavailable
 
-__all__ = ["Told", "missing", "run_bpftrace", "run_perf", "run_uprobe"]
+__all__ = ["Printed", "missing", "run_bpftrace", "run_perf", "run_uprobe"]
 
-Told = dict[str, list[dict[str, str]]]
+Printed = dict[str, list[dict[str, str]]]
 """What a tool printed: for each event its hits, the printed values by name."""
 
 _SECONDS = 120
@@ -37,7 +37,7 @@ def missing(tool: str) -> str | None:
     return unavailable() or (None if shutil.which(tool) else f"no {tool}: .ci/setup installs it")
 
 
-def run_bpftrace(text: str, binary: Path, folder: Path) -> tuple[Told, str]:
+def run_bpftrace(text: str, binary: Path, folder: Path) -> tuple[Printed, str]:
     """Run a program as its first line says, on ``binary``: the hits, what the binary printed."""
     program, output = folder / "program.bt", folder / "output"
     program.write_text(text + "\n")
@@ -46,24 +46,24 @@ def run_bpftrace(text: str, binary: Path, folder: Path) -> tuple[Told, str]:
     room = "BPFTRACE_PERF_RB_PAGES=2048"
     command: list[str | os.PathLike[str]] = ["env", room, program, "-o", output, "-c", str(binary)]
     printed = _run(command).rstrip("\n")  # it ends with a line of its own
-    told: Told = defaultdict(list)
+    expected: Printed = defaultdict(list)
     first, *lines = output.read_text().split("\n")
     assert first.startswith("Attaching "), first
     for line in lines:
         if line.startswith("Lost "):
             raise AssertionError(f"bpftrace lost events: {line}")
         if line:
-            _line(told, line)
-    _joined(told)
-    return told, printed
+            _line(expected, line)
+    _joined(expected)
+    return expected, printed
 
 
-def _line(told: Told, line: str) -> None:
+def _line(expected: Printed, line: str) -> None:
     matched = re.fullmatch(r".*?-\d+ (\w+):(.*)", line)
     if matched is None:
         raise AssertionError(f"not a line of an event: {line!r}")
     found = dict(_values(matched[2], line))
-    hits = told[matched[1]]
+    hits = expected[matched[1]]
     if not hits or any(name in hits[-1] for name in found):
         hits.append({})
     hits[-1].update(found)
@@ -80,9 +80,9 @@ def _values(text: str, line: str) -> Iterator[tuple[str, str]]:
         raise AssertionError(f"not values: {text[position:]!r} in {line!r}")
 
 
-def _joined(told: Told) -> None:
+def _joined(expected: Printed) -> None:
     # Ranges of a list, a[0:40]= and a[40:64]=, are the list.
-    for hits in told.values():
+    for hits in expected.values():
         for hit in hits:
             for name in [name for name in hit if name.endswith("]")]:
                 whole = name.partition("[")[0]
@@ -90,7 +90,7 @@ def _joined(told: Told) -> None:
                 hit[whole] = f"{{{hit[whole][1:-1]},{inside}}}" if whole in hit else f"{{{inside}}}"
 
 
-def run_perf(commands: str, group: str, binary: Path, folder: Path) -> tuple[Told, str]:
+def run_perf(commands: str, group: str, binary: Path, folder: Path) -> tuple[Printed, str]:
     """Run command lines of ``perf probe``, record ``binary``, and read the record back."""
     data = folder / "perf.data"
     with _perf_probes(commands, group):
@@ -107,14 +107,14 @@ def run_perf(commands: str, group: str, binary: Path, folder: Path) -> tuple[Tol
         ]
         printed = _run(record)
     shown = _run(["perf", "script", "-i", data, "-F", "event,trace"])
-    told: Told = defaultdict(list)
+    expected: Printed = defaultdict(list)
     for line in shown.splitlines():
         match = re.fullmatch(rf"\s*{group}:(\w+): +\([0-9a-f <-]+\)(.*)", line)
         if match is None:
             raise AssertionError(f"not a line of an event: {line!r}")
         # Addresses of one event are events of their own: ev, ev_2, ...
-        told[re.sub(r"_\d+\Z", "", match[1])].append(dict(_values(match[2], line)))
-    return told, printed
+        expected[re.sub(r"_\d+\Z", "", match[1])].append(dict(_values(match[2], line)))
+    return expected, printed
 
 
 @contextmanager
