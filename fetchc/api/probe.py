@@ -195,7 +195,7 @@ class Probe:
         Source: Go, src/runtime/stack.go (copystack).
         """
         site = self._found.site
-        if not site.leaving or site.function is None or site.function.language != "go":
+        if not site.leaving or site.function is None or not site.language.goroutines:
             return None
         from fetchc.check.goroutine import stack_end
 

@@ -6,7 +6,8 @@ shows as many as the bounds say.
 
 from __future__ import annotations
 
-from fetchc.check import builtins, indexing
+from fetchc.check import indexing
+from fetchc.check.array_dimensions import grid
 from fetchc.check.conversions import encoding, wrapped
 from fetchc.check.locations import optimised_by_gcc
 from fetchc.check.typed_tree import (
@@ -14,7 +15,6 @@ from fetchc.check.typed_tree import (
     Constant,
     Dispatched,
     Either,
-    Follow,
     Held,
     Part,
     Ranged,
@@ -36,10 +36,8 @@ from fetchc.program.types import (
     SequenceType,
     SliceType,
     StringType,
-    StructType,
 )
 from fetchc.quantities import ByteOffset, ByteSize
-from fetchc.record import Record
 from fetchc.syntax import tree
 from fetchc.syntax.expression_actions import not_a_number
 from fetchc.syntax.tree import apply
@@ -56,15 +54,10 @@ if TYPE_CHECKING:
 __all__ = [
     "all_of",
     "cell",
-    "counted",
     "folded",
     "folded_range",
-    "grid",
     "in_full",
-    "of_slice",
-    "of_window",
     "ranged",
-    "refused",
 ]
 
 _SIZES = (1, 2, 4, 8)
@@ -236,16 +229,8 @@ def _leads_to_number(checker: Checker, made: Type) -> bool:
 
 def _size(checker: Checker, base: Typed) -> Typed | None:
     """What counts the elements of a class of a C++ library; None of others."""
-    made = checker.resolved(base.type)
-    if not isinstance(made, StructType) or not made.is_library:
-        return None
-    from fetchc.check.cpp_library import library_class
-    from fetchc.check.cpp_library_methods import method
-
-    found = library_class(checker, base.type, base.span)
-    if found is None or "size" not in found.known:
-        return None
-    size = method(checker, base, "size", base.span)
+    container_size = checker.rules_for(checker.resolved(base.type)).container_size
+    size = None if container_size is None else container_size(checker, base)
     return size if size is not None and _is_number(checker, size) else None
 
 
@@ -295,207 +280,13 @@ def _flexible(checker: Checker, base: Typed, made: ArrayType, bounds: Span) -> C
 
 
 # ------------------------------------------------------------------------------
-# Slices of slices: ``s[1:3][0:4]``, ``cap(s[:2])``, ``s[2:][1]``.
-#
-# A slice expression of Go has its own length, and room up to the end of what it is cut of. With
-# constant bounds it is what one cut of the innermost operand is, so that is what is fetched; that
-# each cut is one that the program could make is for the reader to see to. Source: Go
-# specification, "Slice expressions", "Length and capacity".
-
-
-class _Cut(Record):
-    """The elements ``low`` up to, not including, ``high`` of ``base``; None: up to its length.
-
-    ``room`` is where the capacity ends; None: where that of ``base`` does.
-    """
-
-    base: Typed
-    low: int
-    high: int | None
-    room: int | None = None
-
-
-def of_slice(checker: Checker, node: tree.Index | tree.Range) -> Typed | None:
-    """What ``node`` is: a part of a slice, or an element of one; None where bounds vary."""
-    if isinstance(node, tree.Index):
-        assert isinstance(node.base, tree.Range)
-        cut = _cut(checker, node.base)
-        return None if cut is None else _element(checker, cut, node)
-    cut = _cut(checker, node, node.room is not None)
-    if cut is not None:
-        return _elements(checker, cut, node)
-    inner = _cut(checker, node.base) if isinstance(node.base, tree.Range) else None
-    if inner is None:
-        return None
-    if inner.room is not None:
-        raise _not_full(node)
-    low = _slice_bound(checker, node.low, inner.low)
-    high = inner.high if node.high is None else _slice_bound(checker, node.high, inner.low)
-    if high is None:
-        high = all_of(checker, inner.base, node.range_span)
-    return ranged(checker, inner.base, low, high, node.span, node.range_span)
-
-
-def counted(checker: Checker, node: tree.Range, what: str, span: Span) -> Typed | None:
-    """``len`` or ``cap`` of a slice of constant bounds; None where they vary."""
-    cut = _cut(checker, node)
-    if cut is None:
-        return None
-    if what == "len" and cut.high is not None:
-        return Constant(cut.high - cut.low, checker.word(signed=True), span)
-    if what == "cap" and cut.room is not None:
-        return Constant(cut.room - cut.low, checker.word(signed=True), span)
-    count = builtins.length if what == "len" else builtins.capacity
-    return _slice_moved(count(checker, cut.base, span), -cut.low)
-
-
-def _cut(checker: Checker, node: tree.Range, variables: bool = True) -> _Cut | None:
-    # ``variables``: as of folded_range.
-    node = folded_range(checker, node, variables)
-    low, high, room = node.low, node.high, node.room
-    if not isinstance(low, int) or not isinstance(high, int | None):
-        if room is not None:
-            raise _not_full(node)
-        return None
-    if not isinstance(room, int | None):
-        raise _not_full(node)
-    if isinstance(node.base, tree.Range):
-        outer = _cut(checker, node.base)
-        if outer is None:
-            return None
-    else:
-        outer = _Cut(checker.check(node.base), 0, None)
-    base = outer.base
-    if low < 0:
-        indexing.element_at(checker, base, low, node.span, node.range_span)
-    end = outer.high if high is None else outer.low + high
-    is_text = isinstance(checker.resolved(base.type), StringType)
-    past = is_text and outer.high is not None and end is not None and end > outer.high
-    if past or (end is not None and end < outer.low + low):
-        raise _outside(node, outer, end if past else None)
-    most = outer.room if room is None else outer.low + room
-    if most is not None:
-        if is_text or end is None or end > most or (outer.room is not None and most > outer.room):
-            raise _no_room(node, is_text)
-        _take_for_granted(checker, base, 0, most, node.span)
-    if last := most or end:  # of an array, whose room is known
-        at = indexing.in_bytes(checker, base)
-        indexing.element_at(checker, at, last - 1, node.span, node.range_span)
-    _take_for_granted(checker, base, outer.low + low, end, node.span)
-    return _Cut(base, outer.low + low, end, most)
-
-
-def _take_for_granted(checker: Checker, base: Typed, low: int, end: int | None, span: Span) -> None:
-    # Up to its length where that is the end; else it may be any part of the room that there is.
-    if end is None and low:
-        indexing.take_for_granted(checker, base, low, span)
-    elif end:
-        indexing.take_for_granted(checker, base, end, span, most=True)
-
-
-def _elements(checker: Checker, cut: _Cut, node: tree.Range) -> Typed:
-    if cut.high is not None:
-        return indexing.elements(checker, cut.base, cut.low, cut.high, node.span, node.range_span)
-    made = checker.resolved(cut.base.type)
-    if cut.low == 0 and isinstance(made, SliceType | StringType):
-        return cut.base
-    end = all_of(checker, cut.base, node.range_span)
-    return ranged(checker, cut.base, cut.low, end, node.span, node.range_span)
-
-
-def _element(checker: Checker, cut: _Cut, node: tree.Index) -> Typed:
-    index = node.index
-    assert isinstance(index, int)
-    if cut.high is not None and index >= cut.high - cut.low:
-        raise reject(
-            "FC0303",
-            f"the index {index} is behind the last element of the range",
-            node.index_span,
-            f"it has {cut.high - cut.low}",
-            help=f"index what it is cut of: `e[{cut.low + index}]`",
-        )
-    at = cut.low + index if index >= 0 else index
-    found = indexing.element_at(checker, cut.base, at, node.span, node.index_span)
-    if cut.high is None:
-        indexing.take_for_granted(checker, cut.base, at + 1, node.span)
-    return found
-
-
-def _slice_bound(checker: Checker, bound: tree.Expression | int, by: int) -> Typed | int:
-    return bound + by if isinstance(bound, int) else _slice_moved(checker.check(bound), by)
-
-
-def _slice_moved(number: Typed, by: int) -> Typed:
-    # ``number`` and a constant, which a reader adds.
-    if isinstance(number, Constant):
-        return Constant(number.value + by, number.type, number.span)
-    if by == 0:
-        return number
-    return Computed((Term(number, None, 1, 1),), by, False, number.type, number.span)
-
-
-def _not_full(node: tree.Range) -> CompileError:
-    return reject(
-        "FC0303",
-        "a slice whose capacity is cut takes constants",
-        node.range_span,
-        "a number that varies",
-        help="write `[low:high]`: the elements are the same",
-    )
-
-
-def _no_room(node: tree.Range, is_text: bool) -> CompileError:
-    return reject(
-        "FC0303",
-        "a string has no capacity to cut" if is_text else "the range ends behind its capacity",
-        node.range_span,
-        "no such range",
-        help="write `[low:high]`" if is_text else "write `[low:high:max]`, the largest number last",
-    )
-
-
-def _outside(node: tree.Range, outer: _Cut, end: int | None) -> CompileError:
-    if end is None:
-        return reject(
-            "FC0303",
-            "the end of the range is in front of its start",
-            node.range_span,
-            "no such range",
-            help="write `[low:high]` with high above low; high itself is not in the range",
-        )
-    return reject(
-        "FC0303",
-        "a part of a string ends with it, and has no room behind",
-        node.range_span,
-        "behind its end",
-        help=f"cut it once: `s[{outer.low}:{end}]`",
-    )
-
-
-# ------------------------------------------------------------------------------
-# Elements of arrays of several dimensions (.NET), ``a[1, 2]``, and of parts of arrays (Rust too).
-#
-# How far apart rows are is in the array itself. A fetch-arg does not multiply: it has the
-# elements of the first row, and a reader that gets the lengths beside the elements has the
-# others. Nor does it add the index at which a part (a segment, a memory, a queue) begins.
-
-
-def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
-    """The array of several dimensions, or the part of one, that ``base`` is or refers to."""
-    base = indexing.of_library(checker, base, base.span)
-    made = checker.resolved(base.type)
-    if isinstance(made, PointerType):
-        base = Follow(base, made.target, base.span)
-        made = checker.resolved(base.type)
-    if isinstance(made, SequenceType) and (made.dimensions or made.window):
-        return base, made
-    return None
+# Elements of arrays of several dimensions, ``a[1, 2]``, and of parts of arrays.
 
 
 def cell(checker: Checker, base: Typed, node: tree.Index) -> Typed:
     """``base[1, 2]``; raises CompileError FC0304 where ``base`` has not as many dimensions."""
     wanted = tuple(index for index in (node.index, *node.further) if isinstance(index, int))
-    found = grid(checker, base)
+    found = grid(checker, indexing.of_library(checker, base, base.span))
     rank = 1 if found is None else len(found[1].dimensions) or 1
     if found is None or rank != len(wanted):
         raise reject(
@@ -524,47 +315,6 @@ def cell(checker: Checker, base: Typed, node: tree.Index) -> Typed:
 
 def _many(count: int) -> str:
     return "1 index" if count == 1 else f"{count} indices"
-
-
-def refused(node: Typed, made: CellType) -> CompileError:
-    """The refusal of an element that no single fetch-arg reaches."""
-    if made.array.window is not None:
-        return of_window(made.array, node.span)
-    first = ", ".join(["0"] * (len(made.indices) - 1) + [str(made.indices[-1])])
-    return reject(
-        "FC0304",
-        "where the row of an array of several dimensions begins takes a multiplication",
-        node.span,
-        "no fetch-arg multiplies",
-        notes=("how long the rows are is in the array, and known when the program runs",),
-        help=f"count on from the first row (`[{first}]` is in it), or let `fetchc trace` read it",
-    )
-
-
-def of_window(made: SequenceType, span: Span) -> CompileError:
-    """The refusal of elements whose place a fetch-arg would have to count from an index."""
-    assert made.window is not None
-    start = made.window.start.name
-    items = made.elements.name
-    if made.window.backwards:
-        return reject(
-            "FC0304",
-            f"the first element of `{made.name}` is the last one of an array",
-            span,
-            "no fetch-arg subtracts",
-            notes=(f"which one that is, is known when the program runs (`.{start}`)",),
-            help=f"count from the bottom (`.{items}[0]`), or let `fetchc trace` read it",
-        )
-    return reject(
-        "FC0304",
-        f"the elements of `{made.name}` begin at the index `{start}` of an array",
-        span,
-        "no fetch-arg adds",
-        notes=(f"which index that is, is known when the program runs (`.{start}`)",),
-        help=f"count from the array's own start (`.{items}[0]`), or let `fetchc trace` read it"
-        if not made.window.of_any
-        else "let `fetchc trace` read it",
-    )
 
 
 # ------------------------------------------------------------------------------

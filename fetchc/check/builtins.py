@@ -11,7 +11,6 @@ from fetchc.program.types import (
     ArrayType,
     ChannelType,
     ComplexType,
-    FloatType,
     FunctionType,
     IntType,
     MapType,
@@ -33,17 +32,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
-    from fetchc.program.types import Type
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
 __all__ = [
-    "WIDE_INTEGER",
     "binary",
     "call",
     "capacity",
     "container_of",
-    "halves",
     "length",
     "negate",
     "offset_of",
@@ -62,15 +58,12 @@ def capacity(checker: Checker, operand: Typed, span: Span) -> Typed:
 
 
 def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
-    if checker.site.language.dereferences:
-        from fetchc.check.rust_values import within
-
-        operand = within(checker, operand)
+    if checker.site.language.dereferences and checker.rules.referent is not None:
+        operand = checker.rules.referent(checker, operand)
     made = checker.resolved(operand.type)
-    if isinstance(made, StructType) and made.is_library and what == "len":
-        from fetchc.check.cpp_library_methods import method
-
-        counted = method(checker, operand, "size", span)
+    if isinstance(made, StructType) and what == "len":
+        method = checker.rules_for(made).method
+        counted = None if method is None else method(checker, operand, "size", span)
         if counted is not None:
             return counted
     if isinstance(made, PointerType) and isinstance(
@@ -230,10 +223,8 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
         raise _no_call(name, name_span)
     (operand,) = node.arguments
     if name in _COUNTS:
-        if checker.site.language.slices and isinstance(operand, tree.Range):
-            from fetchc.check.array_ranges import counted
-
-            number = counted(checker, operand, name, node.span)
+        if isinstance(operand, tree.Range) and checker.rules.slice_count is not None:
+            number = checker.rules.slice_count(checker, operand, name, node.span)
             if number is not None:
                 return number
         counted_by, inner = _COUNTS[name], checker.check(operand)
@@ -243,11 +234,8 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
         if isinstance(checker.resolved(inner.type), ComplexType):
             return named_member(checker, inner, name, node.span)
     if "<" in name:
-        from fetchc.check.cpp_library_methods import gotten
-
-        part = name.partition("<")[2].rstrip().removesuffix(">").strip()
         inner = checker.check(operand)
-        return checker.of_each(inner, lambda one: gotten(checker, one, part, node.span, name_span))
+        return checker.of_each(inner, lambda one: _numbered_part(checker, one, node))
     # Go's conversion: uint32(x).
     try:
         target = type_named(checker, tree.NamedType(None, name, (), "", name_span))
@@ -256,6 +244,17 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
             raise
         raise _no_call(name, name_span) from None
     return cast(checker, target, checker.check(operand), node.span)
+
+
+def _numbered_part(checker: Checker, base: Typed, node: tree.Call) -> Typed:
+    name, name_span = node.function, node.function_span
+    holder = members.follow_pointer(checker, base, base.span)
+    rules = checker.rules_for(checker.resolved(holder.type))
+    numbered_part = rules.numbered_part or checker.rules.numbered_part
+    if numbered_part is None:
+        raise _no_call(name, name_span)
+    part = name.partition("<")[2].rstrip().removesuffix(">").strip()
+    return numbered_part(checker, base, part, node.span, name_span)
 
 
 def _no_call(name: str, span: Span) -> CompileError:
@@ -292,9 +291,9 @@ def _method(checker: Checker, node: tree.MethodCall) -> Typed:
 
 
 def _of_library(checker: Checker, base: Typed, node: tree.MethodCall) -> Typed:
-    from fetchc.check.cpp_library_methods import method
-
-    found = method(checker, base, node.name, node.name_span)
+    holder = members.follow_pointer(checker, base, base.span)
+    method = checker.rules_for(checker.resolved(holder.type)).method
+    found = None if method is None else method(checker, base, node.name, node.name_span)
     if found is None:
         raise _code(node)
     return found
@@ -377,38 +376,3 @@ def _computed(operator: str, left: Constant, right: Constant) -> int:
                 raise reject("FC0308", "division by zero", right.span, "this is zero")
             quotient = abs(left.value) // abs(right.value)
             return quotient if (left.value < 0) == (right.value < 0) else -quotient
-
-
-# ------------------------------------------------------------------------------
-# Numbers that are two: complex ones, and integers wider than a word.
-#
-# No fetch-arg holds one, so they are taken apart like structures: `real` and `imag` as gdb and
-# GNU C (`__real__`) call them, `low` and `high` for the words of an `__int128`.
-
-WIDE_INTEGER = "wide integer"
-"""How a reader puts the two words together: :mod:`fetchc.tracer.display_values`."""
-
-_WORD = ByteSize(8)
-
-
-def halves(checker: Checker, made: Type) -> StructType | None:
-    """The structure that a number of two halves is like; None for other types."""
-    match made:
-        case ComplexType(name=name, size=size):
-            each = ByteSize(size // 2)
-            half = name.replace("complex ", "")  # Go says complex64, and what it calls a type
-            half = f"float{8 * each}" if half == name else half
-            inner = checker.program.intern(FloatType(half, each))
-            parts = (Member("real", inner, ByteOffset(0)), Member("imag", inner, ByteOffset(each)))
-            return StructType(name, "complex", size, parts)
-        case IntType(name=name, size=size, signed=signed) if size == 2 * _WORD:
-            low = checker.program.intern(IntType("uint64_t", _WORD, False))
-            high = checker.program.intern(IntType("int64_t", _WORD, True)) if signed else low
-            first, second = (0, 8) if checker.program.little_endian else (8, 0)
-            words = (
-                Member("low", low, ByteOffset(first)),
-                Member("high", high, ByteOffset(second)),
-            )
-            return StructType(name, "integer", size, words, notation=WIDE_INTEGER)
-        case _:
-            return None

@@ -6,7 +6,14 @@ from fetchc.check import members, scope
 from fetchc.check.probe_site import SiteTypes
 from fetchc.check.typed_tree import Address, Constant, Either, Follow
 from fetchc.diag.diagnostic import Label, reject
-from fetchc.program.types import FunctionType, PointerType, StructType, VoidType
+from fetchc.program.types import (
+    ChannelType,
+    FunctionType,
+    InterfaceType,
+    PointerType,
+    StructType,
+    VoidType,
+)
 from fetchc.record import assert_never
 from fetchc.syntax import tree
 
@@ -15,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fetchc.check.probe_site import Site
+    from fetchc.check.type_rules import TypeRules
     from fetchc.check.typed_tree import Granted, Typed
     from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.types import Type
     from fetchc.source import Span
 
 __all__ = ["Checker"]
@@ -30,10 +39,11 @@ class Checker(SiteTypes):
     what is inside.
     """
 
-    __slots__ = ("assertions", "warnings")
+    __slots__ = ("_rules", "assertions", "warnings")
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
+        self._rules: TypeRules | None = None
         self.warnings: list[Diagnostic] = []
         self.assertions: list[Granted] = []  # as they are met
 
@@ -49,6 +59,33 @@ class Checker(SiteTypes):
             target = made.target
             return self.of_each(typed, lambda one: Follow(one, target, typed.span))
         return typed
+
+    @property
+    def rules(self) -> TypeRules:
+        """The rules of the site's language, read when first asked for: most expressions need none.
+
+        What all languages share comes first, wherever that is the same.
+        """
+        if self._rules is None:
+            key = self.site.language.type_rules
+            self._rules = type_rules("kernel" if self.program.in_kernel and not key else key)
+        return self._rules
+
+    def rules_for(self, made: Type) -> TypeRules:
+        """The rules for values of a type: those of the one language that has such types.
+
+        They hold at sites of other languages of the program, too. Of types that several languages
+        have, the rules of the site's language.
+        """
+        match made:
+            case StructType():
+                if made.value is not None or made.variants:
+                    return type_rules("rust")
+                return type_rules("c++") if made.is_library else self.rules
+            case InterfaceType() | ChannelType():
+                return type_rules("go")
+            case _:
+                return self.rules
 
     def of_each(self, base: Typed, make: Callable[[Typed], Typed]) -> Typed:
         """What ``make`` makes of ``base``; of one of several objects, of each of them."""
@@ -68,6 +105,35 @@ class Checker(SiteTypes):
         (first, other), span = made, made[0].span
         together = (given[0], given[1])
         return Either(node.number, first, other, first.type, span, node.side_by_side, together)
+
+
+def type_rules(key: str) -> TypeRules:
+    """The record of the language that calls its rules ``key``; C's, which has none, for no key."""
+    match key:
+        case "c++":
+            from fetchc.check.cpp_rules import CPP
+
+            return CPP
+        case "go":
+            from fetchc.check.go_rules import GO
+
+            return GO
+        case "rust":
+            from fetchc.check.rust_rules import RUST
+
+            return RUST
+        case "dotnet":
+            from fetchc.check.dotnet_rules import DOTNET
+
+            return DOTNET
+        case "kernel":
+            from fetchc.check.kernel_rules import KERNEL
+
+            return KERNEL
+        case _:
+            from fetchc.check.type_rules import NO_RULES
+
+            return NO_RULES
 
 
 def _check(checker: Checker, node: tree.Expression) -> Typed:
@@ -128,7 +194,7 @@ def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
     if found is None:
         from fetchc.check.unknown_names import unknown
 
-        raise unknown(checker.site, text, span)
+        raise unknown(checker, text, span)
     return found
 
 
@@ -139,22 +205,20 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
         return None
     holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
     path = members.find(checker, holder.type, name, span)
-    if path is None and checker.site.language.classes_related:
-        from fetchc.check.cpp_classes import captured, of_class
-
-        mark = "__" if this.name == "__closure" else ""
-        inner = captured(checker, holder, mark, name, span)
-        return inner or of_class(checker, holder, name, span, span)
-    return None if path is None else members.through(checker, holder, path, span)
+    if path is None:
+        implicit = checker.rules.implicit_member
+        return None if implicit is None else implicit(checker, this, holder, name, span)
+    return members.through(checker, holder, path, span)
 
 
 def _property(checker: Checker, name: str, span: Span) -> Typed | None:
     # Inside a method of .NET the properties of its class need no this, either.
     this = scope.receiver(checker)
-    if this is None:
+    accessor = None if this is None else checker.rules.accessor
+    if this is None or accessor is None:
         return None
     holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
-    path = members.by_getter(checker, holder, name, span)
+    path = accessor(checker, holder, name, span)
     return None if path is None else members.through(checker, holder, path, span)
 
 
@@ -166,13 +230,10 @@ def _member(checker: Checker, node: tree.Member) -> Typed:
 
 
 def _member_of(checker: Checker, base: Typed, node: tree.Member) -> Typed:
-    if checker.site.language.classes_related:
-        from fetchc.check.cpp_classes import of_class
-
-        found = of_class(checker, base, node.name, node.span, node.name_span)
-        if found is not None:
-            return found
-    return members.named_member(checker, base, node.name, node.name_span)
+    found = members.own_member(checker, base, node.name, node.name_span)
+    if found is None and checker.rules.class_member is not None:
+        found = checker.rules.class_member(checker, base, node.name, node.span, node.name_span)
+    return found or members.other_member(checker, base, node.name, node.name_span)
 
 
 def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
@@ -203,10 +264,8 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
 
         node = folded(checker, node)
     cuts = isinstance(node, tree.Range) or isinstance(node.base, tree.Range)
-    if cuts and checker.site.language.slices:
-        from fetchc.check.array_ranges import of_slice
-
-        cut = of_slice(checker, node)
+    if cuts and checker.rules.slice is not None:
+        cut = checker.rules.slice(checker, node)
         if cut is not None:
             return cut
     return checker.of_each(checker.check(node.base), lambda base: _index_of(checker, base, node))
@@ -226,11 +285,18 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
     if isinstance(node, tree.Index):
         assert isinstance(node.index, int)
         if node.further or rules.references or rules.dereferences:
-            from fetchc.check.array_ranges import cell, grid
+            from fetchc.check.array_dimensions import grid
 
-            if node.further or grid(checker, base) is not None:
+            within = indexing.of_library(checker, base, base.span)
+            if node.further or grid(checker, within) is not None:
+                from fetchc.check.array_ranges import cell
+
                 return cell(checker, base, node)
-        found = indexing.of_blocks(checker, base, node.index, node.span, node.index_span)
+        made, found = checker.resolved(base.type), None
+        if isinstance(made, StructType):
+            block_element = checker.rules_for(made).block_element
+            if block_element is not None:
+                found = block_element(checker, base, node.index, node.span, node.index_span)
         if found is None:
             found = indexing.element_at(checker, base, node.index, node.span, node.index_span)
         indexing.take_for_granted(checker, base, node.index + 1, node.span)
@@ -260,16 +326,9 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
 
     pointer = decayed(checker, operand)
     made = checker.resolved(pointer.type)
-    if isinstance(made, StructType) and made.value is not None:
-        from fetchc.check.rust_values import dereferenced
-
-        held = dereferenced(checker, pointer)
-        if held is not None:
-            return held
-    if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.cpp_library import followed
-
-        found = followed(checker, pointer, span)
+    if isinstance(made, StructType):
+        dereference = checker.rules_for(made).dereference
+        found = None if dereference is None else dereference(checker, pointer, span)
         if found is not None:
             return found
     label = Label(operand.span, f"this is `{checker.spell(operand.type)}`")
@@ -312,16 +371,25 @@ def _cast(checker: Checker, node: tree.Cast) -> Typed:
     from fetchc.check.conversions import cast, type_named
 
     operand = checker.check(node.operand)
-    if isinstance(node.type, tree.SliceOf) and checker.site.language.slices:
-        from fetchc.check.go_values import never_runes
-
-        never_runes(checker, node.type, operand, node.span)
+    if isinstance(node.type, tree.SliceOf) and checker.rules.refuse_cast is not None:
+        checker.rules.refuse_cast(checker, node.type, operand, node.span)
     wanted, along = type_named(checker, node.type), not node.reinterprets
     return checker.of_each(operand, lambda one: cast(checker, wanted, one, node.span, along))
 
 
 def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, span: Span) -> Typed:
     from fetchc.check.conversions import type_named
-    from fetchc.check.go_values import assertion
 
-    return assertion(checker, checker.check(base), type_named(checker, wanted), span)
+    operand, target = checker.check(base), type_named(checker, wanted)
+    made = checker.resolved(operand.type)
+    assertion = checker.rules_for(made).assertion
+    if assertion is None or not isinstance(made, InterfaceType):
+        spelled = checker.spell(operand.type)
+        raise reject(
+            "FC0313",
+            f"`{spelled}` is not an interface",
+            span,
+            "type assertion",
+            secondary=(Label(operand.span, f"this is `{spelled}`"),),
+        )
+    return assertion(checker, operand, target, span)

@@ -17,6 +17,7 @@ from fetchc.program.types import (
     NamedType,
     PointerType,
     QualifiedType,
+    StructType,
     VoidType,
 )
 from fetchc.quantities import ByteSize
@@ -51,14 +52,12 @@ def cast(
     ``reinterpret_cast`` (C++17, [expr.reinterpret.cast]).
     """
     target = checker.resolved(wanted)
-    is_go = checker.site.language.convention_first
-    if not (is_go and isinstance(target, ArrayType)):
+    if not (checker.site.language.arrays_are_values and isinstance(target, ArrayType)):
         base = decayed(checker, base)
     source = checker.resolved(base.type)
     if checker.site.language.references and isinstance(source, PointerType):
-        from fetchc.check.dotnet_references import cast_reference
-
-        made = cast_reference(checker, wanted, base, source, span)
+        cast_pointer = checker.rules.cast_pointer
+        made = None if cast_pointer is None else cast_pointer(checker, wanted, base, source, span)
         if made is not None:
             return made
     if isinstance(base, Constant) and _is_number(target):
@@ -69,14 +68,10 @@ def cast(
         return _to_number(checker, wanted, target, base, source, span)
     if checker.bare(wanted) == checker.bare(base.type):
         return Convert(base, wanted, span)
-    if is_go:
-        from fetchc.check.go_values import convertible, from_word, of_text
-
-        if convertible(checker, wanted, base.type):
-            return Convert(base, wanted, span)
-        whole = from_word(checker, wanted, base, span) or of_text(checker, wanted, base, span)
-        if whole is not None:
-            return whole
+    convert = checker.rules.convert
+    converted = None if convert is None else convert(checker, wanted, base, span)
+    if converted is not None:
+        return converted
     raise _refused(checker, wanted, base, span)
 
 
@@ -117,15 +112,17 @@ def _along_inheritance(
     checker: Checker, wanted: TypeId, base: Typed, source: Type, span: Span
 ) -> Typed | None:
     target = checker.resolved(wanted)
-    if not checker.site.language.classes_related:
-        return None
     if not isinstance(source, PointerType) or not isinstance(target, PointerType):
         return None
     if target.target == source.target:
         return None
-    from fetchc.check.cpp_classes import along
-
-    return along(checker, wanted, base, source.target, target.target, span)
+    classes = (checker.resolved(source.target), checker.resolved(target.target))
+    if not all(isinstance(one, StructType) for one in classes):
+        return None
+    move_pointer = checker.rules.move_pointer
+    if move_pointer is None:
+        return None
+    return move_pointer(checker, wanted, base, source.target, target.target, span)
 
 
 def _to_number(
@@ -163,10 +160,9 @@ def _refused(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Compi
     same = "*" + checker.site.language.pointer_cast.format(type=spelled, value="&e")
     help = f"to read the same bytes as another type, go through the address: `{same}`"
     has_address = not isinstance(base, Special)  # a register has none
-    if checker.site.language.references:
-        from fetchc.check.dotnet_references import is_class
-
-        has_address &= not is_class(checker.resolved(wanted))  # no bytes make an object
+    is_reference = checker.rules.is_reference
+    if is_reference is not None:
+        has_address &= not is_reference(checker.resolved(wanted))  # no bytes make an object
     return reject(
         "FC0306",
         f"`{checker.spell(base.type)}` cannot be read as `{spelled}` without changing it",
@@ -305,22 +301,17 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
             notes=tried,
             help=f"{help}; or use numbers: `(int)$arg1`, `$arg1:u64`",
         )
-    function = checker.site.function
-    notes: tuple[str, ...] = ()
-    if function is not None and function.die is None and function.language == "go":
-        notes = (
-            "without debug information those types are known that the run time describes: their "
-            "values are allocated, or converted to interfaces",
-        )
     help = f"list the types that are: `fetchc types '*{name.rsplit('.', 1)[-1].split()[-1]}*'`"
-    if checker.site.language.name == ".NET":
-        help += "; name the folder of the assembly that has it: `--reference DIR`"
+    note = ""
+    if checker.rules.unknown_type is not None:
+        note, more = checker.rules.unknown_type(checker)
+        help += more
     return reject(
         "FC0204",
         f"no type `{name}` is defined in the file",
         wanted.span,
         "unknown type",
-        notes=notes,
+        notes=(note,) if note else (),
         help=help,
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fetchc.check import members
 from fetchc.check.typed_tree import Address, Constant, Convert, Follow, Part, Present
-from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.diag.diagnostic import CompileError
 from fetchc.program.types import (
     ArrayType,
     BitField,
@@ -15,8 +15,6 @@ from fetchc.program.types import (
     ChoiceType,
     Member,
     PointerType,
-    SliceType,
-    StringType,
     StructType,
     Variant,
 )
@@ -38,12 +36,9 @@ __all__ = [
     "LibraryClass",
     "alternatives",
     "at",
-    "blocked",
     "chosen",
     "elements_of_block",
-    "ends",
     "filled",
-    "flagged",
     "followed",
     "grant",
     "indexed",
@@ -54,8 +49,6 @@ __all__ = [
     "numbered",
     "object_of",
     "plain_name",
-    "reader_value",
-    "text_length",
 ]
 
 # ------------------------------------------------------------------------------
@@ -380,79 +373,6 @@ def known_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
     return inner
 
 
-def reader_value(checker: Checker, node: Typed) -> Typed:
-    """What a whole object is worth to a reader: a string its text, a smart pointer its pointer."""
-    found = library_class(checker, node.type, node.span)
-    if found is None:
-        return node
-    if found.nothing:
-        raise reject(
-            "FC0312",
-            f"`{checker.spell(node.type)}` has no elements to fetch",
-            node.span,
-            found.nothing,
-        )
-    if found.worth:
-        from fetchc.check.cpp_library_methods import method
-
-        return method(checker, node, found.worth, node.span) or node
-    if not _is_of_char(checker, node):
-        from fetchc.check.cpp_library_methods import fixed_array, wide_text
-
-        other = wide_text(checker, node, found) or fixed_array(checker, node, found)
-        if other is not None:
-            return other
-    if found.value:
-        inner = known_at(checker, node, found.value, node.span)
-        made = checker.resolved(inner.type)
-        # A path of the file system is a string.
-        library = isinstance(made, StructType) and made.is_library
-        return reader_value(checker, inner) if library else inner
-    if found.counted:
-        return _counted(checker, node, found)
-    if found.choice:
-        return chosen(checker, node, found, found.choice.get("cases", ()))
-    return _together(checker, node, found) if found.get else node
-
-
-def text_length(checker: Checker, node: Typed) -> Typed | None:
-    """The number of bytes of a ``std::string``, which is a text up to a NUL; None of others."""
-    found = library_class(checker, node.type, node.span)
-    if found is None or found.counted or not _is_of_char(checker, node):
-        return None
-    if not found.units and "size" not in found.choices:
-        return None
-    from fetchc.check.cpp_library_methods import method
-
-    return method(checker, node, "size", node.span)
-
-
-def _is_of_char(checker: Checker, node: Typed) -> bool:
-    # The strings that nearly all are.
-    made = checker.resolved(node.type)
-    first = made.name.partition("<")[2][:5] if isinstance(made, StructType) else ""
-    return first in ("char,", "char>")
-
-
-def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
-    # As Go's strings and slices are: a pointer, and how many elements it leads to.
-    size = checker.size(node.type)
-    data, count = (
-        member(known_at(checker, node, path, node.span), node, name)
-        for path, name in zip(found.counted, ("data", "len"), strict=True)
-    )
-    made = checker.resolved(data.type)
-    if size is None or not isinstance(made, PointerType):
-        return node
-    name = checker.spell(node.type)
-    element = checker.size(made.target)
-    if isinstance(checker.resolved(made.target), CharType) and element == 1:
-        words = (data, count)
-        return Convert(node, checker.program.intern(StringType(name, size, words)), node.span)
-    slice_type = SliceType(name, size, made.target, (data, count))
-    return Convert(node, checker.program.intern(slice_type), node.span)
-
-
 def grant(
     checker: Checker, node: Typed, found: LibraryClass, number: int, told_by: str, span: Span
 ) -> None:
@@ -519,18 +439,6 @@ def _ended(checker: Checker, member: Member) -> Member:
     return member
 
 
-def _together(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
-    # A tuple as a structure of its parts, in their order.
-    size = checker.size(node.type)
-    parts = alternatives(checker, node, found, node.span)
-    if size is None or not parts:
-        return node
-    names = found.get.get("members") or [str(number) for number in range(len(parts))]
-    inner = tuple([member(part, node, name) for name, part in zip(names, parts, strict=True)])
-    made = StructType(checker.spell(node.type), "class", size, inner)
-    return Convert(node, checker.program.intern(made), node.span)
-
-
 def member(inner: Typed, node: Typed, name: str) -> Member:
     """What lies within the object ``node``, as a member of it."""
     # What lies within the object ``node``, as a member of it.
@@ -553,17 +461,6 @@ def member(inner: Typed, node: Typed, name: str) -> Member:
     return Member(name, type_id, ByteOffset(offset), bits)
 
 
-def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
-    """The pointers to a vector's first element and behind its last one; None of other classes."""
-    found = library_class(checker, node.type, node.span)
-    if found is None or not found.ends:
-        return None
-    start, end = (known_at(checker, node, path, node.span) for path in found.ends)
-    made = checker.resolved(start.type)
-    counted = isinstance(made, PointerType) and bool(checker.size(made.target))
-    return (start, end) if counted else None
-
-
 def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
     """The pointer or array that ``node[0]`` is an element of; None where it is no such class."""
     found = library_class(checker, node.type, span)
@@ -571,33 +468,6 @@ def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
         return None
     path = found.index or (found.counted[0] if found.counted else "")
     return known_at(checker, node, path, span) if path else None
-
-
-def blocked(
-    checker: Checker, node: Typed, index: int, span: Span, index_span: Span
-) -> Typed | None:
-    """The element ``node[index]`` of a class that has its elements in blocks; None of others."""
-    made = checker.resolved(node.type)
-    if not isinstance(made, StructType) or not made.is_library:
-        return None
-    found = library_class(checker, node.type, span)
-    if found is None or not (found.blocks or "[]" in found.refused):
-        return None
-    from fetchc.check.cpp_library_methods import element_of_block
-
-    return element_of_block(checker, node, found, index, span, index_span)
-
-
-def flagged(
-    checker: Checker, node: Typed, index: int, span: Span, index_span: Span
-) -> Typed | None:
-    """The truth value ``node[index]`` of a class that packs such; None of other classes."""
-    found = library_class(checker, node.type, span)
-    if found is None or not found.flags:
-        return None
-    from fetchc.check.cpp_library_methods import flag
-
-    return flag(checker, node, found, index, span, index_span)
 
 
 def followed(checker: Checker, node: Typed, span: Span) -> Typed | None:

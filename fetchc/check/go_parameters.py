@@ -17,6 +17,7 @@ from __future__ import annotations
 from fetchc.abi import convention_for
 from fetchc.check.locations import disagreement, evidence, same, settled
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
+from fetchc.lang import language
 from fetchc.program.entities import Absent, FrameRelative, InMemory, InRegister, Pieces
 from fetchc.program.go_symbol_names import package_of
 from fetchc.program.types import ArrayType, BoolType, FloatType, IntType, PointerType
@@ -507,7 +508,9 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
     Assembly, and what the linker makes around it, follow the stack convention or the other one, and
     only symbols tell which: not those of functions that are of their file alone.
     """
-    if function.language != "go" or (function.die is not None and function.external):
+    if not language(function.language).goroutines:
+        return
+    if function.die is not None and function.external:
         return
     convention = convention_for(site.program, function)
     if not isinstance(convention.rules, GoRules) or not convention.integer_registers:

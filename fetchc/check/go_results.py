@@ -15,6 +15,7 @@ from fetchc.check.go_parameters import NOT_IN_ORDER, lists_every_parameter, out_
 from fetchc.check.locations import place_words, same
 from fetchc.check.typed_tree import Held
 from fetchc.diag.diagnostic import reject
+from fetchc.lang import language
 from fetchc.program.entities import Absent, FrameRelative, InMemory
 from fetchc.quantities import ByteOffset
 
@@ -50,7 +51,7 @@ def numbered(checker: Checker, name: str, number: int | None, span: Span) -> Typ
     site = checker.site
     function = site.function
     assert function is not None
-    if function.die is None or function.language != "go":
+    if function.die is None or not language(function.language).goroutines:
         raise reject(
             "FC0903",
             f"nothing says what `{function.name}` returns: it has no debug information of Go",

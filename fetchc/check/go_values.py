@@ -74,8 +74,7 @@ def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Type
     Raises CompileError FC0313 where ``base`` cannot hold a value of the type.
     """
     made = checker.resolved(base.type)
-    if not isinstance(made, InterfaceType):
-        raise _refused(checker, f"`{checker.spell(base.type)}` is not an interface", base, span)
+    assert isinstance(made, InterfaceType)
     name = checker.spell(wanted)
     if isinstance(checker.resolved(wanted), InterfaceType):
         raise _refused(
@@ -115,7 +114,7 @@ def member_of_value(
     cases: list[tuple[Asserted, Typed]] = []
     named: list[str] = []
     for wanted in _made_of(checker, made):
-        target = members.promoted_from(checker, wanted)
+        target = checker.promoted_from(wanted)
         if members.find(checker, target, name, name_span) is None:
             continue
         spelled = checker.spell(wanted)

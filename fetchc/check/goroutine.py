@@ -12,6 +12,7 @@ from fetchc.abi import convention_for
 from fetchc.check import members
 from fetchc.check.typed_tree import Follow, Held
 from fetchc.diag.diagnostic import reject
+from fetchc.lang import language
 from fetchc.program.entities import InRegister
 from fetchc.program.types import StructType
 from fetchc.target.machines import GoRules
@@ -38,9 +39,10 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
     hold the goroutine, FC0903 where the debug information does not describe it.
     """
     function = checker.site.function
-    if not checker.program.has_debug_info and checker.program.main_language() == "go":
+    program = checker.program
+    if not program.has_debug_info and language(program.main_language()).goroutines:
         raise _undescribed(span)
-    if function is None or function.language != "go":
+    if function is None or not language(function.language).goroutines:
         where = "a bare address" if function is None else f"`{function.name}`"
         raise reject(
             "FC0201",

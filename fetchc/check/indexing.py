@@ -34,7 +34,6 @@ __all__ = [
     "first",
     "has_open_end",
     "in_bytes",
-    "of_blocks",
     "of_library",
     "take_for_granted",
 ]
@@ -45,12 +44,12 @@ _SLICE_WITH_CAPACITY = 3  # members: the pointer, the length, the capacity
 def element_at(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
     """The element ``index`` of ``base``."""
     made = checker.resolved(base.type)
-    if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.cpp_library import flagged
-
-        flag = flagged(checker, base, index, span, index_span)
-        if flag is not None:
-            return flag
+    if isinstance(made, StructType):
+        packed_element = checker.rules_for(made).packed_element
+        if packed_element is not None:
+            bit = packed_element(checker, base, index, span, index_span)
+            if bit is not None:
+                return bit
     base = of_library(checker, base, span)
     if index == 0:
         row = _first_row(checker, base)
@@ -85,7 +84,7 @@ def elements(
         )
     base = in_bytes(checker, of_library(checker, base, span))
     if checker.site.language.references or checker.site.language.dereferences:
-        from fetchc.check.array_ranges import grid, of_window
+        from fetchc.check.array_dimensions import grid, of_window
 
         if (found := grid(checker, base)) is not None and found[1].window is not None:
             raise of_window(found[1], span)
@@ -107,12 +106,10 @@ def take_for_granted(
     Where its type counts them: of what is behind the last one the program itself reads nothing.
     """
     made = checker.resolved(base.type)
-    if isinstance(made, StructType) and made.is_library and not checker.site.language.dereferences:
-        from fetchc.check.cpp_library_methods import counted_by
-
-        given = counted_by(checker, base, least, span)
-        if given is not None:
-            checker.assertions.append(given)
+    if isinstance(made, StructType):
+        assume_count = checker.rules_for(made).assume_count
+        if assume_count is not None:
+            assume_count(checker, base, least, span)
     held = of_library(checker, base, span)
     made = checker.resolved(held.type)
     if isinstance(made, PointerType):
@@ -127,28 +124,13 @@ def take_for_granted(
 
 def of_library(checker: Checker, base: Typed, span: Span) -> Typed:
     """What ``base`` has its elements in: a vector's pointer, what a reference of Rust leads to."""
-    if checker.site.language.dereferences:
-        from fetchc.check.rust_values import within
-
-        return within(checker, base)
+    if checker.site.language.dereferences and checker.rules.referent is not None:
+        base = checker.rules.referent(checker, base)
     made = checker.resolved(base.type)
-    if not isinstance(made, StructType) or not made.is_library:
+    if not isinstance(made, StructType):
         return base
-    from fetchc.check.cpp_library import indexed
-
-    return indexed(checker, base, span) or base
-
-
-def of_blocks(
-    checker: Checker, base: Typed, index: int, span: Span, index_span: Span
-) -> Typed | None:
-    """The element ``index`` of a deque of C++, which is in no array; None of all else."""
-    made = checker.resolved(base.type)
-    if not isinstance(made, StructType) or not made.is_library:
-        return None
-    from fetchc.check.cpp_library import blocked
-
-    return blocked(checker, base, index, span, index_span)
+    elements = checker.rules_for(made).elements
+    return base if elements is None else elements(checker, base, span) or base
 
 
 def in_bytes(checker: Checker, base: Typed) -> Typed:
@@ -300,8 +282,9 @@ def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
     if isinstance(made, MapType):
         reason = f"`{spelled}` is a map: looking a key up takes code that no fetch-arg can run"
         hint = "its number of entries can be had: `len(m)`"
-    if isinstance(made, StructType) and made.is_library and not checker.site.language.dereferences:
-        hint = _ends(checker, base, span) or hint
+    index_help = checker.rules_for(made).index_help
+    if index_help is not None:
+        hint = index_help(checker, base, span) or hint
     if isinstance(made, UnknownType):
         reason += f": {made.reason}"
         hint = "go through its address and a type that is known: `((int *)&e)[1]`"
@@ -313,14 +296,3 @@ def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
         secondary=(Label(base.span, f"this is `{spelled}`"),) if base.span != span else (),
         help=hint,
     )
-
-
-def _ends(checker: Checker, base: Typed, span: Span) -> str:
-    # What a container has whose elements are in blocks or nodes that only a walk finds.
-    from fetchc.check.cpp_library import library_class
-
-    found = library_class(checker, base.type, span)
-    if found is None:
-        return ""
-    ends = [f"`.{name}()`" for name in ("front", "back", "size") if name in found.known]
-    return f"the program computes where an element is; fetch {', '.join(ends)}" if ends else ""

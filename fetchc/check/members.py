@@ -6,21 +6,14 @@ from fetchc.check.typed_tree import Dispatched, Follow, Part
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.types import (
     BoolType,
-    ChannelType,
     CharType,
-    ComplexType,
     EnumType,
-    InterfaceType,
     IntType,
     Member,
     PointerType,
-    SequenceType,
-    SliceType,
-    StringType,
     StructType,
     UnknownType,
 )
-from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,17 +24,15 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
-    "by_getter",
-    "by_macro",
+    "assume_member",
     "find",
     "follow_pointer",
-    "members_of",
     "must_have_own_order",
     "must_not_be_contradicted",
     "named_member",
+    "other_member",
+    "own_member",
     "part",
-    "promoted_from",
-    "tell",
     "through",
     "uncompared",
 ]
@@ -64,80 +55,73 @@ def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
 
 def named_member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
     """The member ``name`` of a structure or of the structure a pointer leads to."""
-    span = base.span.to(name_span)
-    if isinstance(base, Dispatched):
-        cases = [(one, named_member(checker, value, name, name_span)) for one, value in base.cases]
-        return Dispatched(tuple(cases), cases[0][1].type, span)
+    found = own_member(checker, base, name, name_span)
+    return found or other_member(checker, base, name, name_span)
+
+
+def own_member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed | None:
+    """The member that the type of ``base``, or of what it points to, has itself, or embedded."""
     holder = follow_pointer(checker, base, base.span)
     made = checker.resolved(holder.type)
-    if isinstance(made, ChannelType):
-        from fetchc.check.go_values import header
+    if isinstance(made, StructType) and made.value is not None:
+        wrapped_member = checker.rules_for(made).wrapped_member
+        if wrapped_member is not None:
+            wrapped = wrapped_member(checker, holder, name, name_span)
+            if wrapped is not None:
+                return wrapped
+    path = find(checker, holder.type, name, name_span)
+    return None if path is None else _at(checker, base, holder, path, name_span)
 
-        holder = header(checker, holder, made)
-    if not members_of(checker, holder.type) and not _reckoned(checker, holder.type):
-        if (path := by_getter(checker, holder, name, name_span)) is not None:
-            return through(checker, holder, path, span)
+
+def other_member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed:
+    """What a language has under the name of a member that the type does not have itself.
+
+    Raises CompileError FC0301, FC0302, FC0311 where that is nothing.
+    """
+    if isinstance(base, Dispatched):
+        cases = [(one, named_member(checker, value, name, name_span)) for one, value in base.cases]
+        return Dispatched(tuple(cases), cases[0][1].type, base.span.to(name_span))
+    holder = follow_pointer(checker, base, base.span)
+    made = checker.resolved(holder.type)
+    rules, accessor = checker.rules_for(made), checker.rules.accessor
+    path = None
+    if rules.structure is not None:
+        holder = rules.structure(checker, holder, made) or holder
+        path = find(checker, holder.type, name, name_span)
+    if path is None and accessor is not None:
+        path = accessor(checker, holder, name, name_span)
+    if path is not None:
+        return _at(checker, base, holder, path, name_span)
+    if not checker.members_of(holder.type) and not _reckoned(checker, holder.type):
         from fetchc.check.unknown_names import no_structure
 
         raise no_structure(checker, base, holder, name, name_span)
-    made = checker.resolved(holder.type)
-    if isinstance(made, StructType) and made.value is not None:
-        from fetchc.check.rust_values import member_of
-
-        found = member_of(checker, holder, name, name_span)
-        if found is not None:
-            return found
-    path = find(checker, holder.type, name, name_span)
-    if path is None and isinstance(made, InterfaceType):
-        from fetchc.check.go_values import member_of_value
-
-        inside = member_of_value(checker, holder, made, name, name_span)
-        if inside is not None:
-            return inside
-    if path is None and checker.program.in_kernel and isinstance(made, StructType):
-        path = by_macro(checker, holder.type, made, name, name_span)
-    if path is None:
-        path = by_getter(checker, holder, name, name_span)
-    if path is not None:
-        tell(checker, holder, path, span)
-        return through(checker, holder, path, span)
-    if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.cpp_library import followed
-
-        inner = followed(checker, holder, base.span)
+    if rules.target_member is not None:
+        inner = rules.target_member(checker, base, holder, name, name_span)
         if inner is not None:
-            return named_member(checker, inner, name, name_span)
+            return inner
     from fetchc.check.unknown_names import no_member
 
     raise no_member(checker, holder, name, name_span)
 
 
-def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
-    """The members that lead to a property of .NET; None where there is none of that name."""
-    if checker.site.language.name != ".NET":
-        return None
-    from fetchc.check import dotnet_references
+def _at(
+    checker: Checker, base: Typed, holder: Typed, path: tuple[Member, ...], name_span: Span
+) -> Typed:
+    span = base.span.to(name_span)
+    assume_member(checker, holder, path, span)
+    return through(checker, holder, path, span)
 
-    return dotnet_references.by_getter(checker, holder, name, span)
 
-
-def tell(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:
-    """Warn of a member that is there at times only: a field of one variant of an enum, the value
-    of a nullable; and of a property that derived classes have otherwise.
+def assume_member(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:
+    """Note or warn what has to hold for the member to be there: a field of one variant of an enum,
+    the value of a nullable, a property that derived classes have otherwise.
     """
     made = checker.resolved(holder.type)
-    if isinstance(made, StructType) and made.notation == "nullable":
-        from fetchc.check.dotnet_references import assume_has_value as take_value_for_granted
-
-        take_value_for_granted(checker, holder, made, path[0], span)
-    if checker.site.language.references and isinstance(made, StructType) and made.kind == "class":
-        from fetchc.check.dotnet_references import assume_plain_getter as take_getter_for_granted
-
-        take_getter_for_granted(checker, holder, path[-1].name, span)
-    if isinstance(made, StructType) and made.variants:
-        from fetchc.check.rust_values import take_for_granted
-
-        take_for_granted(checker, holder, made, path[0], span)
+    if isinstance(made, StructType) and (made.variants or checker.site.language.references):
+        assume = checker.rules_for(made).assume_member
+        if assume is not None:
+            assume(checker, holder, made, path, span)
 
 
 def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:
@@ -176,7 +160,7 @@ def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Membe
         found = [
             (*path, step)
             for type_id, path in level
-            for step in (*members_of(checker, type_id), *_reckoned(checker, type_id))
+            for step in (*checker.members_of(type_id), *_reckoned(checker, type_id))
             if name in (step.name, step.also)
         ]
         if len(found) > 1:
@@ -225,10 +209,10 @@ def _embedded(
     below: list[tuple[TypeId, tuple[Member, ...]]] = []
     times: dict[TypeId, int] = {}
     for type_id, path in level:
-        for step in members_of(checker, type_id):
+        for step in checker.members_of(type_id):
             if not step.embedded:
                 continue
-            inner = promoted_from(checker, step.type)
+            inner = checker.promoted_from(step.type)
             times[inner] = times.get(inner, 0) + 1
             if inner not in seen and times[inner] <= 2:  # two are enough to be ambiguous
                 below.append((inner, (*path, step)))
@@ -250,33 +234,6 @@ def _ambiguous(
     )
 
 
-def promoted_from(checker: Checker, type_id: TypeId) -> TypeId:
-    """What an embedded member of that type promotes from: its type, or its pointer's target."""
-    bare = checker.bare(type_id)
-    made = checker.program.type(bare)
-    return checker.bare(made.target) if isinstance(made, PointerType) else bare
-
-
-def members_of(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
-    """The members that a type itself has; none of what is no structure."""
-    match checker.resolved(type_id):
-        case (
-            StructType(members=members)
-            | StringType(members=members)
-            | SliceType(members=members)
-            | SequenceType(members=members)
-            | InterfaceType(members=members)
-        ):
-            return members
-        case ComplexType() | IntType() as made:
-            from fetchc.check.builtins import halves
-
-            both = halves(checker, made)
-            return () if both is None else both.members
-        case _:
-            return ()
-
-
 def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
     made = checker.resolved(type_id)
     if not isinstance(made, StructType):
@@ -284,31 +241,6 @@ def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
     if made.variants:
         return tuple([variant.member for variant in made.variants])
     return made.reckoned
-
-
-# ------------------------------------------------------------------------------
-# Members that the source of the kernel has by macros: ``sk->sk_dport``.
-
-
-def by_macro(
-    checker: Checker, holder: TypeId, made: StructType, name: str, span: Span
-) -> tuple[Member, ...] | None:
-    """The members to go through from ``holder``, which is ``made``, to what ``name`` stands for.
-
-    None where it is no such macro of that structure.
-    """
-    macro = table("kernel/macros")["structures"].get(made.name)
-    if macro is None or not name.startswith(macro[0]):
-        return None
-    beginning, through, own = macro
-    path: tuple[Member, ...] = ()
-    for step in (*through, own + name.removeprefix(beginning)):
-        found = find(checker, holder, step, span)
-        if found is None:
-            return None
-        path += found
-        holder = found[-1].type
-    return path
 
 
 # ------------------------------------------------------------------------------

@@ -5,12 +5,18 @@ from __future__ import annotations
 from fetchc.lang import language
 from fetchc.program.types import (
     ArrayType,
+    ComplexType,
     DeclaredType,
     FunctionType,
+    InterfaceType,
     IntType,
     NamedType,
     PointerType,
     QualifiedType,
+    SequenceType,
+    SliceType,
+    StringType,
+    StructType,
     VoidType,
 )
 from fetchc.quantities import ByteSize, TypeId
@@ -21,11 +27,11 @@ if TYPE_CHECKING:
     from fetchc.lang.base import Language
     from fetchc.program.entities import Function, Instance, StaticProbe
     from fetchc.program.protocol import Program
-    from fetchc.program.types import Type
+    from fetchc.program.types import Member, Type
     from fetchc.quantities import Address
     from fetchc.target.machines import Architecture
 
-__all__ = ["FOREIGN", "Site", "SiteTypes", "has_own_returns", "must_not_be_returned_from"]
+__all__ = ["Site", "SiteTypes", "has_own_returns", "must_not_be_returned_from"]
 
 _DEEPEST = 64  # typedefs, qualifiers or dimensions in a row; only a cyclic, hostile type has more
 
@@ -93,10 +99,6 @@ class Site(Record):
         return self.program.in_kernel and (self.returns or self.means != "")
 
 
-FOREIGN = frozenset({"c", "c++", "rust"})
-"""Languages of what in a Go program other compilers made, and runs on stacks of the system."""
-
-
 def has_own_returns(site: Site) -> bool:
     """Whether results are where the run-time of the program's main language puts them (Go).
 
@@ -110,19 +112,21 @@ def has_own_returns(site: Site) -> bool:
 
 def must_not_be_returned_from(program: Program, function: Function) -> bool:
     """Whether a return probe of the function would end the program, whatever it does."""
-    if not language(function.language).return_probe:
+    own = language(function.language)
+    if not own.return_probe:
         return True
-    return function.language not in FOREIGN and not language(program.main_language()).return_probe
+    return not own.system_stack and not language(program.main_language()).return_probe
 
 
 class SiteTypes:
     """The types of a program, as the language of a probe site writes and measures them."""
 
-    __slots__ = ("program", "site")
+    __slots__ = ("_resolved", "program", "site")
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.program = site.program
+        self._resolved: dict[TypeId, Type] = {}  # one expression asks 40 times, of 15 types
 
     def spell(self, type_id: TypeId) -> str:
         """The type as the site's language writes it."""
@@ -142,7 +146,10 @@ class SiteTypes:
 
     def resolved(self, type_id: TypeId) -> Type:
         """The type itself, behind typedefs and qualifiers."""
-        return self.program.type(self.bare(type_id))
+        found = self._resolved.get(type_id)
+        if found is None:
+            found = self._resolved[type_id] = self.program.type(self.bare(type_id))
+        return found
 
     def innermost(self, type_id: TypeId) -> Type:
         """What an array of however many dimensions is made of; of what is none, the type itself."""
@@ -178,3 +185,28 @@ class SiteTypes:
         """The type of a machine word: registers, sizes, constants."""
         name = "long" if signed else "unsigned long"
         return self.program.intern(IntType(name, ByteSize(self.program.word_bytes), signed))
+
+    def members_of(self, type_id: TypeId) -> tuple[Member, ...]:
+        """The members that a type itself has; none of what is no structure."""
+        match self.resolved(type_id):
+            case (
+                StructType(members=members)
+                | StringType(members=members)
+                | SliceType(members=members)
+                | SequenceType(members=members)
+                | InterfaceType(members=members)
+            ):
+                return members
+            case ComplexType() | IntType() as made:
+                from fetchc.check.number_halves import halves
+
+                both = halves(self, made)
+                return () if both is None else both.members
+            case _:
+                return ()
+
+    def promoted_from(self, type_id: TypeId) -> TypeId:
+        """What an embedded member of that type promotes from: its type, or its pointer's target."""
+        bare = self.bare(type_id)
+        made = self.program.type(bare)
+        return self.bare(made.target) if isinstance(made, PointerType) else bare

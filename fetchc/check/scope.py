@@ -140,12 +140,10 @@ def find_outside(checker: Checker, name: str, line: int | None, span: Span) -> T
         number = enumerator(checker, candidate, span)
         if number is not None:
             return number
-        if "::" in candidate and site.language.classes_related:
-            from fetchc.check.cpp_classes import of_class_named
-
-            shared = of_class_named(checker, candidate, span)
-            if shared is not None:
-                return shared
+        static_member = checker.rules.static_member if "::" in candidate else None
+        shared = None if static_member is None else static_member(checker, candidate, span)
+        if shared is not None:
+            return shared
     variable = _loosely(checker, name, line, candidates, span)
     return None if variable is None else held(checker, variable, span)
 

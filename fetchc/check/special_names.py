@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Site, has_own_returns
+from fetchc.check.probe_site import has_own_returns
 from fetchc.check.typed_tree import Follow, Held, Special
+from fetchc.check.variable_places import kernel_argument
 from fetchc.diag.diagnostic import reject
 from fetchc.program.entities import Absent, AtAddress, Constant, InMemory, InRegister, Named
 from fetchc.program.types import CharType, FloatType, IntType, UnknownType
@@ -37,7 +38,6 @@ __all__ = [
     "argument_type",
     "arguments",
     "current_task",
-    "kernel_argument",
     "register",
     "special",
 ]
@@ -462,14 +462,3 @@ def current_task(checker: Checker, span: Span) -> Typed:
     found = program.types_named(_TASK, None)
     made = checker.pointer_to(found[0]) if found else checker.word()
     return Held(Named("current", "$current"), "$current", made, span)
-
-
-def kernel_argument(site: Site, number: int, registers: int) -> Place:
-    """The place of argument ``number``, by the kernel's name; Absent where it has none."""
-    if site.architecture.name not in table("kernel/linux")["arguments"]["machines"]:
-        why = f"kernels for {site.architecture.name} do not number their arguments"
-        return Absent("FC0507", why)
-    # A tracepoint's probe is called with one more in front, which the kernel leaves out.
-    if number > registers - (site.means == "tprobe"):
-        return Absent("FC0404", "it is on the stack, and the kernel counts registers")
-    return Named("argument", f"$arg{number}")

@@ -5,7 +5,6 @@ Each says what names there are, and which one may be meant. Off the hot path.
 
 from __future__ import annotations
 
-from fetchc.check.members import members_of, promoted_from
 from fetchc.check.scope import visible
 from fetchc.check.suggestions import name_meant, nearest
 from fetchc.check.typed_tree import Follow
@@ -23,7 +22,6 @@ from fetchc.program.types import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
-    from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.quantities import TypeId
@@ -60,9 +58,8 @@ def no_structure(
             help=f"cast it to a type that is defined: `((struct ... *)…)->{name}`",
         )
     if isinstance(made, StructType):
-        hint = None
-        if checker.site.language.name == ".NET":  # an interface, or `object`
-            hint = f"cast it to the class that the object is of: `((Class)e).{name}`"
+        no_members_help = checker.rules.no_members_help
+        hint = None if no_members_help is None else no_members_help(name)
         return reject("FC0302", f"`{spelled}` has no members", span, "unknown member", help=hint)
     hint = None
     if isinstance(made, PointerType):
@@ -93,7 +90,7 @@ def no_member(
 
     ``why`` tells what else has the name, ``instead`` what to do then.
     """
-    members = members_of(checker, holder.type)
+    members = checker.members_of(holder.type)
     spelled = checker.spell(holder.type)
     size = checker.size(holder.type)
     long = "" if size is None else f" of {size} bytes"  # a text of .NET is as long as it is
@@ -140,11 +137,11 @@ def _virtual_bases(checker: Checker, holder: TypeId) -> list[UnknownType]:
     level, seen = [(holder, True)], {holder}
     while level:
         type_id, first = level.pop(0)
-        for step in members_of(checker, type_id):
+        for step in checker.members_of(type_id):
             inner = checker.resolved(step.type)
             if step.embedded and isinstance(inner, UnknownType):
                 found[inner if first else UnknownType(inner.name, None, inner.reason)] = None
-            elif step.embedded and (below := promoted_from(checker, step.type)) not in seen:
+            elif step.embedded and (below := checker.promoted_from(step.type)) not in seen:
                 seen.add(below)
                 level.append((below, first and step.offset == 0))
     return list(found)
@@ -156,10 +153,10 @@ def _all_names(checker: Checker, holder: TypeId) -> list[str]:
     seen: set[TypeId] = set()
     while level and len(names) < 5000:
         type_id = level.pop(0)
-        for step in members_of(checker, type_id):
+        for step in checker.members_of(type_id):
             if step.name:
                 names.append(step.name)
-            if step.embedded and (inner := promoted_from(checker, step.type)) not in seen:
+            if step.embedded and (inner := checker.promoted_from(step.type)) not in seen:
                 seen.add(inner)
                 level.append(inner)
     return names
@@ -169,8 +166,9 @@ def _all_names(checker: Checker, holder: TypeId) -> list[str]:
 # The refusal of names that mean nothing at the probe site, with what there is.
 
 
-def unknown(site: Site, name: str, span: Span) -> CompileError:
+def unknown(checker: Checker, name: str, span: Span) -> CompileError:
     """The refusal of a name that means nothing here, with what there is."""
+    site = checker.site
     if site.static is not None and (site.function is None or site.function.die is None):
         return reject(
             "FC0201",
@@ -213,15 +211,8 @@ def unknown(site: Site, name: str, span: Span) -> CompileError:
     why = f" that are known: {made.reason}" if isinstance(made, UnknownType) else ""
     hint = "build it with -g; or use `$arg1`, `%di` with a cast" if why else None
     imported = site.program.elf.imported(name)
-    if not named and site.function.language == "go":
-        from fetchc.check.go_parameters import is_assembly
-
-        if is_assembly(site, site.function):
-            why = (
-                ": it is written in assembly, and its parameters are described where Go code has "
-                "it as a function value, from Go 1.17 on"
-            )
-            hint = "use its words: `$arg1`; or probe what calls it"
+    if not named and checker.rules.no_variables is not None:
+        why, hint = checker.rules.no_variables(checker) or (why, hint)
     similar = f"a variable with a similar name is visible: `{close[0]}`" if close else None
     return reject(
         "FC0201",

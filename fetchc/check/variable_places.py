@@ -24,6 +24,7 @@ from fetchc.program.entities import (
     Constant,
     InMemory,
     InRegister,
+    Named,
     Place,
     PointerTo,
 )
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from fetchc.program.entities import Function, Variable
     from fetchc.source import Span
 
-__all__ = ["parameter_by_name", "variable_place"]
+__all__ = ["kernel_argument", "parameter_by_name", "variable_place"]
 
 
 def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, Diagnostic | None]:
@@ -184,7 +185,6 @@ def parameter_by_name(
     if site.probe_kind == "eprobe":
         return site.program.place(variable, function, site.address), None
     from fetchc.abi import convention_for
-    from fetchc.check.special_names import kernel_argument
 
     entry = Site(
         site.program, site.architecture, site.language, function, function.address, True, False
@@ -196,3 +196,16 @@ def parameter_by_name(
     elif not isinstance(place, Absent):
         place = Absent("FC0404", "it is in no register of its own, and the kernel counts registers")
     return place, warning
+
+
+def kernel_argument(site: Site, number: int, registers: int) -> Place:
+    """The place of argument ``number``, by the kernel's name; Absent where it has none."""
+    from fetchc.target.machines import table
+
+    if site.architecture.name not in table("kernel/linux")["arguments"]["machines"]:
+        why = f"kernels for {site.architecture.name} do not number their arguments"
+        return Absent("FC0507", why)
+    # A tracepoint's probe is called with one more in front, which the kernel leaves out.
+    if number > registers - (site.means == "tprobe"):
+        return Absent("FC0404", "it is on the stack, and the kernel counts registers")
+    return Named("argument", f"$arg{number}")

@@ -10,7 +10,7 @@ convention puts them.
 from __future__ import annotations
 
 from fetchc.check.locations import is_fragment
-from fetchc.check.probe_site import FOREIGN, Site, must_not_be_returned_from
+from fetchc.check.probe_site import Site, must_not_be_returned_from
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.driver.probe_points import Found
 from fetchc.lang import language
@@ -54,9 +54,9 @@ _MOST_FUNCTIONS = 8  # to look one up can take as long
 
 def refusal_of_returns(program: Program, function: Function) -> str:
     """Why returns of the function cannot be probed in any way; empty where they can."""
-    own = language(function.language).return_refusal
-    if own or function.language in FOREIGN:
-        return own
+    own = language(function.language)
+    if own.return_refusal or own.system_stack:
+        return own.return_refusal
     return language(program.main_language()).return_refusal
 
 

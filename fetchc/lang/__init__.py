@@ -16,7 +16,7 @@ def language(key: str) -> Language:
 
         return GO
     if key == "gccgo":
-        from fetchc.lang.c_language import GCCGO
+        from fetchc.lang.gccgo_language import GCCGO
 
         return GCCGO
     if key == "dotnet":
@@ -27,6 +27,6 @@ def language(key: str) -> Language:
         from fetchc.lang.rust_language import RUST
 
         return RUST
-    from fetchc.lang.c_language import CPLUSPLUS, C
+    from fetchc.lang.c_language import CPLUSPLUS, OTHER, C
 
-    return CPLUSPLUS if key == "c++" else C
+    return {"c": C, "c++": CPLUSPLUS}.get(key, OTHER)

@@ -39,9 +39,7 @@ class Language(Record):
     ``shared_with`` names what else has its calls in the function that such a part of a name stands
     for.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
-    ``slices``: ``e[1:3]`` is a slice, which has room up to the end of what it is cut of.
     ``closures``: a function value is the address of an object that begins with the code's address.
-    ``classes_related``: a cast between a class and a base of it moves the address.
     ``type_first``: declarations name the type first.
     ``open_arrays``: an array of no or one element at the end of a structure may have more.
     ``word_int``: an ``int`` is as wide as an address.
@@ -55,6 +53,10 @@ class Language(Record):
     ``written`` is the table of types that it prints in a form of their own; empty without one.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
     ``unwound``: exceptions or panics leave functions without a return.
+    ``type_rules`` is the key of its rules for types, see :mod:`fetchc.check.type_rules`; empty
+    where it has none beyond C's. ``arrays_are_values``: an array is not the address of its first
+    element. ``goroutines``: its functions run on goroutines, with a stack and a convention of
+    their own; ``system_stack``: they are known to run on the stack that the system gives a thread.
     ``cautions`` tells what should be known of any probe of a function.
     ``methods_named`` are the functions that a method of a type can be, by the names of both; it
     hides what is promoted from below. None where methods and members cannot have one name.
@@ -69,7 +71,6 @@ class Language(Record):
     convention_first: bool
     functions_meant: Callable[[str, Program], list[str]] | None = None
     shared_with: Callable[[str, str, Program], list[str]] | None = None
-    slices: bool = False
     closures: bool = False
     references: bool = False
     type_first: bool = False
@@ -77,7 +78,10 @@ class Language(Record):
     word_int: bool = False
     pointer_cast: str = "({type} *){value}"
     pointer_member: str = "({pointer})->{name}"
-    classes_related: bool = False
+    type_rules: str = ""
+    arrays_are_values: bool = False
+    goroutines: bool = False
+    system_stack: bool = False
     promises_convention: bool = True
     dereferences: bool = False
     counting: Mapping[str, str] = _NONE

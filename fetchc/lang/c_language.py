@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fetchc.lang.base import Language
-from fetchc.lang.go_language import GO
 from fetchc.program.types import (
     ArrayType,
     ChannelType,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from fetchc.program.protocol import Program
     from fetchc.quantities import TypeId
 
-__all__ = ["CPLUSPLUS", "GCCGO", "C", "spell"]
+__all__ = ["CPLUSPLUS", "OTHER", "C", "spell"]
 
 _DEEPEST = 64  # hops of a declarator; only a cyclic, hostile type has more
 
@@ -107,18 +106,26 @@ def _meant(wanted: str, program: Program) -> list[str]:
     return overload(wanted, lambda name: [one.symbol for one in program.functions_named(name)])
 
 
-C = Language(
-    name="C",
-    spell=spell,
-    global_names=lambda name, _function: (name,),
-    return_probe=True,
-    stack_check=False,
-    pointer_indexes_array=False,
-    convention_first=False,
-    functions_meant=_meant,
-    type_first=True,
-    open_arrays=True,
-)
+def _c_record(system_stack: bool) -> Language:
+    return Language(
+        name="C",
+        spell=spell,
+        global_names=lambda name, _function: (name,),
+        return_probe=True,
+        stack_check=False,
+        pointer_indexes_array=False,
+        convention_first=False,
+        functions_meant=_meant,
+        type_first=True,
+        open_arrays=True,
+        system_stack=system_stack,
+    )
+
+
+C = _c_record(system_stack=True)
+
+OTHER = _c_record(system_stack=False)
+"""What is read as C without being known to be: assembly, code without debug information."""
 
 CPLUSPLUS = Language(
     name="C++",
@@ -131,23 +138,7 @@ CPLUSPLUS = Language(
     functions_meant=_meant,
     type_first=True,
     open_arrays=True,
-    classes_related=True,
+    type_rules="c++",
+    system_stack=True,
     unwound=True,
-)
-
-
-# ------------------------------------------------------------------------------
-# Go as gccgo compiles it: types and calls are described, and made, as those of C.
-
-GCCGO = Language(
-    name="Go of gccgo",
-    spell=CPLUSPLUS.spell,
-    global_names=GO.global_names,
-    return_probe=False,
-    stack_check=False,
-    pointer_indexes_array=True,
-    convention_first=False,
-    word_int=True,
-    functions_meant=GO.functions_meant,
-    return_refusal="a goroutine that goes on in another thread ends the program there",
 )

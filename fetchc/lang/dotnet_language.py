@@ -121,6 +121,7 @@ DOTNET = Language(
     stack_check=False,
     pointer_indexes_array=False,
     convention_first=False,
+    type_rules="dotnet",
     references=True,
     type_first=True,
     return_refusal="an exception that passes a return probe ends the program",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.dotnet_references import uncompared_type
+from fetchc.check.dotnet_rules import uncompared_type
 from fetchc.check.members import part
 from fetchc.check.typed_tree import (
     Asserted,
@@ -216,7 +216,7 @@ def _first(checker: Checker, made: Type) -> str:
 
 def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     """The refusal of a value that no single fetch-arg can hold, with what can be."""
-    from fetchc.check.builtins import halves
+    from fetchc.check.number_halves import halves
 
     try:
         where(checker.site, node)
@@ -409,7 +409,7 @@ def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:
 def _uncompared(checker: Checker, one: Described | Present) -> Diagnostic:
     if isinstance(one, Described):
         return uncompared_type(checker, one.wanted, one.span)
-    from fetchc.check.rust_values import uncompared_variant
+    from fetchc.check.rust_rules import uncompared_variant
 
     return uncompared_variant(checker, one)
 

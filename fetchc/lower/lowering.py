@@ -267,18 +267,13 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
 
         return made_of(checker, node, whole)
     made = checker.resolved(node.type)
-    if isinstance(made, StructType) and made.is_library:
-        from fetchc.check.cpp_library import reader_value
-
-        node = reader_value(checker, node)
-        if isinstance(node, Computed | Either | Dispatched):
-            return lower(checker, node, None, whole)
-        made = checker.resolved(node.type)
-    if isinstance(made, StructType) and made.value is not None:
-        from fetchc.check.rust_values import reader_value as worth
-
-        node = worth(checker, node)
-        made = checker.resolved(node.type)
+    if isinstance(made, StructType):
+        reader_value = checker.rules_for(made).reader_value
+        if reader_value is not None:
+            node = reader_value(checker, node)
+            if isinstance(node, Computed | Either | Dispatched):
+                return lower(checker, node, None, whole)
+            made = checker.resolved(node.type)
     simple = plain(checker, node.type)
     pointing = isinstance(made, PointerType | MapType | ChannelType)
     if simple is not None and (not pointing or bit_field_of(node) is not None):
@@ -318,7 +313,7 @@ def lower(checker: Checker, node: Typed, format: Format | None, whole: bool) -> 
 
             return ranged(checker, node, made, whole)
         case CellType():
-            from fetchc.check.array_ranges import refused
+            from fetchc.check.array_dimensions import refused
 
             raise refused(node, made)
         case ComplexType() | IntType() if whole and (both := _halves(checker, made)):
@@ -394,6 +389,6 @@ def named_members(
 
 def _halves(checker: Checker, made: Type) -> StructType | None:
     # Imported by the few definitions that fetch a number whole: on no compile's way.
-    from fetchc.check.builtins import halves
+    from fetchc.check.number_halves import halves
 
     return halves(checker, made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fetchc.check.builtins import capacity, length
-from fetchc.check.dotnet_references import described
+from fetchc.check.dotnet_rules import described
 from fetchc.check.go_parameters import lost_by
 from fetchc.check.go_values import dynamic_type, first_type, held_as
 from fetchc.check.members import named_member, part

@@ -7,10 +7,10 @@ an array is fetched as its bytes, in one piece, and decoded later.
 from __future__ import annotations
 
 from fetchc.check import typed_tree
-from fetchc.check.builtins import halves
 from fetchc.check.conversions import wide
-from fetchc.check.cpp_library import ends, reader_value, text_length
+from fetchc.check.cpp_reader_values import ends, text_length
 from fetchc.check.members import part, through
+from fetchc.check.number_halves import halves
 from fetchc.check.typed_tree import (
     Address,
     Computed,
@@ -235,24 +235,23 @@ class Shaper(RangeShapes, EnumShapes, CallerShapes, ComputedShapes, FormattedSha
             return Leaf(shape.field, decode, shape.offset, shape.size, shape.shift, shape.guards)
         if isinstance(node, Special) and (given := special(checker, node)) is not None:
             return self._leaf(given)
+        length = None
         if isinstance(made, StructType) and made.is_library:
             between = ends(checker, node)
             if between is not None:
                 return self._elements_between(*between, limits)
             length = text_length(checker, node)
-            node = reader_value(checker, node)
-            made = checker.resolved(node.type)
+        if isinstance(made, StructType):
+            reader_value = checker.rules_for(made).reader_value
+            if reader_value is not None:
+                node = reader_value(checker, node)
+                made = checker.resolved(node.type)
             if length is not None:
                 return SizedStringShape(
                     self.shape(node, None, limits), self.shape(length, None, limits)
                 )
             if isinstance(node, Computed | Either) or isinstance(made, RangeType):
                 return self.shape(node, None, limits)
-        if isinstance(made, StructType) and made.value is not None:
-            from fetchc.check.rust_values import reader_value as worth
-
-            node = worth(checker, node)
-            made = checker.resolved(node.type)
         if format is None and (computed := self._computed(node)) is not None:
             return computed
         if format is None and (spelled := self._spelled(node, made, limits)) is not None:

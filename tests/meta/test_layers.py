@@ -21,7 +21,6 @@ CHECKOUT = Path(__file__).parents[2]
 STILL_CIRCULAR = {
     "fetchc.abi",
     "fetchc.api",
-    "fetchc.check",
     "fetchc.cli",
     "fetchc.debuginfo",
     "fetchc.driver",

@@ -8,7 +8,7 @@ import pytest
 
 import fetchc
 from fetchc.check.probe_site import Site
-from fetchc.check.special_names import kernel_argument
+from fetchc.check.variable_places import kernel_argument
 from fetchc.debuginfo.btf.kernel_program import BtfProgram
 from fetchc.program.entities import Absent
 from fetchc.target.machines import architecture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fetchc.check import members
 from fetchc.check.members import uncompared
+from fetchc.check.type_rules import TypeRules
 from fetchc.check.typed_tree import Address, Follow, Part, Present
 from fetchc.program.types import PointerType, StructType
 
@@ -19,20 +20,13 @@ if TYPE_CHECKING:
     from fetchc.program.types import Member
     from fetchc.source import Span
 
-__all__ = [
-    "dereferenced",
-    "member_of",
-    "reader_value",
-    "take_for_granted",
-    "uncompared_variant",
-    "within",
-]
+__all__ = ["RUST", "uncompared_variant"]
 
 _DEEPEST = 16  # wrappers in each other; only a hostile type has more
 _RAW = "*"  # what the names of raw pointers begin with
 
 
-def reader_value(checker: Checker, node: Typed) -> Typed:
+def _reader_value(checker: Checker, node: Typed) -> Typed:
     """What a whole object is worth to a reader: of a cell what it holds, else the address."""
     for _ in range(_DEEPEST):
         made = checker.resolved(node.type)
@@ -45,7 +39,7 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
     return node
 
 
-def dereferenced(checker: Checker, node: Typed) -> Typed | None:
+def _dereferenced(checker: Checker, node: Typed, span: Span) -> Typed | None:
     """What ``*`` gives of a counted pointer, or of what holds a pointer; None of others."""
     for _ in range(_DEEPEST):
         made = checker.resolved(node.type)
@@ -59,7 +53,7 @@ def dereferenced(checker: Checker, node: Typed) -> Typed | None:
     return None
 
 
-def within(checker: Checker, node: Typed) -> Typed:
+def _within(checker: Checker, node: Typed) -> Typed:
     """What is counted and indexed where ``node`` is: behind its references and wrappers."""
     for _ in range(_DEEPEST):
         made = checker.resolved(node.type)
@@ -72,19 +66,23 @@ def within(checker: Checker, node: Typed) -> Typed:
     return node
 
 
-def member_of(
-    checker: Checker, holder: Typed, name: str, span: Span, depth: int = 0
-) -> Typed | None:
+def _wrapped_member(checker: Checker, holder: Typed, name: str, span: Span) -> Typed | None:
     """The member of a wrapper or of what it stands for; None where neither has it."""
+    made = checker.resolved(holder.type)
+    wraps = isinstance(made, StructType) and made.value is not None
+    return _member_of(checker, holder, name, span, 0) if wraps else None
+
+
+def _member_of(checker: Checker, holder: Typed, name: str, span: Span, depth: int) -> Typed | None:
     holder = members.follow_pointer(checker, holder, holder.span)
     made = checker.resolved(holder.type)
     if not isinstance(made, StructType) or made.value is None or depth > _DEEPEST:
         return _own(checker, holder, name, span)
     value = _value(checker, holder, made)
-    inner = member_of(checker, value, name, span, depth + 1) if made.owned else None
+    inner = _member_of(checker, value, name, span, depth + 1) if made.owned else None
     found = inner or _own(checker, holder, name, span)
     if found is None and not made.owned:
-        found = member_of(checker, value, name, span, depth + 1)
+        found = _member_of(checker, value, name, span, depth + 1)
     if found is None and made.shared:  # its counters
         found = _own(checker, _counters(checker, holder, made), name, span)
     return found
@@ -94,7 +92,7 @@ def _own(checker: Checker, holder: Typed, name: str, span: Span) -> Typed | None
     path = members.find(checker, holder.type, name, span)
     if path is None:
         return None
-    members.tell(checker, holder, path, holder.span.to(span))
+    members.assume_member(checker, holder, path, holder.span.to(span))
     return members.through(checker, holder, path, holder.span.to(span))
 
 
@@ -123,10 +121,11 @@ def _shared(checker: Checker, node: Typed, made: StructType) -> Part:
 # Variants of Rust's enums: their fields lie over each other, and one of them is there.
 
 
-def take_for_granted(
-    checker: Checker, holder: Typed, made: StructType, variant: Member, span: Span
+def _assume_variant(
+    checker: Checker, holder: Typed, made: StructType, path: tuple[Member, ...], span: Span
 ) -> None:
-    """Note that ``variant`` of the enum ``holder`` has to be there, for whoever can compare."""
+    """Note that the first of ``path``, a variant, has to be there, for whoever can compare."""
+    variant = path[0]
     if made.members and variant in [one.member for one in made.variants]:
         tag = members.part(holder, made.members[0], span)
         told_by = ".discriminant"
@@ -143,3 +142,12 @@ def uncompared_variant(checker: Checker, one: Present) -> Diagnostic:
         f"fetch which one it is beside it: `{one.told_by}`; `fetchc trace` compares",
         one.span,
     )
+
+
+RUST = TypeRules(
+    wrapped_member=_wrapped_member,
+    assume_member=_assume_variant,
+    referent=_within,
+    dereference=_dereferenced,
+    reader_value=_reader_value,
+)

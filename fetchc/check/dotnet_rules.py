@@ -7,7 +7,8 @@ reader does, or a header does not say it all, a warning stands for what the runt
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.members import members_of, uncompared
+from fetchc.check.members import uncompared
+from fetchc.check.type_rules import TypeRules
 from fetchc.check.typed_tree import Convert, Described, Follow, Part, Present, Shift
 from fetchc.check.unknown_names import no_member
 from fetchc.diag.diagnostic import reject
@@ -36,16 +37,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = [
-    "Description",
-    "assume_has_value",
-    "assume_plain_getter",
-    "by_getter",
-    "cast_reference",
-    "described",
-    "is_class",
-    "uncompared_type",
-]
+__all__ = ["DOTNET", "Description", "described", "uncompared_type"]
 
 _DEEPEST = 64  # bases of a class; only a cyclic, hostile one has more
 
@@ -64,15 +56,15 @@ class Description(Record):
     element_assembly: Typed | None
 
 
-def cast_reference(
+def _cast_reference(
     checker: Checker, wanted: TypeId, base: Typed, source: PointerType, span: Span
 ) -> Typed | None:
     """``base``, a pointer, as a cast to ``wanted`` means it; None where no reference is meant."""
     held = checker.resolved(source.target)
     target = checker.resolved(wanted)
-    if source.reference or not is_class(held):
+    if source.reference or not _is_class(held):
         return None
-    if is_class(target):
+    if _is_class(target):
         opaque = isinstance(target, StructType) and not target.members  # an interface
         if not opaque and not _has_base(checker, source.target, wanted):
             _assume(checker, base, wanted, span)
@@ -110,7 +102,7 @@ def _refuse_part_of_address(
         )
 
 
-def is_class(made: Type) -> bool:
+def _is_class(made: Type) -> bool:
     """Whether variables of the type hold references to objects."""
     if isinstance(made, SequenceType):
         return not made.value
@@ -187,7 +179,7 @@ def uncompared_type(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
 # The value of a ``Nullable<T>``, which it has or has not.
 
 
-def assume_has_value(
+def _assume_has_value(
     checker: Checker, holder: Typed, made: StructType, asked: Member, span: Span
 ) -> None:
     """Note that ``holder`` has to have a value where that is ``asked``, for whoever can compare."""
@@ -212,7 +204,7 @@ def _property(checker: Checker, holder: Typed, name: str) -> Property | None:
     return None if dotnet is None else dotnet.property_of(checker.bare(holder.type), name)
 
 
-def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
+def _by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
     """The members that lead from ``holder`` to its property of that name; None if it has none.
 
     Raises CompileError FC0302 where the value depends on more than fields.
@@ -223,7 +215,7 @@ def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[M
     if not found.why:
         return found.path
     hint = ""
-    if not members_of(checker, holder.type):
+    if not checker.members_of(holder.type):
         hint = f"cast it to the class that the object is of: `((Class)e).{name}`"
     elif found.path:
         fields = ".".join([step.name for step in found.path])
@@ -231,7 +223,7 @@ def by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[M
     raise no_member(checker, holder, name, span, f"`{name}` is a property: {found.why}", hint)
 
 
-def assume_plain_getter(checker: Checker, holder: Typed, name: str, span: Span) -> None:
+def _assume_plain_getter(checker: Checker, holder: Typed, name: str, span: Span) -> None:
     """Warn where the field of an automatic property is read, and a derived class has another
     getter: of its objects the field is not what the program has under that name.
     """
@@ -245,3 +237,31 @@ def assume_plain_getter(checker: Checker, holder: Typed, name: str, span: Span) 
     help = f"cast it to the class that it is of: `(({found.others[0]})e).{name}`"
     wanted = checker.spell(holder.type)
     checker.warnings.append(uncompared("the object's type", wanted, note, help, span))
+
+
+def _assume_member(
+    checker: Checker, holder: Typed, made: StructType, path: tuple[Member, ...], span: Span
+) -> None:
+    if made.notation == "nullable":
+        _assume_has_value(checker, holder, made, path[0], span)
+    if made.kind == "class":
+        _assume_plain_getter(checker, holder, path[-1].name, span)
+
+
+def _no_members_help(name: str) -> str:
+    # An interface, or `object`.
+    return f"cast it to the class that the object is of: `((Class)e).{name}`"
+
+
+def _unknown_type(checker: Checker) -> tuple[str, str]:
+    return "", "; name the folder of the assembly that has it: `--reference DIR`"
+
+
+DOTNET = TypeRules(
+    accessor=_by_getter,
+    assume_member=_assume_member,
+    no_members_help=_no_members_help,
+    cast_pointer=_cast_reference,
+    is_reference=_is_class,
+    unknown_type=_unknown_type,
+)

@@ -1,0 +1,74 @@
+"""Arrays of several dimensions (.NET), and parts of arrays (Rust too).
+
+How far apart rows are is in the array itself. A fetch-arg does not multiply: it has the
+elements of the first row, and a reader that gets the lengths beside the elements has the
+others. Nor does it add the index at which a part (a segment, a memory, a queue) begins.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.typed_tree import Follow
+from fetchc.diag.diagnostic import reject
+from fetchc.program.types import PointerType, SequenceType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.types import CellType
+    from fetchc.source import Span
+
+__all__ = ["grid", "of_window", "refused"]
+
+
+def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
+    """The array of several dimensions, or the part of one, that ``base`` is or leads to."""
+    made = checker.resolved(base.type)
+    if isinstance(made, PointerType):
+        base = Follow(base, made.target, base.span)
+        made = checker.resolved(base.type)
+    if isinstance(made, SequenceType) and (made.dimensions or made.window):
+        return base, made
+    return None
+
+
+def refused(node: Typed, made: CellType) -> CompileError:
+    """The refusal of an element that no single fetch-arg reaches."""
+    if made.array.window is not None:
+        return of_window(made.array, node.span)
+    first = ", ".join(["0"] * (len(made.indices) - 1) + [str(made.indices[-1])])
+    return reject(
+        "FC0304",
+        "where the row of an array of several dimensions begins takes a multiplication",
+        node.span,
+        "no fetch-arg multiplies",
+        notes=("how long the rows are is in the array, and known when the program runs",),
+        help=f"count on from the first row (`[{first}]` is in it), or let `fetchc trace` read it",
+    )
+
+
+def of_window(made: SequenceType, span: Span) -> CompileError:
+    """The refusal of elements whose place a fetch-arg would have to count from an index."""
+    assert made.window is not None
+    start = made.window.start.name
+    items = made.elements.name
+    if made.window.backwards:
+        return reject(
+            "FC0304",
+            f"the first element of `{made.name}` is the last one of an array",
+            span,
+            "no fetch-arg subtracts",
+            notes=(f"which one that is, is known when the program runs (`.{start}`)",),
+            help=f"count from the bottom (`.{items}[0]`), or let `fetchc trace` read it",
+        )
+    return reject(
+        "FC0304",
+        f"the elements of `{made.name}` begin at the index `{start}` of an array",
+        span,
+        "no fetch-arg adds",
+        notes=(f"which index that is, is known when the program runs (`.{start}`)",),
+        help=f"count from the array's own start (`.{items}[0]`), or let `fetchc trace` read it"
+        if not made.window.of_any
+        else "let `fetchc trace` read it",
+    )

@@ -1,0 +1,112 @@
+"""What objects of C++ libraries are to a reader: a string its text, a smart pointer its pointer."""
+
+from __future__ import annotations
+
+from fetchc.check.cpp_library import alternatives, chosen, known_at, library_class, member
+from fetchc.check.typed_tree import Convert
+from fetchc.diag.diagnostic import reject
+from fetchc.program.types import CharType, PointerType, SliceType, StringType, StructType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.cpp_library import LibraryClass
+    from fetchc.check.typed_tree import Typed
+
+__all__ = ["ends", "reader_value", "text_length"]
+
+
+def reader_value(checker: Checker, node: Typed) -> Typed:
+    """What a whole object is worth to a reader: a string its text, a smart pointer its pointer."""
+    found = library_class(checker, node.type, node.span)
+    if found is None:
+        return node
+    if found.nothing:
+        raise reject(
+            "FC0312",
+            f"`{checker.spell(node.type)}` has no elements to fetch",
+            node.span,
+            found.nothing,
+        )
+    if found.worth:
+        from fetchc.check.cpp_library_methods import method
+
+        return method(checker, node, found.worth, node.span) or node
+    if not _is_of_char(checker, node):
+        from fetchc.check.cpp_library_methods import fixed_array, wide_text
+
+        other = wide_text(checker, node, found) or fixed_array(checker, node, found)
+        if other is not None:
+            return other
+    if found.value:
+        inner = known_at(checker, node, found.value, node.span)
+        made = checker.resolved(inner.type)
+        # A path of the file system is a string.
+        library = isinstance(made, StructType) and made.is_library
+        return reader_value(checker, inner) if library else inner
+    if found.counted:
+        return _counted(checker, node, found)
+    if found.choice:
+        return chosen(checker, node, found, found.choice.get("cases", ()))
+    return _together(checker, node, found) if found.get else node
+
+
+def text_length(checker: Checker, node: Typed) -> Typed | None:
+    """The number of bytes of a ``std::string``, which is a text up to a NUL; None of others."""
+    found = library_class(checker, node.type, node.span)
+    if found is None or found.counted or not _is_of_char(checker, node):
+        return None
+    if not found.units and "size" not in found.choices:
+        return None
+    from fetchc.check.cpp_library_methods import method
+
+    return method(checker, node, "size", node.span)
+
+
+def _is_of_char(checker: Checker, node: Typed) -> bool:
+    # The strings that nearly all are.
+    made = checker.resolved(node.type)
+    first = made.name.partition("<")[2][:5] if isinstance(made, StructType) else ""
+    return first in ("char,", "char>")
+
+
+def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
+    # As Go's strings and slices are: a pointer, and how many elements it leads to.
+    size = checker.size(node.type)
+    data, count = (
+        member(known_at(checker, node, path, node.span), node, name)
+        for path, name in zip(found.counted, ("data", "len"), strict=True)
+    )
+    made = checker.resolved(data.type)
+    if size is None or not isinstance(made, PointerType):
+        return node
+    name = checker.spell(node.type)
+    element = checker.size(made.target)
+    if isinstance(checker.resolved(made.target), CharType) and element == 1:
+        words = (data, count)
+        return Convert(node, checker.program.intern(StringType(name, size, words)), node.span)
+    slice_type = SliceType(name, size, made.target, (data, count))
+    return Convert(node, checker.program.intern(slice_type), node.span)
+
+
+def _together(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
+    # A tuple as a structure of its parts, in their order.
+    size = checker.size(node.type)
+    parts = alternatives(checker, node, found, node.span)
+    if size is None or not parts:
+        return node
+    names = found.get.get("members") or [str(number) for number in range(len(parts))]
+    inner = tuple([member(part, node, name) for name, part in zip(names, parts, strict=True)])
+    made = StructType(checker.spell(node.type), "class", size, inner)
+    return Convert(node, checker.program.intern(made), node.span)
+
+
+def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
+    """The pointers to a vector's first element and behind its last one; None of other classes."""
+    found = library_class(checker, node.type, node.span)
+    if found is None or not found.ends:
+        return None
+    start, end = (known_at(checker, node, path, node.span) for path in found.ends)
+    made = checker.resolved(start.type)
+    counted = isinstance(made, PointerType) and bool(checker.size(made.target))
+    return (start, end) if counted else None

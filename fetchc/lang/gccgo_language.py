@@ -1,0 +1,22 @@
+"""Go as gccgo compiles it: types and calls are described, and made, as those of C."""
+
+from __future__ import annotations
+
+from fetchc.lang.base import Language
+from fetchc.lang.c_language import CPLUSPLUS
+from fetchc.lang.go_language import GO
+
+__all__ = ["GCCGO"]
+
+GCCGO = Language(
+    name="Go of gccgo",
+    spell=CPLUSPLUS.spell,
+    global_names=GO.global_names,
+    return_probe=False,
+    stack_check=False,
+    pointer_indexes_array=True,
+    convention_first=False,
+    word_int=True,
+    functions_meant=GO.functions_meant,
+    return_refusal="a goroutine that goes on in another thread ends the program there",
+)
