@@ -37,6 +37,7 @@ sys.exit(status)
 """
 
 C = ("-x", "corpus/c/layouts/bin/gcc-O2-dwarf5", "-f", "visit")
+CPP = ("-x", "corpus/cpp/addressbook/bin/g++-O0", "-f", "related")
 GO = ("-x", "corpus/go/dnsforward/bin/go1.15", "-f", "main.(*server).handleRequest")
 
 
@@ -72,6 +73,28 @@ def test_compile_loads_what_it_needs(arguments: tuple[str, ...]) -> None:
     assert "fetchc.api.library" in loaded
     assert {name for name in loaded if name.split(".")[0] != "fetchc"} == set()
     assert not [name for name in loaded if name.endswith((".examples", ".explain"))]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*C, "r->head->value", "r->list[1].i"),
+        (*CPP, "derived->left", "derived->own"),
+        (*GO, "r->Question[0].Name"),
+    ],
+)
+def test_a_plain_member_loads_no_rules_of_a_language(arguments: tuple[str, ...]) -> None:
+    loaded = {name for name in _loaded(*arguments) if name.startswith("fetchc.check.")}
+    assert "fetchc.check.members" in loaded
+    assert not [name for name in loaded if name.endswith("_rules")]
+
+
+def test_what_needs_the_rules_of_a_language_loads_those_alone() -> None:
+    loaded = _loaded(*CPP, "derived->Left::left")
+    assert {name for name in loaded if name.endswith("_rules") and ".check." in name} == {
+        "fetchc.check.cpp_rules",
+        "fetchc.check.type_rules",
+    }
 
 
 def test_a_listing_loads_nothing_that_compiles() -> None:
