@@ -12,7 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn, assert_never, dataclass_transform
+    from typing import Any, NoReturn, Self, assert_never, dataclass_transform
 else:
 
     def dataclass_transform(**_options):
@@ -53,6 +53,12 @@ class Record(metaclass=RecordType):
                 values = _complete(type(self), values, named)
             for field, value in zip(fields, values):  # noqa: B905 - lengths are equal by now
                 _set(self, field, value)
+
+    def replaced(self, **changes: object) -> Self:
+        """The same record with other values of some fields."""
+        return type(self)(
+            *[changes.pop(field, getattr(self, field)) for field in _fields(self)], **changes
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen, cannot set {name}")

@@ -59,7 +59,7 @@ def entry_places(program: Program, convention: Convention, function: Function) -
     for variable, position in zip(variables, call.positions, strict=True):
         if variable.kind == "result":
             reason = "it is a result, which has its value when the function returns"
-            found.append(Absent("FC0410", reason))
+            found.append(Absent("at return", reason))
         elif isinstance(position, Absent):
             found.append(position)
         else:

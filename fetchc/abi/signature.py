@@ -103,10 +103,12 @@ def passed(
         if dictionary == len(parameters):
             parameters.append(_word(program))
         if variable.artificial and variable.name == _IN_CHARGE:
-            positions.append(Absent("FC0401", "no caller passes it"))
+            positions.append(Absent("no location", "no caller passes it"))
             continue
         if variable.artificial and variable.name == _VIRTUAL_TABLE:
-            stopped = Absent("FC0401", "whether a table of virtual bases is passed is not said")
+            stopped = Absent(
+                "no location", "whether a table of virtual bases is passed is not said"
+            )
         if stopped is not None:
             positions.append(stopped)
             continue
@@ -145,7 +147,9 @@ def dictionary_position(function: Function) -> int | Absent | None:
         return 0
     version = function.compiler.go_version
     if version is None:
-        return Absent("FC0401", "the Go version, which places the hidden dictionary, is not known")
+        return Absent(
+            "no location", "the Go version, which places the hidden dictionary, is not known"
+        )
     return 1 if version >= (1, 20) else 0
 
 
@@ -203,14 +207,14 @@ def unclassified(error: UnclassifiedError) -> Absent:
     """The place of what cannot be classified."""
     from fetchc.program.entities import Absent
 
-    return Absent("FC0401", str(error))
+    return Absent("no location", str(error))
 
 
 def undecided(error: UnclassifiedError, before: str = "a parameter in front") -> Absent:
     """The place of a parameter that depends on what is ``before`` it and cannot be classified."""
     from fetchc.program.entities import Absent
 
-    return Absent("FC0401", f"where it is depends on {before}: {error}")
+    return Absent("no location", f"where it is depends on {before}: {error}")
 
 
 def one_by_one(
@@ -238,7 +242,7 @@ def unaddressed() -> Absent:
     from fetchc.program.entities import Absent
 
     what = "it is in memory, and no register keeps its address until the function returns"
-    return Absent("FC0401", what)
+    return Absent("no location", what)
 
 
 def malformed(program: Program, type_id: TypeId, what: str) -> DebugInfoError:

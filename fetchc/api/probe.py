@@ -45,7 +45,7 @@ class Argument:
             self._bare = self._compile(whole=False)
         except CompileError as refusal:
             # More than one fetch-arg can hold: a definition can fetch it in parts.
-            if refusal.diagnostics[0].code not in ("FC0312", "FC0505"):
+            if refusal.reason not in ("several fetch-args", "array count"):
                 raise
             self._refusal = refusal
             self._whole = self._compile(whole=True)

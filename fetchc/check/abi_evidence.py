@@ -118,7 +118,8 @@ def _if_touched(
                 return place
     except CompileError:
         return Absent(
-            "FC0401", "whether the function uses it only a disassembler tells: install capstone"
+            "no location",
+            "whether the function uses it only a disassembler tells: install capstone",
         )
     return _MAY_NOT_BE_PASSED
 
@@ -126,7 +127,7 @@ def _if_touched(
 _MOST_CODE = 1 << 16
 _SLOT = InMemory | FrameRelative
 _MAY_NOT_BE_PASSED = Absent(
-    "FC0401", "nothing shows that the function uses it, so callers may not pass it"
+    "no location", "nothing shows that the function uses it, so callers may not pass it"
 )
 
 
@@ -141,8 +142,8 @@ def _without(place: Pieces, gone: list[Piece]) -> Pieces:
 
 def _is_passed(place: Place) -> bool:
     match place:
-        case Absent(code=code):
-            return code != "FC0401"  # what is computed had to be there first
+        case Absent(kind=kind):
+            return kind != "no location"  # what is computed had to be there first
         case Constant() | PointerTo(target=AtAddress() | Constant()):
             return False
         case _:
@@ -196,23 +197,26 @@ def unconfirmed(
     """
     if is_clone(function):
         return Absent(
-            "FC0401", "this clone of the function was changed, and nothing says that it takes it"
+            "no location",
+            "this clone of the function was changed, and nothing says that it takes it",
         )
     if function.external and function.compiler.omits_unused_copies:
         return _described_whole(function, parameters, by_convention)
     if not function.external and _is_of_no_convention(site, function):
-        return Absent("FC0401", "gcc passes it in a register of its choice, as it is a local call")
+        return Absent(
+            "no location", "gcc passes it in a register of its choice, as it is a local call"
+        )
     if (
         not function.external
         and function.compiler.drops_unused_parameters
         and any(_is_nowhere(site, function, p) for p in parameters)
     ):
         # What no evidence confirms may be anywhere.
-        return Absent("FC0401", "the function is local to its file and may no longer take it")
+        return Absent("no location", "the function is local to its file and may no longer take it")
     other = _elsewhere(site, function, parameters, places)
     if other is not None:
         return Absent(
-            "FC0407",
+            "contradicted",
             f"`{other.name}` shows that the function is called in a way of its own, and "
             f"nothing says where this one is",
         )
@@ -258,7 +262,7 @@ def _described_whole(
     passed = parameter_count(function.symbol)
     if passed is not None and passed > sum(not one.artificial for one in parameters):
         return Absent(
-            "FC0407",
+            "contradicted",
             "the debug information leaves out a parameter of the function, and each one shifts "
             "those behind it",
         )

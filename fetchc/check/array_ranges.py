@@ -174,7 +174,7 @@ def all_of(checker: Checker, base: Typed, bounds: Span) -> Typed:
     try:
         return length(checker, base, base.span)
     except CompileError as refusal:
-        if refusal.diagnostics[0].code != "FC0309":
+        if refusal.reason != "no length":
             raise
     raise reject(
         "FC0303",

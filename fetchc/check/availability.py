@@ -35,7 +35,7 @@ def absent(site: Site, variable: Variable, place: Absent, span: Span) -> Compile
     """The refusal of a variable that has no place at the site; ``place`` says why."""
     notes: tuple[str, ...] = ()
     hint: str | None = None
-    elsewhere = place.code in ("FC0401", "FC0406")
+    elsewhere = place.kind in ("no location", "computed")
     if elsewhere and variable.called is not None and site.address >= variable.called:
         lines, function = site.program.code_map(), site.function
         assert lines is not None
@@ -46,7 +46,7 @@ def absent(site: Site, variable: Variable, place: Absent, span: Span) -> Compile
         notes, hint = available(site, site.function, variable)
         extents = site.program.extents(variable, site.function)
         never = all(isinstance(extent.place, Absent) for extent in extents)
-        if not notes and never and place.code == "FC0401" and not site.program.in_kernel:
+        if not notes and never and place.kind == "no location" and not site.program.in_kernel:
             notes = ("the compiler gives it no place anywhere in the function: optimised out",)
     why = site.architecture.in_words(place.reason)
     return reject(
@@ -56,6 +56,7 @@ def absent(site: Site, variable: Variable, place: Absent, span: Span) -> Compile
         "no place at this address",
         notes=notes,
         help=hint,
+        reason=place.kind,
     )
 
 
@@ -153,7 +154,7 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
     above = above and not site.architecture.callee_slots
     if above and site.language.convention_first:
         # Go 1.27 gives unused register parameters the room that a spill would take.
-        return Absent("FC0401", "its room on the stack is set aside and never written")
+        return Absent("no location", "its room on the stack is set aside and never written")
     if above and (is_clone(function) or not function.external):
         # The compiler changed what is passed where, not what is the caller's part of the stack.
         return site.program.place(variable, function, site.address)
@@ -162,12 +163,12 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
         if early is not None:
             return early
     if is_untracked(site, function, variable):
-        return Absent("FC0401", "gcc does not say where in the function its two halves are")
+        return Absent("no location", "gcc does not say where in the function its two halves are")
     if slot is not None:
         body = site.program.body_address(function)
         if site.address < body:
             return Absent(
-                "FC0401",
+                "no location",
                 f"its stack slot is written by the function's first instructions, up to "
                 f"+{body - function.address:#x}",
             )
@@ -175,7 +176,7 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
             # The slot is written somewhere in the first blocks, and nothing says where: of
             # 157 such parameters at the second line row 14 were not yet stored (GCC 12).
             return Absent(
-                "FC0401", "it is in a stack slot, and nothing says from which instruction on"
+                "no location", "it is in a stack slot, and nothing says from which instruction on"
             )
     return site.program.place(variable, function, site.address)
 
@@ -229,6 +230,7 @@ def perhaps_stale(
         f"parameters of `{function.name}` may be shown as they were passed, where it assigns them",
         Label(span, "a parameter in optimized code"),
         notes=(note,),
+        reason="may be stale",
     )
 
 
@@ -251,8 +253,8 @@ def _standing(site: Site, function: Function, place: Place) -> Place:
         return place
     body = site.program.body_address(function) - function.address
     if site.address < function.address + body:
-        return Absent("FC0401", f"the frame is built by the instructions up to +{body:#x}")
-    return Absent("FC0401", "the function's frame is being taken down")
+        return Absent("no location", f"the frame is built by the instructions up to +{body:#x}")
+    return Absent("no location", "the function's frame is being taken down")
 
 
 def _is_in_frame(place: Place) -> bool:
@@ -290,12 +292,14 @@ def _stored_by_call(
     if _only_slot(site, variable) is None or unoptimised_by_gcc(function):
         return None
     if optimised_by_gcc(function):
-        return Absent("FC0401", "it is in a stack slot, and nothing says from which instruction on")
+        return Absent(
+            "no location", "it is in a stack slot, and nothing says from which instruction on"
+        )
     lines = site.program.code_map()
     behind = None if lines is None else lines.statement_behind(function, called)
     if behind is None or site.address < behind:
         return Absent(
-            "FC0401", "its stack slot is written by the inlined call's first instructions"
+            "no location", "its stack slot is written by the inlined call's first instructions"
         )
     return None
 

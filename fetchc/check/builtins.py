@@ -101,6 +101,7 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
                 help="it is for slices, strings, arrays, maps and channels"
                 if what == "len"
                 else "it is for slices, channels and arrays",
+                reason="no length",
             )
 
 
@@ -209,7 +210,7 @@ def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> Type
         return checker.check(operand).type
     except CompileError as refusal:
         wanted = as_type(operand)
-        if wanted is None or refusal.diagnostics[0].code not in ("FC0201", "FC0903"):
+        if wanted is None or refusal.reason != "unknown name":
             raise
         return type_named(checker, wanted)
 
@@ -240,7 +241,7 @@ def _function(checker: Checker, node: tree.Call) -> Typed:
     try:
         target = type_named(checker, tree.NamedType(None, name, (), "", name_span))
     except CompileError as refusal:
-        if refusal.diagnostics[0].code != "FC0204":
+        if refusal.reason != "unknown type":
             raise
         raise _no_call(name, name_span) from None
     return cast(checker, target, checker.check(operand), node.span)

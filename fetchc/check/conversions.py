@@ -300,6 +300,7 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
             "unknown type",
             notes=tried,
             help=f"{help}; or use numbers: `(int)$arg1`, `$arg1:u64`",
+            reason="unknown name",
         )
     help = f"list the types that are: `fetchc types '*{name.rsplit('.', 1)[-1].split()[-1]}*'`"
     note = ""
@@ -313,6 +314,7 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
         "unknown type",
         notes=(note,) if note else (),
         help=help,
+        reason="unknown type",
     )
 
 

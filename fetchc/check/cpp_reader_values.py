@@ -27,6 +27,7 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
             f"`{checker.spell(node.type)}` has no elements to fetch",
             node.span,
             found.nothing,
+            reason="several fetch-args",
         )
     if found.worth:
         from fetchc.check.cpp_library_methods import method

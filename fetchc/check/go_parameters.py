@@ -573,4 +573,5 @@ def lost_by_growth(site: Site, function: Function, name: str, span: Span) -> Dia
         Label(span, "not in every call"),
         notes=(note, "`trace` tells such a call, and has `(fault)` there"),
         help=advice,
+        reason="lost by stack growth",
     )

@@ -43,7 +43,7 @@ def place_at_return(
         return _result_place(site, function, variable, span), None
     if variable.kind == "parameter":
         return _kept(site, function, variable), None
-    return Absent("FC0401", "its frame is gone when the function returns"), None
+    return Absent("no location", "its frame is gone when the function returns"), None
 
 
 def numbered(checker: Checker, name: str, number: int | None, span: Span) -> Typed:
@@ -83,7 +83,8 @@ def numbered(checker: Checker, name: str, number: int | None, span: Span) -> Typ
     result = results[number or 0]
     place = _result_place(site, function, result, span)
     if isinstance(place, Absent):
-        raise reject(place.code, f"`${name}` cannot be fetched: {place.reason}", span, "no place")
+        what = f"`${name}` cannot be fetched: {place.reason}"
+        raise reject(place.code, what, span, "no place", reason=place.kind)
     return Held(place, f"${name}", result.type, span)
 
 
@@ -156,7 +157,7 @@ def _below(site: Site, function: Function, place: InMemory) -> Place:
     code = site.program.code(function.address, function.size or 0)
     taken = taken_off(code, site.address - function.address, site.architecture.name)
     if taken is None:
-        return Absent("FC0401", "the return instruction does not say how large its frame is")
+        return Absent("no location", "the return instruction does not say how large its frame is")
     return InMemory(place.register, ByteOffset(place.offset + taken))
 
 
@@ -191,6 +192,7 @@ def _uncertain(
             why,
         ),
         help="fetch it from the stack, if you trust it: `$stack1`",
+        reason="contradicted",
     )
 
 
@@ -218,9 +220,9 @@ def _kept(site: Site, function: Function, variable: Variable) -> Place:
     # Optimised code keeps a parameter as long as it is used. Code built with -N gives it a slot
     # in the caller's frame, from the prologue to the end.
     if function.compiler.optimized is not False:
-        return Absent("FC0401", "a parameter need not be kept until the function returns")
+        return Absent("no location", "a parameter need not be kept until the function returns")
     place = site.program.place(variable, function, site.address)
     stack = site.architecture.stack_pointer
     if isinstance(place, InMemory) and place.register == stack and place.offset > 0:
         return place
-    return Absent("FC0401", "its frame is gone when the function returns")
+    return Absent("no location", "its frame is gone when the function returns")

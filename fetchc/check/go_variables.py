@@ -161,7 +161,7 @@ def _is_slot(place: Place) -> bool:
 
 _MOST_PARTS = 12  # four fields of slices: what is bigger is not taken apart
 _UNKNOWN = Absent(
-    "FC0401", "the debug information has some part of it alone, and does not say which"
+    "no location", "the debug information has some part of it alone, and does not say which"
 )
 
 
@@ -196,7 +196,7 @@ def arranged(site: Site, function: Function, variable: Variable, place: Place) -
         offset: Piece(ByteOffset(offset), piece.size, piece.place)
         for offset, piece in zip(offsets, pieces, strict=True)
     }
-    gone = Absent("FC0401", "the compiler gives this part no location (it was optimised out)")
+    gone = Absent("no location", "the compiler gives this part no location (it was optimised out)")
     return Pieces(
         tuple(
             known.get(offset) or Piece(ByteOffset(offset), ByteSize(size), gone)
@@ -296,16 +296,17 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
         return None
     register = _rules(site, function).closure_register
     if register is None:
-        return Absent("FC0401", "the convention has no register for what a closure captured")
+        return Absent("no location", "the convention has no register for what a closure captured")
     if variable.captured is not None and not variable.name.startswith("&"):
         return InMemory(register, ByteOffset(variable.captured))
     claim, rivals = _found(site, function, variable)
     if claim is None:
-        return Absent("FC0401", _unknown(site, function, variable))
+        return Absent("no location", _unknown(site, function, variable))
     if rivals:
         names = " and ".join(f"`{name}`" for name in rivals)
         return Absent(
-            "FC0401", f"it begins with the same bytes as {names}, and the closure has one of them"
+            "no location",
+            f"it begins with the same bytes as {names}, and the closure has one of them",
         )
     return InMemory(register, claim.offset)
 

@@ -181,7 +181,7 @@ def confirmed(found: Place, by_convention: Place) -> Place:
         return by_convention
     # clang has an `__int128` in one register of which only that half is used.
     known = {0: found} if isinstance(found, InRegister) else _by_offset(found)
-    gone = Absent("FC0401", "the function is local to its file and may no longer take it")
+    gone = Absent("no location", "the function is local to its file and may no longer take it")
     return Pieces(
         tuple(
             piece
@@ -244,6 +244,7 @@ def disagreement(
         notes=tuple(notes),
         help="fetch the one you trust by its register or slot: "
         + (_written(site, by_convention, found) or "`$arg1`, `$stack1`"),
+        reason="contradicted",
     )
 
 

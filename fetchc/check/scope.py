@@ -274,7 +274,7 @@ def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span)
         from fetchc.check.locations import place_words
 
         words = place_words(checker.site, place)
-        nowhere = Absent("FC0406", f"it is computed, {words}, and kept in no memory")
+        nowhere = Absent("computed", f"it is computed, {words}, and kept in no memory")
         raise absent(checker.site, variable, nowhere, span)
     target: Typed = Held(place.target, variable.name, made.target, span)
     if place.offset:

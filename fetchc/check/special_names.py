@@ -186,6 +186,7 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
             span,
             "not yet computed",
             help="probe the return: `--return`",
+            reason="at return",
         )
     word = checker.word()
     if site.function is None or site.function.die is None:
@@ -280,6 +281,7 @@ def argument(checker: Checker, number: int, span: Span) -> Held:
             f"`$arg{number}` cannot be fetched here: {place.reason}",
             span,
             f"it is `{text}`",
+            reason=place.kind,
         )
     return Held(place, f"$arg{number}", checker.program.intern(argument_type(read)), span)
 
@@ -309,7 +311,7 @@ def _place(checker: Checker, read: StaticArgument, operand: Operand) -> Place:
     bare = table(f"arch/{site.architecture.name}").get("operands", {}).get("bare_number")
     match operand:
         case Refused(why=why):
-            return Absent("FC0406", why)
+            return Absent("computed", why)
         case Immediate(value=value):
             return _constant(read, value)
         case Stored(base=base, offset=offset):
@@ -340,7 +342,9 @@ def _numbered(machine: Architecture, read: StaticArgument, value: Sum) -> Place:
 
 def _constant(read: StaticArgument, value: Sum) -> Place:
     if value.symbol:
-        return Absent("FC0405", f"it is the address of `{value.symbol}`, which no fetch can give")
+        return Absent(
+            "no address", f"it is the address of `{value.symbol}`, which no fetch can give"
+        )
     bits = 8 * read.size
     low = value.number & (1 << bits) - 1
     return Constant(low - (1 << bits) if read.signed and low >> bits - 1 else low)
@@ -353,11 +357,11 @@ def _is_register(machine: Architecture, name: str) -> bool:
 def _register(machine: Architecture, read: StaticArgument, name: str) -> Place:
     known, bits = machine.aliases.get(name, (name, 8 * machine.word_bytes))
     if name in machine.refused:
-        return Absent("FC0402", f"it is in `%{name}`: {machine.refused[name]}")
+        return Absent("vector register", f"it is in `%{name}`: {machine.refused[name]}")
     number = _number(machine, known)
     if read.size == 2 * machine.word_bytes == bits // 4:
         return Absent(
-            "FC0404", f"`{name}` has one half of it, and nothing tells where the other is"
+            "in pieces", f"`{name}` has one half of it, and nothing tells where the other is"
         )
     if 8 * read.size > bits:
         raise ValueError(f"`{name}` has {bits} bits")
@@ -382,9 +386,9 @@ def _memory(checker: Checker, base: str, offset: Sum) -> Place:
         return _variable(checker, Sum(offset.symbol.removesuffix(OF_TABLE), offset.number))
     if offset.symbol:
         why = f"its address is that of `{offset.symbol}` plus a register"
-        return Absent("FC0406", f"{why}, and a fetch adds constants only")
+        return Absent("computed", f"{why}, and a fetch adds constants only")
     if base in machine.refused:
-        return Absent("FC0402", f"its address is in `%{base}`: {machine.refused[base]}")
+        return Absent("vector register", f"its address is in `%{base}`: {machine.refused[base]}")
     number = _number(machine, known)
     if bits != 8 * machine.word_bytes:
         raise ValueError(f"`{base}` is no whole register")
@@ -396,17 +400,19 @@ def _memory(checker: Checker, base: str, offset: Sum) -> Place:
 def _variable(checker: Checker, value: Sum) -> Place:
     """``limit+8``: memory at a symbol."""
     if not value.symbol:
-        return Absent("FC0406", "it is at a fixed address, which nothing holds against the file's")
+        return Absent(
+            "computed", "it is at a fixed address, which nothing holds against the file's"
+        )
     name, linked, how = value.symbol.partition("@")
     if linked:
-        return Absent("FC0406", f"`{how}` of `{name}` is in a table of the linker's")
+        return Absent("computed", f"`{how}` of `{name}` is in a table of the linker's")
     found = checker.program.elf.symbol_addresses(name)
     if not found:
         why = f"it is in the variable `{value.symbol}`, of which the file has no symbol"
-        return Absent("FC0406", why)
+        return Absent("computed", why)
     if len(found) > 1:
         why = f"it is in a variable `{value.symbol}`, and the file has {len(found)} of that name"
-        return Absent("FC0406", why)
+        return Absent("computed", why)
     return AtAddress(Address(found[0] + value.number))
 
 
@@ -441,7 +447,7 @@ def argument_by_number(checker: Checker, number: int, span: Span) -> Typed:
     )
     if isinstance(place, Absent):
         what = f"`$arg{number}` cannot be fetched here: {place.reason}"
-        raise reject(place.code, what, span, "no such argument")
+        raise reject(place.code, what, span, "no such argument", reason=place.kind)
     return Held(place, f"$arg{number}", checker.word(), span)
 
 

@@ -177,6 +177,7 @@ def unknown(checker: Checker, name: str, span: Span) -> CompileError:
             span,
             "no debug information",
             help="use `$arg1`, `$arg2`, …: `fetchc variables` lists them",
+            reason="unknown name",
         )
     if site.function is None and site.program.has_debug_info:
         return reject(
@@ -185,6 +186,7 @@ def unknown(checker: Checker, name: str, span: Span) -> CompileError:
             span,
             "no function is known here",
             help="name the function with --function, or use registers: `%di`, `$arg1`",
+            reason="unknown name",
         )
     if site.function is None or site.function.die is None:
         function = site.function  # without an entry, its name is the symbol's
@@ -197,6 +199,7 @@ def unknown(checker: Checker, name: str, span: Span) -> CompileError:
             "unknown name",
             notes=notes,
             help=f"{help}; or use `$arg1`, `%di` with a cast",
+            reason="unknown name",
         )
     # Go's results without a name (~r0) are asked for by $ret0, its compiler's own (.dict) never.
     named = [v.name.lstrip("&") for v in visible(site, site.function)]
@@ -224,6 +227,7 @@ def unknown(checker: Checker, name: str, span: Span) -> CompileError:
             filter(None, (imported and _of_library(*imported), elsewhere, similar, hint))
         )
         or None,
+        reason="unknown name",
     )
 
 

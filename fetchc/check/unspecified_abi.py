@@ -52,7 +52,7 @@ def entry_place(site: Site, function: Function, variable: Variable) -> Place:
         return found
     name = site.language.name
     return Absent(
-        "FC0401",
+        "no location",
         f"{name} promises no calling convention, and the debug information does not say where "
         "it is before the first statement (`--at body`)",
     )

@@ -50,7 +50,9 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
     if site.by_name and variable.kind == "parameter":
         return parameter_by_name(site, site.function, variable, span)
     if site.returns or (site.leaving and not has_own_returns(site)):
-        return Absent("FC0401", "a return probe sees the function's result and globals only"), None
+        return Absent(
+            "no location", "a return probe sees the function's result and globals only"
+        ), None
     if site.leaving:
         from fetchc.check.go_results import place_at_return
 
@@ -60,7 +62,7 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
 
         if site.entry or not has_slot_for_result(site, site.function, variable):
             return Absent(
-                "FC0410", "it is a result, which has its value when the function returns"
+                "at return", "it is a result, which has its value when the function returns"
             ), None
     if not site.entry:
         if site.language.convention_first and variable.kind != "parameter":
@@ -90,7 +92,7 @@ def _local_at_entry(site: Site, variable: Variable) -> Place:
             return captured
     if isinstance(place, Absent) or _is_passed_on(site, site.function, variable, place):
         return place
-    return Absent("FC0401", "it is a local variable, and no statement has run at the entry")
+    return Absent("no location", "it is a local variable, and no statement has run at the entry")
 
 
 def _is_called_as_used(function: Function, place: Place) -> bool:
@@ -122,7 +124,7 @@ def _parameter_at_entry(
     if goes_on(function) and not variable.artificial and copies:
         # It has the parameters of the whole coroutine, and is passed its frame.
         return Absent(
-            "FC0401", "it is in the coroutine's frame, which is what this is passed"
+            "no location", "it is in the coroutine's frame, which is what this is passed"
         ), None
     from fetchc.abi import convention_for, entry_places
 
@@ -146,7 +148,7 @@ def _parameter_at_entry(
             return by_convention, None
     if function.foreign:
         if found is None:
-            return Absent("FC0401", "the function is called by a convention of its own"), None
+            return Absent("no location", "the function is called by a convention of its own"), None
 
         return found, settled(variable, "the function is called by a convention of its own", span)
     if found is None:
@@ -194,7 +196,9 @@ def parameter_by_name(
     if isinstance(place, InRegister) and place.register in registers:
         place = kernel_argument(site, registers.index(place.register) + 1, len(registers))
     elif not isinstance(place, Absent):
-        place = Absent("FC0404", "it is in no register of its own, and the kernel counts registers")
+        place = Absent(
+            "in pieces", "it is in no register of its own, and the kernel counts registers"
+        )
     return place, warning
 
 
@@ -204,8 +208,8 @@ def kernel_argument(site: Site, number: int, registers: int) -> Place:
 
     if site.architecture.name not in table("kernel/linux")["arguments"]["machines"]:
         why = f"kernels for {site.architecture.name} do not number their arguments"
-        return Absent("FC0507", why)
+        return Absent("not for this probe", why)
     # A tracepoint's probe is called with one more in front, which the kernel leaves out.
     if number > registers - (site.means == "tprobe"):
-        return Absent("FC0404", "it is on the stack, and the kernel counts registers")
+        return Absent("in pieces", "it is on the stack, and the kernel counts registers")
     return Named("argument", f"$arg{number}")

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from fetchc import __version__
-from fetchc.conformance.child_processes import ConformanceError, refused
+from fetchc.conformance.child_processes import ConformanceError, PtraceRefused, refused
 from fetchc.conformance.dwarf_comparison import require_pyelftools
 from fetchc.conformance.results import Tally
 from fetchc.conformance.suite import PARTS, Job, jobs
@@ -165,7 +165,7 @@ def run(options: Options, output: Output) -> int:
             return _run(options, output, Path(folder))
     except ConformanceError as error:
         output.diagnostics((error.diagnostic,), "")
-        return 4 if error.diagnostic.code == "FC0806" else 3
+        return 4 if isinstance(error, PtraceRefused) else 3
 
 
 def _run(options: Options, output: Output, folder: Path) -> int:

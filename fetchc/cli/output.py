@@ -31,11 +31,8 @@ class Unwritable(Exception):
 
 
 def exit_status(refused: Sequence[Diagnostic]) -> int:
-    """The exit status for what was refused: 3 where the file is to blame, else 1, 0 for none.
-
-    A file that cannot be read has no place in an expression; a name that it lacks has one.
-    """
-    if any(each.code.startswith("FC09") and each.primary is None for each in refused):
+    """The exit status for what was refused: 3 where the file is to blame, else 1, 0 for none."""
+    if any(each.blames_file for each in refused):
         return 3
     return int(bool(refused))
 

@@ -211,15 +211,15 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
 def _of_many(told: tuple[tuple[str, Diagnostic], ...]) -> tuple[tuple[str, Diagnostic], ...]:
     # Of many functions only that the program can end by it, and that calls are not seen; once each.
     found: list[Diagnostic] = []
-    for code in ("FC0621", "FC0609"):
-        its = [one for _, one in told if one.code == code]
+    for reason in ("program may end", "calls not seen"):
+        its = [one for _, one in told if one.reason == reason]
         if len(its) < 2:
             found += its
             continue
         first = its[0]
         more = f"so it is of {len(its) - 1} more of the probed functions"
         notes = (*first.notes, more)
-        found.append(Diagnostic(first.code, first.message, notes=notes, help=first.help))
+        found.append(first.replaced(primary=None, secondary=(), notes=notes, origin=None))
     return tuple([("", one) for one in found])
 
 
@@ -241,7 +241,7 @@ class _Collecting:
         try:
             self._probed(name.text, self._options.at)
         except CompileError as refused:
-            if name.by_glob and refused.diagnostics[0].code == "FC0203":
+            if name.by_glob and refused.reason == "several functions":
                 listed = [one["address"] for one in self._program.described(name.text)]
                 known = [address for address in listed if address is not None]
                 for address in known:
@@ -421,11 +421,11 @@ class _Collecting:
 
     def _tell(self, probe: Probe, shown: list[CheckedArgument]) -> None:
         self.told += [("", each) for each in probe.warnings]
-        once: set[tuple[str, str]] = set()  # of what holds for all parameters of the function
+        once: set[str] = set()  # of what holds for all parameters of the function
         for text, each in [(one.text, each) for one in shown for each in one.warnings]:
-            if each.code != "FC0634" or (each.code, each.message) not in once:
+            if each.reason != "may be stale" or each.message not in once:
                 self.told.append((text, each))
-            once.add((each.code, each.message))
+            once.add(each.message)
 
 
 def _moved(body: Probe, refused: CompileError) -> Diagnostic:
@@ -454,8 +454,7 @@ def _once(wanted: list[CheckedArgument]) -> list[CheckedArgument]:
 
 def _unlike(refused: Refused) -> bool:
     # One event cannot have all addresses: it is about no part of the expression.
-    (first, *_) = refused.diagnostics
-    return first.code == "FC0404" and first.primary is None
+    return refused.diagnostics[0].reason == "different locations"
 
 
 def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, CheckedArgument]:
@@ -467,7 +466,7 @@ def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, CheckedArgum
             return second, _asked(second, text)
         except Refused as again:
             # `$retval` is not for entries: then the return's reason is the one to tell.
-            only_later = refused.diagnostics[0].code == "FC0410"
+            only_later = refused.diagnostics[0].reason == "at return"
             raise (again if only_later else refused) from None
 
 

@@ -109,6 +109,7 @@ def not_code(address: Address) -> CompileError:
         "FC0206",
         f"the bytes at {address:#x} are not an instruction",
         help="probe at an address before them",
+        reason="undecodable code",
     )
 
 

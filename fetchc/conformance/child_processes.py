@@ -21,6 +21,7 @@ from fetchc.tracer.session import postponed
 __all__ = [
     "ConformanceError",
     "Done",
+    "PtraceRefused",
     "Stop",
     "call",
     "refused",
@@ -39,6 +40,10 @@ class ConformanceError(Error):
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(f"{diagnostic.code}: {diagnostic.message}")
         self.diagnostic = diagnostic
+
+
+class PtraceRefused(ConformanceError):
+    """This machine does not let a process trace its own children."""
 
 
 def refused(code: str, message: str, help: str, *notes: str) -> ConformanceError:
@@ -232,10 +237,12 @@ class _Ended(Exception):
 
 def _explained(binary: Path, status: int) -> Exception:
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 99:
-        return refused(
-            "FC0806",
-            "ptrace is not permitted here",
-            "allow it: `sysctl kernel.yama.ptrace_scope=1`, in a container CAP_SYS_PTRACE",
+        return PtraceRefused(
+            Diagnostic(
+                "FC0806",
+                "ptrace is not permitted here",
+                help="allow it: `sysctl kernel.yama.ptrace_scope=1`, in a container CAP_SYS_PTRACE",
+            )
         )
     how = (
         f"ended with status {os.WEXITSTATUS(status)}"

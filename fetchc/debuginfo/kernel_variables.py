@@ -87,18 +87,20 @@ def symbol_place(elf: Elf, name: str, address: Address, found: tuple[Address, ..
     section = elf.section_range(PER_CPU)
     if section is not None and section[0] <= address < section[1]:
         why = "each processor has a copy of its own, and no fetch-arg can add where"
-        return Absent("FC0403", why)
+        return Absent("thread-local", why)
     if found == (address,):
         return AtSymbol(name, known=False)
     if not found:
         why = "the kernel is at another address after each boot, and it has no symbol"
-        return Absent("FC0401", why)
+        return Absent("no location", why)
     return of_several(len(found))
 
 
 def of_several(count: int) -> Absent:
     """What a name that so many symbols have leads to."""
-    return Absent("FC0401", f"the kernel has {count} symbols of that name, and takes the first")
+    return Absent(
+        "no location", f"the kernel has {count} symbols of that name, and takes the first"
+    )
 
 
 # ------------------------------------------------------------------------------

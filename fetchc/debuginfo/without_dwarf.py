@@ -79,7 +79,7 @@ class NoEvidence:
     def callers(self, function: Function, address: Address) -> Callers:
         """None: no calls are described."""
         reason = "its debug information describes no calls"
-        return Callers(Absent("FC0406", reason), (), reason)
+        return Callers(Absent("computed", reason), (), reason)
 
     def uses(self, function: Function) -> Uses:
         """Nothing is known of its uses."""
@@ -99,7 +99,7 @@ class NoEvidence:
 
     def frame_address(self, function: Function, address: Address) -> Place:
         """Absent: nothing says so."""
-        return Absent("FC0401", "nothing says where its frame is")
+        return Absent("no location", "nothing says where its frame is")
 
     def frame_is_valid(self, function: Function, address: Address) -> bool:
         """True: no place counts from a frame."""

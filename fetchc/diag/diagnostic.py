@@ -5,6 +5,43 @@ from __future__ import annotations
 from fetchc.record import Record
 from fetchc.source import Span
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    # What callers branch on. The code of a diagnostic is for people: it may change its meaning.
+    Reason = Literal[
+        # Values: the kinds of fetchc.program.entities.Absent, and what one fetch-arg holds.
+        "no location",
+        "vector register",
+        "thread-local",
+        "in pieces",
+        "no address",
+        "computed",
+        "contradicted",
+        "at return",
+        "not for this probe",
+        "several fetch-args",  # a definition or `trace` can fetch it
+        "array count",
+        # Limits of the kernel.
+        "event too large",
+        "fetch-arg too long",
+        # Names.
+        "unknown name",
+        "unknown type",
+        "several functions",
+        "no length",  # of a type without `len`
+        # Probe points.
+        "undecodable code",
+        "different locations",  # at the addresses of one event
+        "program may end",
+        "calls not seen",
+        "lost by stack growth",
+        "may be stale",
+        # Files.
+        "not an ELF file",
+    ]
+
 __all__ = [
     "CompileError",
     "DebugInfoError",
@@ -34,7 +71,8 @@ class Diagnostic(Record):
 
     ``message`` stands alone: lower case, no full stop, names in back-ticks. ``notes``
     are facts that help to decide, ``help`` is one action that will work, ``origin``
-    says where the fact was read (file, section and offset).
+    says where the fact was read (file, section and offset). ``reason`` is what code that
+    catches the refusal branches on, where any does.
     """
 
     code: str
@@ -44,6 +82,7 @@ class Diagnostic(Record):
     notes: tuple[str, ...] = ()
     help: str | None = None
     origin: str | None = None
+    reason: Reason | None = None
 
     @property
     def span(self) -> Span | None:
@@ -54,6 +93,14 @@ class Diagnostic(Record):
     def severity(self) -> str:
         """``warning`` for the FC06 family (right, but it can surprise), else ``error``."""
         return "warning" if self.code.startswith("FC06") else "error"
+
+    @property
+    def blames_file(self) -> bool:
+        """Whether the file cannot be read, and the expression is not to blame.
+
+        A file that cannot be read has no place in an expression; a name that it lacks has one.
+        """
+        return self.code.startswith("FC09") and self.primary is None
 
 
 def cut(text: str) -> str:
@@ -70,14 +117,13 @@ def shortened(diagnostic: Diagnostic) -> Diagnostic:
     if max(map(len, texts)) <= LONGEST and all(len(each.text) <= LONGEST for each in labels):
         return diagnostic
     primary, secondary = diagnostic.primary, diagnostic.secondary
-    return Diagnostic(
-        diagnostic.code,
-        cut(diagnostic.message),
-        None if primary is None else Label(primary.span, cut(primary.text)),
-        tuple([Label(each.span, cut(each.text)) for each in secondary]),
-        tuple([cut(each) for each in diagnostic.notes]),
-        None if diagnostic.help is None else cut(diagnostic.help),
-        None if diagnostic.origin is None else cut(diagnostic.origin),
+    return diagnostic.replaced(
+        message=cut(diagnostic.message),
+        primary=None if primary is None else Label(primary.span, cut(primary.text)),
+        secondary=tuple([Label(each.span, cut(each.text)) for each in secondary]),
+        notes=tuple([cut(each) for each in diagnostic.notes]),
+        help=None if diagnostic.help is None else cut(diagnostic.help),
+        origin=None if diagnostic.origin is None else cut(diagnostic.origin),
     )
 
 
@@ -102,6 +148,11 @@ class CompileError(Error):
         self.diagnostics = diagnostics
         self.text = ""
 
+    @property
+    def reason(self) -> Reason | None:
+        """The reason of its first diagnostic."""
+        return self.diagnostics[0].reason
+
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.diagnostics,), self.__dict__
 
@@ -122,6 +173,7 @@ class DebugInfoError(Error):
         offset: int | None = None,
         help: str | None = None,
         notes: tuple[str, ...] = (),
+        reason: Reason | None = None,
     ) -> None:
         what = cut(what)
         place = path
@@ -137,6 +189,7 @@ class DebugInfoError(Error):
         self.offset = offset
         self.help = help
         self.notes = notes
+        self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.code, self.path, self.what, self.section, self.offset), vars(self)
@@ -144,7 +197,9 @@ class DebugInfoError(Error):
     @property
     def diagnostic(self) -> Diagnostic:
         """The same as data, for the renderers."""
-        return Diagnostic(self.code, str(self), notes=self.notes, help=self.help)
+        return Diagnostic(
+            self.code, str(self), notes=self.notes, help=self.help, reason=self.reason
+        )
 
 
 class TracerError(Error):
@@ -174,10 +229,12 @@ def reject(
     notes: tuple[str, ...] = (),
     help: str | None = None,
     origin: str | None = None,
+    reason: Reason | None = None,
 ) -> CompileError:
     """An exception with one diagnostic, for ``raise reject(...)``."""
     primary = None if span is None else Label(span, label)
-    return CompileError((Diagnostic(code, message, primary, secondary, notes, help, origin),))
+    said = Diagnostic(code, message, primary, secondary, notes, help, origin, reason)
+    return CompileError((said,))
 
 
 def too_costly(path: str, refused: BaseException) -> DebugInfoError:

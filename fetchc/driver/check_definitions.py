@@ -449,10 +449,7 @@ def hinted(
 def _with(problem: Diagnostic, help: str | None) -> Diagnostic:
     if help is None or problem.help is not None:
         return problem
-    return Diagnostic(
-        problem.code, problem.message, problem.primary, problem.secondary, problem.notes, help,
-        problem.origin,
-    )  # fmt: skip
+    return problem.replaced(help=help)
 
 
 def _hint(problem: Diagnostic, text: str, machine: str, path: str | None) -> str | None:

@@ -124,15 +124,7 @@ def accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
     if problems:
         raise CompileError(
             tuple(
-                Diagnostic(
-                    p.code,
-                    p.message,
-                    p.primary or Label(span, "the kernel would not take it"),
-                    p.secondary,
-                    p.notes,
-                    p.help,
-                    p.origin,
-                )
+                p.replaced(primary=p.primary or Label(span, "the kernel would not take it"))
                 for p in problems
             )
         )

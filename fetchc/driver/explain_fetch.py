@@ -629,7 +629,7 @@ def _explain_argument(argument: Argument, text: str, found: Found, kernel: Kerne
     try:
         compiled = compile_argument(argument, text, found, kernel, whole=False)
     except CompileError as refusal:
-        if refusal.diagnostics[0].code not in ("FC0312", "FC0505"):
+        if refusal.reason not in ("several fetch-args", "array count"):
             raise
         compiled = compile_argument(argument, text, found, kernel, whole=True)
     checker = Checker(found.site)

@@ -69,9 +69,7 @@ def problem_at(code: str, what: str, span: Span, label: str, note: str = "") -> 
 
 def placed(found: Diagnostic, span: Span, label: str) -> Diagnostic:
     """What is ``found`` of a fetch or a name, neither of which knows of text, with its place."""
-    return Diagnostic(
-        found.code, found.message, Label(span, label), (), found.notes, found.help, found.origin
-    )
+    return found.replaced(primary=Label(span, label), secondary=())
 
 
 class Depends(Record):
@@ -525,7 +523,7 @@ class ReadFetch:
         length = body.end - body.start + (0 if self._type is None else self._type.longer)
         count = None if self._type is None else self._type.count_span
         for found, part in findings(self._read, kernel, kind, registers, True, length):
-            if found.code == "FC0505" and count is not None:
+            if found.reason == "array count" and count is not None:
                 problems.append(_fetch_at(found, count))
             elif self._whole or id(part) in self._places:
                 problems.append(_fetch_at(found, self._place(part)))

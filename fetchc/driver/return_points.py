@@ -67,6 +67,7 @@ def unsafe(function: Function, refusal: str) -> Diagnostic:
         f"the return probe of `{function.name}` can end the program",
         notes=(refusal,),
         help="take it where no exception leaves the function, and nothing is lost with the process",
+        reason="program may end",
     )
 
 
@@ -178,7 +179,7 @@ def _exits(program: Program, function: Function, part: Function) -> Exits:
     try:
         return exits(code, part.address, program.architecture)
     except CompileError as refusal:
-        if refusal.diagnostics[0].code != "FC0206":
+        if refusal.reason != "undecodable code":
             raise
         raise _unreadable(program, function, refusal.diagnostics[0].message) from refusal
 
@@ -223,7 +224,7 @@ def _unseen(
     if not notes:
         return ()
     what = f"some calls of `{function.name}` pass none of its return instructions"
-    return (Diagnostic("FC0609", what, notes=tuple(notes)),)
+    return (Diagnostic("FC0609", what, notes=tuple(notes), reason="calls not seen"),)
 
 
 def _no_return(program: Program, function: Function, leaving: list[str]) -> CompileError:

@@ -332,20 +332,7 @@ def at_address(refusal: CompileError, found: Found) -> CompileError:
         where += f", `{site.function.name}`+{site.address - site.function.address:#x}"
     note = f"this is at {where}; others of its addresses may have it: `--at 0x...`"
     return CompileError(
-        tuple(
-            [
-                Diagnostic(
-                    one.code,
-                    one.message,
-                    one.primary,
-                    one.secondary,
-                    (*one.notes, note),
-                    one.help,
-                    one.origin,
-                )
-                for one in refusal.diagnostics
-            ]
-        )
+        tuple([one.replaced(notes=(*one.notes, note)) for one in refusal.diagnostics])
     )
 
 
@@ -361,6 +348,7 @@ def apart(expression: str, span: Span, fetched: Iterable[str]) -> CompileError:
         "more than one fetch-arg",
         notes=(f"it is fetched by {', '.join(shown)}{more}",),
         help="write a definition for each address: `--format probe`",
+        reason="several fetch-args",
     )
 
 
@@ -386,6 +374,7 @@ def require_alike(places: Sequence[Sequence[Named]]) -> None:
                     "definitions of one event have the same types",
                 ),
                 help="`fetchc trace` shows each as what it is there",
+                reason="several fetch-args",
             )
 
 

@@ -44,6 +44,7 @@ def ambiguous(program: Program, name: str, symbols: list[str]) -> CompileError:
         f"{len(symbols)} functions can be meant by `{name}`",
         notes=(*[f"`{one}`" for one in symbols[:_SHOWN]], *more),
         help=f"name one of them whole: `{symbols[0]}`",
+        reason="several functions",
     )
 
 
@@ -56,6 +57,7 @@ def several_called(program: Program, name: str, found: list[Function]) -> Compil
             f"several functions are called `{name}`",
             notes=(f"nothing in `{program.path}` tells where each of them is",),
             help="name a file that has symbols, too: `-x vmlinux`",
+            reason="several functions",
         )
     names = [_called(function) for function in found]
     listed = []
@@ -74,6 +76,7 @@ def several_called(program: Program, name: str, found: list[Function]) -> Compil
         f"{len(found)} functions are called `{name}`",
         notes=tuple(listed),
         help=_picking(found),
+        reason="several functions",
     )
 
 

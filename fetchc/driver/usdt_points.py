@@ -78,6 +78,7 @@ def _named(every: Sequence[StaticProbe], name: str) -> list[StaticProbe]:
             f"{len(names)} static probes can be meant by `{name}`",
             notes=tuple(f"`{one}`" for one in names[:SHOWN]),
             help=f"name one of them whole: `{names[0]}`",
+            reason="several functions",
         )
     return [probe for probe in every if probe.whole_name in names]
 

@@ -8,7 +8,7 @@ from fetchc.check.locations import place_words
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
-from fetchc.program.entities import Absent, Place
+from fetchc.program.entities import ABSENCES, Absent, Place
 from fetchc.program.types import PointerType
 from fetchc.record import Record
 from fetchc.source import Span
@@ -17,7 +17,7 @@ from fetchc.syntax import tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.driver.probe_points import Found
-    from fetchc.program.entities import Variable
+    from fetchc.program.entities import Absence, Variable
     from fetchc.program.protocol import Program
     from fetchc.quantities import TypeId
     from fetchc.target.kernel_versions import Kernel
@@ -83,7 +83,7 @@ def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
             fetchargs = tuple([(part.suffix, part.body) for part in compiled.parts])
         except CompileError as refusal:
             reason = refusal.diagnostics[0].message
-            place = Absent(refusal.diagnostics[0].code, reason)
+            place = Absent(_absence(refusal), reason)
         where = place_words(found.site, place)
         shown.append(Shown(name, "argument", type_name, 0, place, where, fetchargs, reason))
     return shown
@@ -110,9 +110,16 @@ def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Sh
     except CompileError as refusal:
         reason = refusal.diagnostics[0].message
         if place is None or isinstance(place, Absent):
-            place = Absent(refusal.diagnostics[0].code, reason)
+            place = Absent(_absence(refusal), reason)
     where = place_words(found.site, place)
     return Shown(name, variable.kind, type_name, variable.line, place, where, fetchargs, reason)
+
+
+def _absence(refusal: CompileError) -> Absence:
+    for kind in ABSENCES:
+        if kind == refusal.reason:
+            return kind
+    return "no location"
 
 
 def _named_type(checker: Checker, variable: Variable) -> TypeId:

@@ -321,7 +321,8 @@ def number_problem(count: int, kernel: Kernel) -> list[Diagnostic]:
     if count <= kernel.arguments:
         return []
     note = f"Linux takes {kernel.arguments} an event"
-    return [Diagnostic("FC0504", f"{count} arguments are too many", notes=(note,))]
+    what = f"{count} arguments are too many"
+    return [Diagnostic("FC0504", what, notes=(note,), reason="event too large")]
 
 
 def argument_problem(
@@ -357,6 +358,7 @@ def size_problem(fetches: Sequence[Fetch], kernel: Kernel, kind: str) -> list[Di
             f"the arguments take {total} bytes of an event",
             notes=(f"Linux {kernel.name} takes {room}; texts count 4 bytes each here",),
             help="split the arguments between two events",
+            reason="event too large",
         )
     ]
 
@@ -367,4 +369,5 @@ def line_problem(length: int, kernel: Kernel) -> list[Diagnostic]:
         return []
     note = f"Linux reads {kernel.line_bytes} bytes of a line"
     help = "split the arguments between two events"
-    return [Diagnostic("FC0509", f"the definition is {length} bytes", notes=(note,), help=help)]
+    what = f"the definition is {length} bytes"
+    return [Diagnostic("FC0509", what, notes=(note,), help=help, reason="event too large")]

@@ -407,6 +407,7 @@ def _array_count(count: int, limit: int) -> Diagnostic:
         f"an array of {count} elements cannot be fetched",
         notes=(f"Linux takes 1 to {limit} elements an argument",),
         help=f"split it into arguments of up to {limit} elements" if count > limit else None,
+        reason="array count",
     )
 
 
@@ -427,6 +428,7 @@ def _too_deep(limit: str, excess: int, kernel: Kernel) -> Diagnostic:
         "too many dereferences",
         notes=(f"Linux {kernel.name} follows {limit}, {excess} fewer than this takes",),
         help="probe a place where a pointer further down the chain is in a variable",
+        reason="fetch-arg too long",
     )
 
 
@@ -450,6 +452,7 @@ def _length(fetch: Fetch, kernel: Kernel, written: int | None) -> list[Diagnosti
             f"the fetch-arg takes {length} bytes",
             notes=tuple(notes),
             help="probe a place where a pointer further down the chain is in a variable",
+            reason="fetch-arg too long",
         )
     ]
 

@@ -67,6 +67,7 @@ def difference(
             "a difference",
             notes=(f"it is `{words[0]}` less `{words[1]}`{divided}",),
             help="`--format probe` fetches both, `fetchc trace` subtracts them",
+            reason="several fetch-args",
         )
     found = []
     for member in both:
@@ -96,6 +97,7 @@ def refuse_choice(checker: Checker, node: Typed, made: ChoiceType) -> CompileErr
         f"`{made.tag.name}` says",
         notes=tuple(notes),
         help="`--format probe` fetches them all, `fetchc trace` shows the one that is there",
+        reason="several fetch-args",
     )
 
 
@@ -155,6 +157,7 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
             f"this is `{checker.spell(node.type)}`",
             help=f"fetch it in parts: `a[0:{ELEMENTS}]`, "
             f"`a[{ELEMENTS}:{min(count, 2 * ELEMENTS)}]`, …",
+            reason="array count",
         )
     found = memory_of(checker, node, "an array")
     result = []
@@ -221,14 +224,26 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     try:
         where(checker.site, node)
     except CompileError as refusal:
-        if refusal.diagnostics[0].code == "FC0406":
+        if refusal.reason == "computed":
             return refusal  # no part of it can be had either
     spelled, size = checker.spell(node.type), checker.size(node.type)
     if size == 0:
-        return reject("FC0312", f"`{spelled}` has no bytes to fetch", node.span, "it takes no room")
+        return reject(
+            "FC0312",
+            f"`{spelled}` has no bytes to fetch",
+            node.span,
+            "it takes no room",
+            reason="several fetch-args",
+        )
     if size == 1 and isinstance(made, StructType) and made.kind != "union" and not made.members:
         what = f"`{spelled}` has no fields to fetch"
-        return reject("FC0312", what, node.span, "its one byte says nothing")
+        return reject(
+            "FC0312",
+            what,
+            node.span,
+            "its one byte says nothing",
+            reason="several fetch-args",
+        )
     notes: tuple[str, ...] = ()
     match made:
         case StructType(members=members) | SequenceType(members=members) if members:
@@ -263,6 +278,7 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
         f"{'no known number of' if size is None else size} bytes",
         notes=notes,
         help=help,
+        reason="several fetch-args",
     )
 
 
@@ -283,6 +299,7 @@ def ranged(checker: Checker, node: Typed, made: RangeType, whole: bool) -> tuple
             node.span,
             "begins elsewhere",
             help="write `[0:high]`, or let `fetchc trace` cut the range out",
+            reason="several fetch-args",
         )
     (count,) = _one(checker, length)
     return (
@@ -322,6 +339,7 @@ def _elements(checker: Checker, node: Ranged, made: RangeType) -> Lowered:
                 node.span,
                 "elements of several parts",
                 help="name an element and a member of it: `a[0].x`; `fetchc trace` shows them all",
+                reason="several fetch-args",
             )
         store, decode = scalar.store, scalar.decode
     shown = Decode(
@@ -370,6 +388,7 @@ def _refused(checker: Checker, node: Ranged, made: RangeType) -> CompileError:
         notes=tuple(notes),
         help=f"write a number (`[{low}:{low + ELEMENTS}]`); "
         "`--format probe` fetches the length too, `fetchc trace` cuts there",
+        reason="several fetch-args",
     )
 
 

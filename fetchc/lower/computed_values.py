@@ -47,6 +47,7 @@ def refused(node: Computed | Either | Dispatched) -> CompileError:
         node.span,
         "computed" if made else "one of several places",
         help="let it be the last thing of the expression, and read it by `fetchc trace`",
+        reason="several fetch-args",
     )
 
 
@@ -82,6 +83,7 @@ def _summed(checker: Checker, node: Computed) -> CompileError:
         "computed by the program",
         notes=(f"it is {asked}{_words(checker, node)}",),
         help="`--format probe` fetches them, `fetchc trace` computes it",
+        reason="several fetch-args",
     )
 
 
@@ -101,6 +103,7 @@ def _dispatched(checker: Checker, node: Dispatched) -> CompileError:
         f"one of {len(names)} types",
         notes=(f"types with such a field are {', '.join(names)}",),
         help=f"name the type: `e{names[0][1:-1]}.f`; `fetchc trace` shows that of the one it has",
+        reason="several fetch-args",
     )
 
 
@@ -124,4 +127,5 @@ def _picked(checker: Checker, node: Either) -> CompileError:
         f"one of {len(notes)} places" if len(notes) > 1 else "in this place, or in none",
         notes=tuple(notes),
         help="`fetchc trace` shows the one that is there",
+        reason="several fetch-args",
     )

@@ -184,6 +184,7 @@ def where(site: Site, node: Typed) -> Where:
                     node.span,
                     "in no memory",
                     notes=("where its members are in that number is not known on this machine",),
+                    reason="computed",
                 )
             return inside(whole, offset)
         case Follow(base=base):
@@ -204,6 +205,7 @@ def where(site: Site, node: Typed) -> Where:
                 node.span,
                 "a part of nothing else",
                 help="let the range be the last thing of the expression",
+                reason="several fetch-args",
             )
         case Computed() | Either() | Dispatched():
             from fetchc.lower.computed_values import refused
@@ -328,9 +330,10 @@ def _held(site: Site, place: entities.Place, size: int, span: Span, name: str = 
             return Known(value, room)
         case entities.Pieces(pieces=pieces):
             return Spread(pieces, 0, name)
-        case entities.Absent(code=code, reason=reason):
+        case entities.Absent(kind=kind, reason=reason):
             words = site.architecture.in_words(reason)
-            raise reject(code, f"this part cannot be fetched: {words}", span, "no place")
+            what = f"this part cannot be fetched: {words}"
+            raise reject(place.code, what, span, "no place", reason=kind)
         case entities.PointerTo():
             from fetchc.lower.no_fetch import computed
 

@@ -186,6 +186,7 @@ def immediate(site: Site, value: int, span: Span) -> Immediate:
             f"the constant {value} has more than {bits} bits",
             span,
             "more than one fetch-arg can hold on this machine",
+            reason="several fetch-args",
         )
     return Immediate(value)
 

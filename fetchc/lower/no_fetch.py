@@ -35,7 +35,13 @@ def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileErro
     if is_on_entry(place):
         return lost(site, register_of(place), span, name)
     if not name:
-        return reject("FC0406", "this part is an address, and in no memory", span, "computed")
+        return reject(
+            "FC0406",
+            "this part is an address, and in no memory",
+            span,
+            "computed",
+            reason="computed",
+        )
     notes, help = _available(site, name, computed=False)
     return reject(
         "FC0406",
@@ -44,6 +50,7 @@ def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileErro
         "no place at this address",
         notes=notes,
         help=help or "no fetch-arg adds: let `fetchc trace` compute it",
+        reason="computed",
     )
 
 
@@ -73,6 +80,7 @@ def lost(
         "no place at this address",
         notes=(*notes, reason),
         help=help or "probe the function's entry: leave out `--at`",
+        reason="computed",
     )
 
 

@@ -88,6 +88,7 @@ def _turned(checker: Checker, node: Typed, format: Format) -> CompileError:
         "the network's order",
         notes=(f"its bytes, in the order of the machine, are `{fetched}`",),
         help="`fetchc trace` shows the number",
+        reason="several fetch-args",
     )
 
 

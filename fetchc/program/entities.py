@@ -10,9 +10,23 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal
+
     from fetchc.program.compiler import Compiler
     from fetchc.program.types import Member
     from fetchc.quantities import DieOffset, TypeId
+
+    Absence = Literal[
+        "no location",
+        "vector register",
+        "thread-local",
+        "in pieces",
+        "no address",
+        "computed",
+        "contradicted",
+        "at return",
+        "not for this probe",
+    ]
 
 __all__ = [
     "Absent",
@@ -317,14 +331,33 @@ class OnEntry(Record):
     register: DwarfRegister
 
 
+# Why a value cannot be fetched, and the code of the diagnostic that says so.
+ABSENCES: dict[Absence, str] = {
+    "no location": "FC0401",
+    "vector register": "FC0402",
+    "thread-local": "FC0403",
+    "in pieces": "FC0404",
+    "no address": "FC0405",
+    "computed": "FC0406",
+    "contradicted": "FC0407",
+    "at return": "FC0410",
+    "not for this probe": "FC0507",
+}
+
+
 class Absent(Record):
-    """The value cannot be had here. ``code`` is the diagnostic's, ``reason`` its words.
+    """The value cannot be fetched here. ``kind`` says why, ``reason`` in words.
 
     ``reason`` completes "because ...".
     """
 
-    code: str
+    kind: Absence
     reason: str
+
+    @property
+    def code(self) -> str:
+        """The code of the diagnostic that refuses it."""
+        return ABSENCES[self.kind]
 
 
 Place = (

@@ -419,13 +419,13 @@ class CallerShapes(LeafShapes):
 # ------------------------------------------------------------------------------
 # Parameters of Go that are lost when the stack grows: the reader detects these calls.
 
-_LOST = "FC0623"
-
 
 def checked_for_growth(checker: Checker, fields: Fields, shape: Shape) -> Shape:
     """``shape``, or a fault in calls that run again after the stack has grown."""
     site = checker.site
-    if site.function is None or not any(one.code == _LOST for one in checker.warnings):
+    if site.function is None or not any(
+        one.reason == "lost by stack growth" for one in checker.warnings
+    ):
         return shape
     found = lost_by(site, site.function)
     assert found is not None

@@ -102,8 +102,12 @@ def plan(
             )
         except CompileError as error:
             refusal = error
-            codes = _TOO_MUCH + _TOO_LONG if probing_faults else _TOO_MUCH
-            if not any(one.code in codes for one in error.diagnostics):
+            shorter = [one.reason == "event too large" for one in error.diagnostics]
+            # Probing for faults takes fetches that are deeper than the values themselves.
+            shorter += [
+                one.reason == "fetch-arg too long" and probing_faults for one in error.diagnostics
+            ]
+            if not any(shorter):
                 raise
         else:
             break
@@ -132,11 +136,6 @@ def _called(found: Found) -> str | None:
         function = None if site.function is None else site.function.name
         names.add(function if site.instance is None else site.instance.name)
     return names.pop() if len(names) == 1 else found.site.label or None
-
-
-# Arguments, their bytes, the line's, the text's and the loads of one.
-_TOO_MUCH = ("FC0504", "FC0508", "FC0509")
-_TOO_LONG = ("FC0501", "FC0502")
 
 
 def _steps() -> list[tuple[Limits, bool]]:
@@ -261,4 +260,5 @@ def _same(layouts: list[_Layout], event: str) -> None:
                 "FC0404",
                 f"the addresses of `{event}` keep these values in places of different kinds",
                 help="probe one address at a time: `--at`",
+                reason="different locations",
             )

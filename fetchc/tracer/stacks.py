@@ -219,7 +219,7 @@ def open_symbols(path: str) -> FileSymbols | ImageSymbols | None:
     try:
         return FileSymbols(Elf(path))
     except DebugInfoError as refused:
-        if refused.code != "FC0902":
+        if refused.reason != "not an ELF file":
             return None
     from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 

@@ -152,11 +152,11 @@ def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> TracerErr
     The place is of the line with one blank between its words, as the kernel quotes it.
     """
     quoted = " ".join(line.split())
-    code = "FC0706" if error.errno == errno.EEXIST else "FC0705"
+    exists = error.errno == errno.EEXIST
     said, primary = _logged(tracefs, quoted)
     name = quoted.split(" ")[0].partition(":")[2]
     message = f"the kernel refused the definition of `{name}`"
-    if code == "FC0706":
+    if exists:
         message = f"an event `{name}` exists already"
     notes: tuple[str, ...] = (
         (f"the kernel said: {said}",) if said else (f"its error is: {_strerror(error)}",)
@@ -165,8 +165,9 @@ def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> TracerErr
     if said in _MEANING:
         notes += (_MEANING[said],)
     help = None
-    if code == "FC0706":
+    if exists:
         help = "see `fetchc list`, or give another name with --event"
+    code = "FC0706" if exists else "FC0705"
     diagnostic = Diagnostic(code, message, primary, notes=notes, help=help)
     return TracerError((diagnostic,), quoted)
 

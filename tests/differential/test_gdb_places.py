@@ -51,7 +51,8 @@ BUILDS = {
 }
 
 PLACES = {kind.__name__ for kind in get_args(Place)} - {"Absent"}
-UNLISTED = Absent("", "unlisted")
+GDB_WORDS = ("unlisted", "computed", "nowhere", "implicit pointer", "implicit value")
+UNLISTED = Absent("no location", "unlisted")
 
 Shown = tuple[str, str, Place]  # name, kind, place
 Printed = Callable[[fetchc.Program, int], list[Shown]]
@@ -75,7 +76,8 @@ def sort_of(place: Place | None) -> str:
     if place is None:
         return "error"
     if isinstance(place, Absent):
-        return place.code or place.reason.split(" to ")[0]
+        word = place.reason.split(" to ")[0]
+        return word if word in GDB_WORDS else place.code
     return type(place).__name__
 
 
@@ -83,7 +85,7 @@ def plain(place: Place, length: int | None) -> Place:
     """A place without what the two spell differently: signs of constants, reasons."""
     match place:
         case Absent():
-            return Absent("", "")
+            return Absent("no location", "")
         case Constant(value):
             return Constant(value if length is None else value % (1 << 8 * length))
         case Pieces(pieces):

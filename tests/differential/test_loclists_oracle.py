@@ -61,8 +61,8 @@ FLAVOURS = [
 
 # What is known of a place only where one asks at an address.
 UNFOLLOWED = (
-    Absent("FC0406", "it points at a variable that the compiler keeps in no memory"),
-    Absent("FC0406", "it is what a register held on entry and kept in no memory"),
+    Absent("computed", "it points at a variable that the compiler keeps in no memory"),
+    Absent("computed", "it is what a register held on entry and kept in no memory"),
 )
 
 Lists = Callable[[DebugInfo, Unit, LocationListRef], Iterable[Entry]]

@@ -46,8 +46,8 @@ REGISTERS = (
     *(f"mm{number}" for number in range(8)),
 )
 STACK = DwarfRegister(REGISTERS.index("rsp"))
-COMPUTED = Absent("", "computed")
-NOWHERE = Absent("", "nowhere")
+COMPUTED = Absent("no location", "computed")
+NOWHERE = Absent("no location", "nowhere")
 
 Answer = dict[str, Any]
 
@@ -223,9 +223,9 @@ _Entry = int | Place | None
 
 def _run(text: str, address: int, frames: Frames) -> Place:
     if match := re.search(r"DW_OP_implicit_pointer DIE ([0-9a-f]+) offset (-?\d+)", text):
-        return Absent("", f"implicit pointer to {match[1]}")
+        return Absent("no location", f"implicit pointer to {match[1]}")
     if "DW_OP_implicit_value" in text:
-        return Absent("", "implicit value")  # which one gdb does not say
+        return Absent("no location", "implicit value")  # which one gdb does not say
     stack: list[_Entry] = []
     register: Place | None = None
     skipped: int | None = None  # how deep the operations are that belong to another one

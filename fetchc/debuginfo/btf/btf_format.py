@@ -546,7 +546,7 @@ def place_of_symbol(name: str, running: bool, symbols: str = SYMBOLS) -> Place:
     if found:
         return of_several(found)
     why = "the kernel lists no symbol of it (built without CONFIG_KALLSYMS_ALL)"
-    return Absent("FC0401", why)
+    return Absent("no location", why)
 
 
 if TYPE_CHECKING:

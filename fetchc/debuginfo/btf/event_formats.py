@@ -144,14 +144,16 @@ def _place(program: BtfProgram, made: TypeId, name: str, is_array: bool) -> Plac
         return Named("event_field", f"${name}", text=True)
     if array.count is None:
         return Absent(
-            "FC0406", "the record says where it is, and an event probe takes no such array"
+            "computed", "the record says where it is, and an event probe takes no such array"
         )
     size = array.count * (_size(program, array.element) or 0)
     if size in _WORDS and program.little_endian:
         return Named("event_field", f"${name}")  # all of it, as one number
     if size > program.word_bytes:
         return Indirect(Named("event_array", f"${name}"), ByteOffset(0))
-    return Absent("FC0404", "it is an array, of which an event probe has the first element alone")
+    return Absent(
+        "in pieces", "it is an array, of which an event probe has the first element alone"
+    )
 
 
 def _is_character(program: BtfProgram, made: TypeId) -> bool:
@@ -174,7 +176,7 @@ def fields_by_types(program: BtfProgram, name: str) -> tuple[Field, ...] | None:
         place: Place
         if plain != member.name:
             why = "the BTF says where it is in the record, and not what: the running kernel does"
-            place = Absent("FC0406", why)
+            place = Absent("computed", why)
         else:
             is_array = isinstance(program.type(member.type), ArrayType)
             place = _place(program, member.type, plain, is_array)

@@ -181,8 +181,8 @@ class BtfProgram(WithoutDwarf):
             return place_of_symbol(variable.name, self.running)
         if variable.kind == "global":
             why = "each processor has a copy of its own, and no fetch-arg can add where"
-            return Absent("FC0403", why)
-        return Absent("FC0401", "the kernel's BTF says nothing of places")
+            return Absent("thread-local", why)
+        return Absent("no location", "the kernel's BTF says nothing of places")
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""

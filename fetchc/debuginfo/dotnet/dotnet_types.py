@@ -545,13 +545,15 @@ def static_place(assembly: Assembly, field: int) -> Place:
     """The value of a constant that is a number; nowhere of all else, with the reason."""
     if not assembly.metadata.row("Field", field)[0] & LITERAL:
         what = "it is a static field, which the runtime puts where it likes when it loads the class"
-        return Absent("FC0401", what)
+        return Absent("no location", what)
     for kind, _, blob in assembly.metadata.rows_of("Constant", 1, field << 2):
         if kind & 0xFF in NUMBER_CODES:
             value = assembly.metadata.blob(blob)
             number = int.from_bytes(value, "little", signed=NUMBER_CODES[kind & 0xFF])
             return Constant(number, ByteSize(len(value)))
-    return Absent("FC0401", "it is a constant, which is in the code that uses it and nowhere else")
+    return Absent(
+        "no location", "it is a constant, which is in the code that uses it and nowhere else"
+    )
 
 
 # ------------------------------------------------------------------------------

@@ -221,8 +221,8 @@ def _inflated(image: Pe, at: int, length: int) -> bytes:
 # where there is one, which lines the IL comes from and what locals are called.
 
 FAT, FORMAT = 3, 3  # of a method's header; a small one has no locals
-UNKNOWN = Absent("FC0401", "the image does not say where it is here")
-PROLOGUE = Absent("FC0401", "the method's first instructions are still moving it")
+UNKNOWN = Absent("no location", "the image does not say where it is here")
+PROLOGUE = Absent("no location", "the method's first instructions are still moving it")
 
 
 class MethodDebug:
@@ -487,9 +487,11 @@ class Placed(WithoutDwarf):
             return static_place(self._assembly, variable.die & ~STATIC)
         if self._debug is None or function is None:
             what = "nothing says where it is behind the method's first instruction"
-            return Absent("FC0401", what)
+            return Absent("no location", what)
         if address == function.address:
-            return Absent("FC0401", "it is a local variable, and no statement has run at the entry")
+            return Absent(
+                "no location", "it is a local variable, and no statement has run at the entry"
+            )
         number, size = self._number(variable, function), self._bytes(variable)
         behind = address - function.address
         return self._debug.place(self._method(function), number, size, behind)

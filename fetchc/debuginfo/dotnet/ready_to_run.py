@@ -343,7 +343,7 @@ class VariableRange(Record):
                     )
                 )
             case _:
-                return Absent("FC0404", "the compiler says of a part of it only where it is")
+                return Absent("in pieces", "the compiler says of a part of it only where it is")
 
 
 def _register(number: int) -> DwarfRegister:

@@ -109,9 +109,9 @@ DW_CFA_restore = 0xC0
 DW_CFA_set_loc = 0x01
 _ADVANCES = {0x02: 1, 0x03: 2, 0x04: 4, 0x1D: 8}  # advance_loc1, 2, 4, MIPS_advance_loc8
 
-_NO_FRAME = Absent("FC0405", "the call-frame information gives no rule for the frame address")
-_UNDEFINED = Absent("FC0401", "the function does not keep the caller's value")
-_COMPUTED = Absent("FC0406", "the caller's value is computed and kept in no memory")
+_NO_FRAME = Absent("no address", "the call-frame information gives no rule for the frame address")
+_UNDEFINED = Absent("no location", "the function does not keep the caller's value")
+_COMPUTED = Absent("computed", "the caller's value is computed and kept in no memory")
 
 
 class Row(Record):
@@ -273,7 +273,7 @@ def _def_cfa_expression(program: _Program, cursor: Cursor) -> None:
     if isinstance(at, InMemory | Indirect | Absent):
         program.cfa = at
     else:
-        program.cfa = Absent("FC0405", "the frame address is computed at run time")
+        program.cfa = Absent("no address", "the frame address is computed at run time")
 
 
 def _remember_state(program: _Program, cursor: Cursor) -> None:
@@ -574,7 +574,7 @@ def cfa_at(elf: Elf, address: Address, function: Address | None = None) -> CfaRu
     """
     found = row(elf, address, function)
     if found is None:
-        return Absent("FC0401", f"the file has no call-frame information for {address:#x}")
+        return Absent("no location", f"the file has no call-frame information for {address:#x}")
     return found.cfa
 
 

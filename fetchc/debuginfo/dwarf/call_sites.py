@@ -189,7 +189,7 @@ def callers(
 
 
 def _none(reason: str) -> Callers:
-    return Callers(Absent("FC0406", reason), (), reason)
+    return Callers(Absent("computed", reason), (), reason)
 
 
 def described_calls(

@@ -240,7 +240,7 @@ class DwarfProgram(ElfProgram):
         from fetchc.program.entities import Absent, AtAddress, is_frame_relative
 
         if variable.elsewhere:
-            return Absent("FC0401", "the debug information describes no place in assembly")
+            return Absent("no location", "the debug information describes no place in assembly")
         die = self._info.die(variable.die)
         around = self._around(variable, function)
         place = place_at(self._info, die, around, address)

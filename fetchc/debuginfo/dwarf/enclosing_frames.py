@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Frame", "entered_with", "outer_frame", "outermost", "stands"]
 
-_LOST = Absent("FC0406", "the register is not kept")
+_LOST = Absent("computed", "the register is not kept")
 
 
 class Frame:

@@ -425,7 +425,7 @@ def _implicit_pointer(run: Run, operation: Operation) -> None:
     variable, offset = operation.numbers
     if run.machine.pointee is None:
         reason = "it points at a variable that the compiler keeps in no memory"
-        described: Place = Absent("FC0406", reason)
+        described: Place = Absent("computed", reason)
     else:
         described = pointer_to(run.machine.pointee(variable), ByteOffset(offset))
     _finish(run, operation, described)
@@ -748,7 +748,7 @@ def _describe(run: Run, result: Callable[[Run], Place]) -> Place:
     if pending:
         raise run.cursor.error("the last piece of the expression has no size")
     if not whole_bytes:
-        return Absent("FC0404", "it is split into pieces that are not whole bytes")
+        return Absent("in pieces", "it is split into pieces that are not whole bytes")
     return Pieces(tuple(pieces))
 
 
@@ -764,16 +764,18 @@ def _part(at: Place, skipped_bits: int) -> Place:
         return at
     if skipped_bits % 8 == 0 and isinstance(at, InMemory | FrameRelative | AtAddress | Indirect):
         return moved(at, skipped_bits // 8)
-    return Absent("FC0404", "its bits are in the middle of a place")
+    return Absent("in pieces", "its bits are in the middle of a place")
 
 
 def _run_time_only(operation: Operation) -> Absent | None:
     # Operations after which nothing can be said of the rest of the expression.
     name = operation_name(operation.code)
     if not operation.supported:
-        return Absent("FC0406", f"it is computed by the unknown operation {name}")
+        return Absent("computed", f"it is computed by the unknown operation {name}")
     if operation.code in (DW_OP_bra, DW_OP_skip):
-        return Absent("FC0406", f"it is chosen at run time ({name})")
+        return Absent("computed", f"it is chosen at run time ({name})")
     if operation.code in (DW_OP_call2, DW_OP_call4, DW_OP_call_ref):
-        return Absent("FC0406", f"it is computed by a procedure of the debug information ({name})")
+        return Absent(
+            "computed", f"it is computed by a procedure of the debug information ({name})"
+        )
     return None

@@ -86,7 +86,7 @@ def moved(at: Place, distance: int) -> Place:
         case Absent():
             return at
         case InRegister() | AtSymbol() | Named() | Constant() | Pieces() | PointerTo() | OnEntry():
-            return Absent("FC0405", "it is relative to something that is in no memory")
+            return Absent("no address", "it is relative to something that is in no memory")
         case _:
             assert_never(at)
 
@@ -207,11 +207,11 @@ def as_memory(value: Value) -> Place:
             return at
         case Number(number):
             where = f"its address is the fixed number {number:#x}, which is in no part of the file"
-            return Absent("FC0405", where)
+            return Absent("no address", where)
         case Unknown(how, thread_local):
             if thread_local:
-                return Absent("FC0403", f"it is {how}")
-            return Absent("FC0405", f"its address is {how}")
+                return Absent("thread-local", f"it is {how}")
+            return Absent("no address", f"its address is {how}")
         case _:
             assert_never(value)
 
@@ -230,7 +230,7 @@ def as_value(value: Value, little_endian: bool) -> Place:
         case Start(at):
             return pointer_to(at, ByteOffset(0))
         case Unknown(how, _):
-            return Absent("FC0406", f"it is {how} and kept in no memory")
+            return Absent("computed", f"it is {how} and kept in no memory")
         case _:
             assert_never(value)
 

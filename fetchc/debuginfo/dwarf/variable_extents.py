@@ -90,7 +90,7 @@ def extents(info: DebugInfo, die: Die, function: Die | None) -> tuple[Extent, ..
 def _found(at: Place) -> Place:
     # What only a caller may know is nowhere in the function.
     if isinstance(at, Indirect | OnEntry | PointerTo) and is_on_entry(at):
-        return Absent("FC0406", "it is what a register held on entry and kept in no memory")
+        return Absent("computed", "it is what a register held on entry and kept in no memory")
     return at
 
 
@@ -183,7 +183,7 @@ def constant_of(die: Die) -> Constant | Absent | None:
     if form in (DW_FORM_addr, DW_FORM_GNU_addr_index, DW_FORM_addrx) or (
         DW_FORM_addrx1 <= form <= DW_FORM_addrx4
     ):
-        return Absent("FC0406", "it is the address of something in the file, kept in no memory")
+        return Absent("computed", "it is the address of something in the file, kept in no memory")
     number = die.constant(DW_AT_const_value)
     if number is not None:
         return Constant(number)

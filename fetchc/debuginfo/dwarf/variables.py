@@ -330,7 +330,7 @@ def _covers(info: DebugInfo, die: Die, address: Address) -> bool:
 # whose import costs more than the rest of a location list. A test holds the two together. Source:
 # DWARF 5, section 2.6.1.
 
-NO_LOCATION = Absent("FC0401", "the compiler gives it no location (it was optimised out)")
+NO_LOCATION = Absent("no location", "the compiler gives it no location (it was optimised out)")
 LEFT_OUT = "of a part of the program that the linker left out"  # of an address
 
 # Source: DWARF 5, table 7.9.
@@ -360,7 +360,7 @@ def simple_place(expression: bytes, unit: Unit, frame_base: Place | None) -> Pla
     if code == _ADDR and size == 1 + unit.address_size:
         address = Address(int.from_bytes(expression[1:], "little" if unit.little else "big"))
         if unit.info.elf.is_discarded(address):
-            return Absent("FC0405", f"its address is {LEFT_OUT}")
+            return Absent("no address", f"its address is {LEFT_OUT}")
         return AtAddress(address)
     return None
 
@@ -388,12 +388,12 @@ def place_at(
         return without_location(info, die)
     expression = _expression_at(info, located, DW_AT_location, address)
     if expression is None:
-        return Absent("FC0401", f"the debug information gives it no place at {address:#x}")
+        return Absent("no location", f"the debug information gives it no place at {address:#x}")
     base = None if function is None else frame_base_at(info, function, address)
 
     def pointee(offset: int) -> Place:
         if depth == MAX_IMPLICIT_POINTERS:
-            return Absent("FC0406", f"it is behind {depth} pointers that are in no memory")
+            return Absent("computed", f"it is behind {depth} pointers that are in no memory")
         return place_at(info, info.die(DieOffset(offset)), function, address, depth + 1)
 
     return described(info, located, expression, base, pointee)

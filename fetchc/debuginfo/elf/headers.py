@@ -272,7 +272,7 @@ class Image:
             self.map.write(content)
         head = self.map[:16]
         if len(head) < 16 or head[:4] != b"\x7fELF":
-            raise DebugInfoError("FC0902", path, "not an ELF file")
+            raise DebugInfoError("FC0902", path, "not an ELF file", reason="not an ELF file")
         width, order = head[4], head[5]
         if width not in (1, 2) or order not in (1, 2):
             raise self._error(f"unknown ELF class {width} or byte order {order}")
@@ -464,7 +464,9 @@ def _map(path: str, root: str) -> tuple[mmap.mmap, os.stat_result]:
         raise DebugInfoError("FC0901", path, f"cannot be read: {what}") from None
     try:
         if status.st_size == 0:
-            raise DebugInfoError("FC0902", path, "not an ELF file: it is empty")
+            raise DebugInfoError(
+                "FC0902", path, "not an ELF file: it is empty", reason="not an ELF file"
+            )
         try:
             return _with_room(lambda: _shared(handle)), status  # a mapping has a handle, too
         except OSError as refused:
