@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from fetchc.debuginfo.dwarf.constants import NAMED
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.debuginfo.dwarf.global_variables import NAMED
 from fetchc.quantities import DieOffset
 
 __all__ = ["indexed", "searched"]

@@ -305,7 +305,7 @@ class _Search:
         ranges = self._info.ranges(origin)
         if ranges:
             return ranges[0][0] == called.address
-        if subprograms.is_instance_of(self._info, self._info.die(called.die), origin):
+        if self._info.is_instance_of(self._info.die(called.die), origin):
             return True
         return any(name in (called.symbol, called.name) for name in self.spelled(origin))
 

@@ -281,3 +281,24 @@ DW_RLE_offset_pair = 0x04
 DW_RLE_base_address = 0x05
 DW_RLE_start_end = 0x06
 DW_RLE_start_length = 0x07
+
+# ------------------------------------------------------------------------------
+# Tags of entries that have names: types, and variables outside functions.
+
+# The keywords of aggregates.
+AGGREGATES = {
+    DW_TAG_structure_type: "struct",
+    DW_TAG_union_type: "union",
+    DW_TAG_class_type: "class",
+}
+CLASSES = frozenset({DW_TAG_structure_type, DW_TAG_class_type})
+KEYWORDS = {**AGGREGATES, DW_TAG_enumeration_type: "enum"}
+TAGGED = frozenset(KEYWORDS)
+# What a bare name means first in C, where `struct s` and `s` are two name spaces.
+ORDINARY = frozenset(
+    {DW_TAG_base_type, DW_TAG_typedef, DW_TAG_template_alias, DW_TAG_unspecified_type}
+)
+NAMED = ORDINARY | TAGGED
+NESTING = CLASSES | {DW_TAG_union_type, DW_TAG_namespace}
+# A static member of a class is a DW_TAG_member, with DW_AT_external, up to DWARF 4.
+VARIABLES = frozenset({DW_TAG_variable, DW_TAG_member})

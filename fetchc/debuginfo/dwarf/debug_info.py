@@ -438,6 +438,22 @@ class DebugInfo:
         """The entry that a reference attribute names; None where the attribute is absent."""
         return None if die.raw(attribute) is None else target(self, die, attribute)
 
+    def subprograms(self, unit: Unit) -> Iterator[Die]:
+        """Those at the top of a unit, where concrete instances stand."""
+        return (die for die in self.children(unit.top) if die.tag == c.DW_TAG_subprogram)
+
+    def is_instance_of(self, die: Die, abstract: Die) -> bool:
+        """Whether ``abstract`` is ``die`` itself or one of its origins and specifications."""
+        return die.offset == abstract.offset or any(
+            origin.offset == abstract.offset for origin in self.origins(die)
+        )
+
+    def instance_name(self, die: Die) -> str:
+        """The name, with its arguments, of a template's instance whose DW_AT_name has none."""
+        from fetchc.debuginfo.dwarf.template_names import instance_name
+
+        return instance_name(self, die)
+
     def origins(self, die: Die) -> Iterator[Die]:
         """What the entry is a copy or a completion of, then what that is, to the end.
 

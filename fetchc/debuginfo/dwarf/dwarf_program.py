@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.call_sites import CodeUses
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.type_entries import TypeTable
+    from fetchc.debuginfo.dwarf.type_table import TypeTable
     from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.entities import (
@@ -95,7 +95,7 @@ class DwarfProgram(ElfProgram):
     @property
     def _types(self) -> TypeTable:
         if self._read_types is None:
-            from fetchc.debuginfo.dwarf.type_entries import TypeTable
+            from fetchc.debuginfo.dwarf.type_table import TypeTable
 
             self._read_types = TypeTable(self._info, self.word_bytes)
         return self._read_types
@@ -246,7 +246,7 @@ class DwarfProgram(ElfProgram):
         place = place_at(self._info, die, around, address)
         place = self._at_entry(place, around, address)
         if variable.kind == "global":
-            from fetchc.debuginfo.dwarf.variables import NO_LOCATION
+            from fetchc.debuginfo.dwarf.location_lists import NO_LOCATION
 
             if place == NO_LOCATION:
                 return self._linked(die, variable.name) or place
@@ -621,7 +621,7 @@ class DwarfGo:
         """What Go's run time knows of the types; None elsewhere, and where symbols are missing."""
         program = self._program
         if program._runtime_types is None:
-            from fetchc.debuginfo.go.rtypes import descriptor_table
+            from fetchc.debuginfo.go.runtime_types import descriptor_table
 
             program._runtime_types = descriptor_table(
                 program._elf, program.architecture, program._info, program._types

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from fetchc.ceilings import OPERATIONS
 from fetchc.debuginfo.byte_reader import Cursor
+from fetchc.debuginfo.dwarf.location_lists import LEFT_OUT, NO_LOCATION
 from fetchc.debuginfo.dwarf.symbolic_values import (
     Number,
     Start,
@@ -25,7 +26,6 @@ from fetchc.debuginfo.dwarf.symbolic_values import (
     started,
     wrapped,
 )
-from fetchc.debuginfo.dwarf.variables import LEFT_OUT, NO_LOCATION
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     Absent,

@@ -8,31 +8,16 @@ place in another unit. Reference: DWARF 5, section 4.1.
 from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.constants import (
-    DW_AT_abstract_origin,
+    VARIABLES,
     DW_AT_const_value,
     DW_AT_declaration,
     DW_AT_location,
     DW_AT_name,
-    DW_AT_specification,
-    DW_FORM_indirect,
-    DW_FORM_ref_addr,
-    DW_TAG_base_type,
-    DW_TAG_class_type,
-    DW_TAG_enumeration_type,
     DW_TAG_enumerator,
     DW_TAG_inlined_subroutine,
     DW_TAG_lexical_block,
-    DW_TAG_member,
-    DW_TAG_namespace,
-    DW_TAG_structure_type,
     DW_TAG_subprogram,
-    DW_TAG_template_alias,
-    DW_TAG_typedef,
-    DW_TAG_union_type,
-    DW_TAG_unspecified_type,
-    DW_TAG_variable,
 )
-from fetchc.debuginfo.dwarf.forms import SUPPLEMENTARY_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.languages import has_namespaces, is_go
 from fetchc.debuginfo.dwarf.qualified_names import (
     answers_to,
@@ -41,31 +26,21 @@ from fetchc.debuginfo.dwarf.qualified_names import (
     parts,
     qualified_name,
 )
-from fetchc.debuginfo.dwarf.type_entries import AGGREGATES
-from fetchc.debuginfo.dwarf.variables import variable_of
+from fetchc.debuginfo.dwarf.variables import placed, variable_of
 from fetchc.quantities import TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fetchc.debuginfo.dwarf.abbrev import Declaration
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.program.entities import Variable
 
 __all__ = [
-    "CLASSES",
-    "KEYWORDS",
-    "NAMED",
-    "NESTING",
-    "ORDINARY",
-    "TAGGED",
-    "VARIABLES",
     "enumerators",
     "global_variables",
-    "placed",
 ]
 
 # ------------------------------------------------------------------------------
@@ -87,7 +62,7 @@ def enumerators(info: DebugInfo, name: str, within: Die | None) -> tuple[tuple[i
     plain = name.removeprefix("::")
     found = _named(info, plain, home)
     if not found and home is not None and has_namespaces(home.unit):
-        from fetchc.debuginfo.dwarf.type_lookup import imported_names
+        from fetchc.debuginfo.dwarf.imported_names import imported_names
 
         for names in imported_names(info, home.unit, plain):
             found = [one for each in names for one in _named(info, each, home)]
@@ -112,25 +87,7 @@ def _named(info: DebugInfo, name: str, home: Die | None) -> list[tuple[int, Type
     return own or found
 
 
-# ------------------------------------------------------------------------------
-# Tags of entries that have names: types, and variables outside functions.
-
-CLASSES = frozenset({DW_TAG_structure_type, DW_TAG_class_type})
-KEYWORDS = {**AGGREGATES, DW_TAG_enumeration_type: "enum"}
-TAGGED = frozenset(KEYWORDS)
-# What a bare name means first in C, where `struct s` and `s` are two name spaces.
-ORDINARY = frozenset(
-    {DW_TAG_base_type, DW_TAG_typedef, DW_TAG_template_alias, DW_TAG_unspecified_type}
-)
-NAMED = ORDINARY | TAGGED
-NESTING = CLASSES | {DW_TAG_union_type, DW_TAG_namespace}
-# A static member of a class is a DW_TAG_member, with DW_AT_external, up to DWARF 4.
-VARIABLES = frozenset({DW_TAG_variable, DW_TAG_member})
-
-
 FUNCTION_SCOPES = frozenset({DW_TAG_subprogram, DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
-# References to entries of other units.
-ABROAD = frozenset({DW_FORM_ref_addr, DW_FORM_indirect}) | SUPPLEMENTARY_REFERENCE_FORMS
 _ADDRESSES = frozenset({b"\x03", b"\xa1", b"\xfb"})  # DW_OP_addr, _addrx, _GNU_addr_index
 _INDEXED = 1 << 20  # bytes of .debug_info: what is smaller is searched in no time
 
@@ -198,7 +155,7 @@ def _of_name(
 
 
 def _imported(info: DebugInfo, name: str, home: Die) -> dict[int, Variable]:
-    from fetchc.debuginfo.dwarf.type_lookup import imported_names
+    from fetchc.debuginfo.dwarf.imported_names import imported_names
 
     for names in imported_names(info, home.unit, name):
         found: dict[int, Variable] = {}
@@ -340,56 +297,3 @@ def _is_global(info: DebugInfo, die: Die, name: str, whole: bool = False) -> boo
     if not answers_to(info, die, name, whole):
         return False
     return all(scope.tag not in FUNCTION_SCOPES for scope in info.ancestors(die))
-
-
-def placed(info: DebugInfo, die: Die) -> Die | None:
-    """The entry with the location of a variable: ``die``, or a later one that refers to it as its
-    declaration; None where it is only declared in the file.
-    """
-    if _has_place(die):
-        return die
-    definition = _defined_by(info, die)
-    # Declared only: no variable of this file. A static member is merely declared in its class.
-    if definition is None and (die.flag(DW_AT_declaration) or die.tag == DW_TAG_member):
-        return None
-    definition = definition or die
-    if _has_place(definition):
-        return definition
-    # Neither here nor there: optimised away.
-    return _instance_elsewhere(info, definition) or definition
-
-
-def _has_place(die: Die) -> bool:
-    return die.has(DW_AT_location) or die.has(DW_AT_const_value)
-
-
-def _defined_by(info: DebugInfo, die: Die) -> Die | None:
-    # The definition of what ``die`` declares, in the same unit.
-    scopes = [die.unit.top]
-    while scopes:
-        for child in info.children(scopes.pop()):
-            if child.tag == DW_TAG_namespace:
-                scopes.append(child)
-            elif child.tag == DW_TAG_variable and child.has(DW_AT_specification):
-                declared = info.follow(child, DW_AT_specification)
-                if declared is not None and declared.offset == die.offset:
-                    return child
-    return None
-
-
-def _instance_elsewhere(info: DebugInfo, die: Die) -> Die | None:
-    # GCC's link-time optimisation: the location stands in a unit of the linked program, the
-    # rest in the unit of the source. Source: gcc/dwarf2out.cc, dwarf2out_register_external_die.
-    for unit in info.units():
-        if not any(_refers_abroad(declaration) for _, declaration in unit.table.all()):
-            continue
-        for child in info.children(unit.top):
-            if child.tag == DW_TAG_variable and child.form(DW_AT_abstract_origin) in ABROAD:
-                origin = info.follow(child, DW_AT_abstract_origin)
-                if origin is not None and origin.offset == die.offset:
-                    return child
-    return None
-
-
-def _refers_abroad(declaration: Declaration) -> bool:
-    return declaration.tag == DW_TAG_variable and declaration.form(DW_AT_abstract_origin) in ABROAD

@@ -16,9 +16,9 @@ from fetchc.ceilings import HELP, joined_names
 from fetchc.debuginfo.byte_reader import read_uleb
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
+from fetchc.debuginfo.dwarf.constants import KEYWORDS, VARIABLES
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS, STRING_INDEX_FORMS
-from fetchc.debuginfo.dwarf.global_variables import KEYWORDS, VARIABLES
 from fetchc.debuginfo.dwarf.languages import is_go, language_key
 from fetchc.debuginfo.dwarf.qualified_names import declaration as first_declaration
 from fetchc.diag.diagnostic import DebugInfoError

@@ -17,9 +17,9 @@ from struct import Struct
 from fetchc.debuginfo.byte_reader import read_uleb
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
+from fetchc.debuginfo.dwarf.constants import NAMED, NESTING, TAGGED, VARIABLES
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import DAMAGED, STRING_INDEX_FORMS
-from fetchc.debuginfo.dwarf.global_variables import NAMED, NESTING, TAGGED, VARIABLES
 from fetchc.debuginfo.dwarf.index_format import NOWHERE, Scan, is_defined, known
 from fetchc.debuginfo.dwarf.languages import has_namespaces, is_c_family
 from fetchc.debuginfo.dwarf.qualified_names import (

@@ -25,7 +25,6 @@ from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.go_name_lookup import escaped
 from fetchc.debuginfo.dwarf.languages import has_namespaces
 from fetchc.debuginfo.dwarf.qualified_names import answers_to, last_part
-from fetchc.debuginfo.dwarf.subprograms import is_instance_of, subprograms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def _copies(info: DebugInfo, die: Die) -> Iterator[Die]:
     made = made_from(die.unit, [die.position])
     if made is not None:
         return (Die(die.unit, start) for start in made)
-    return (one for one in subprograms(info, die.unit) if is_instance_of(info, one, die))
+    return (one for one in info.subprograms(die.unit) if info.is_instance_of(one, die))
 
 
 def _answering(info: DebugInfo, name: str) -> Iterator[tuple[Die, bool | None]]:

@@ -19,8 +19,7 @@ from struct import Struct
 
 from fetchc.ceilings import watch, watched
 from fetchc.debuginfo.cache import CachedFile
-from fetchc.debuginfo.dwarf.constants import DW_TAG_subprogram
-from fetchc.debuginfo.dwarf.global_variables import VARIABLES
+from fetchc.debuginfo.dwarf.constants import VARIABLES, DW_TAG_subprogram
 from fetchc.debuginfo.dwarf.index_format import (
     KNOWN_ALL,
     KNOWN_NONE,

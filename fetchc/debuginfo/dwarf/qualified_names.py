@@ -82,9 +82,7 @@ def own_name(info: DebugInfo, die: Die, instance: Instance | None = None) -> str
         return name
     if instance is not None:
         return instance(die)
-    from fetchc.debuginfo.dwarf.template_names import instance_name
-
-    return instance_name(info, die)
+    return info.instance_name(die)
 
 
 def scope_names(info: DebugInfo, die: Die, instance: Instance | None = None) -> list[str]:

@@ -14,7 +14,6 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_inline,
     DW_AT_name,
     DW_AT_specification,
-    DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.languages import is_go, language_key
 from fetchc.debuginfo.dwarf.qualified_names import declaration, qualified_name
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.debuginfo.elf.elf_file import Elf, Symbol
 
     Listing = Callable[[DebugInfo, Die], Iterator[Die]]
@@ -39,10 +37,8 @@ __all__ = [
     "functions_named",
     "inlined_function",
     "is_inlined",
-    "is_instance_of",
     "merged",
     "subprogram_at",
-    "subprograms",
     "symbols_named",
     "with_clones",
 ]
@@ -183,7 +179,7 @@ def function_at(elf: Elf, info: DebugInfo, address: Address) -> Function | None:
     """The function whose code holds ``address``: of its unit, else by the sizes of all symbols."""
     unit = info.unit_of_address(address) if info.present else None
     if unit is not None:
-        for die in subprograms(info, unit):
+        for die in info.subprograms(unit):
             found = subprogram_at(elf, info, die, address)
             if found is not None:
                 return found
@@ -321,18 +317,6 @@ def _is_made_local(symbol: Symbol) -> bool:
 def _linked(elf: Elf, info: DebugInfo, linkage: str) -> list[Die]:
     found = [_entry(elf, info, symbol) for symbol in with_clones(elf, linkage)]
     return [die for die in found if die is not None]
-
-
-def is_instance_of(info: DebugInfo, die: Die, abstract: Die) -> bool:
-    """Whether ``abstract`` is ``die`` itself or one of its origins and specifications."""
-    return die.offset == abstract.offset or any(
-        origin.offset == abstract.offset for origin in info.origins(die)
-    )
-
-
-def subprograms(info: DebugInfo, unit: Unit) -> Iterator[Die]:
-    """Those at the top of a unit, where concrete instances stand."""
-    return (die for die in info.children(unit.top) if die.tag == DW_TAG_subprogram)
 
 
 # ------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from fetchc.debuginfo.dwarf.qualified_names import CLASSES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.type_entries import TypeTable
+    from fetchc.debuginfo.dwarf.type_table import TypeTable
 
 __all__ = ["by_reference"]
 

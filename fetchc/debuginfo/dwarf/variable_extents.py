@@ -7,24 +7,17 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_byte_size,
-    DW_AT_const_value,
     DW_AT_count,
     DW_AT_frame_base,
     DW_AT_location,
     DW_AT_lower_bound,
     DW_AT_type,
     DW_AT_upper_bound,
-    DW_FORM_addr,
-    DW_FORM_addrx,
-    DW_FORM_addrx1,
-    DW_FORM_addrx4,
-    DW_FORM_GNU_addr_index,
     DW_TAG_subrange_type,
 )
 from fetchc.debuginfo.dwarf.expressions import worth
-from fetchc.debuginfo.dwarf.location_lists import MAX_ENTRIES, entries, section_name
+from fetchc.debuginfo.dwarf.location_lists import MAX_ENTRIES, NO_LOCATION, entries, section_name
 from fetchc.debuginfo.dwarf.variables import (
-    NO_LOCATION,
     described,
     description_of,
     frame_base_at,
@@ -34,7 +27,6 @@ from fetchc.debuginfo.dwarf.variables import (
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     Absent,
-    Constant,
     Extent,
     Indirect,
     OnEntry,
@@ -46,7 +38,6 @@ from fetchc.quantities import Address
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
@@ -56,7 +47,7 @@ if TYPE_CHECKING:
     Range = tuple[Address, Address]
     Part = tuple[Address, Address, Place | None]
 
-__all__ = ["array_length", "constant_of", "extents", "wrong_class"]
+__all__ = ["array_length", "extents"]
 
 
 def extents(info: DebugInfo, die: Die, function: Die | None) -> tuple[Extent, ...]:
@@ -165,44 +156,6 @@ def _ranges(
             for low, high, other in _split(start, end, others):
                 if other is None:
                     yield low, high, default
-
-
-# ------------------------------------------------------------------------------
-# DW_AT_const_value: a variable that is a constant. Source: DWARF 5, section 4.1.
-
-
-def constant_of(die: Die) -> Constant | Absent | None:
-    """DW_AT_const_value of ``die`` itself; None without one.
-
-    Data forms are unsigned, as their bits stand; a block or string is read in the byte
-    order of the target, its first byte being the object's.
-    """
-    form = die.form(DW_AT_const_value)
-    if form is None:
-        return None
-    if form in (DW_FORM_addr, DW_FORM_GNU_addr_index, DW_FORM_addrx) or (
-        DW_FORM_addrx1 <= form <= DW_FORM_addrx4
-    ):
-        return Absent("computed", "it is the address of something in the file, kept in no memory")
-    number = die.constant(DW_AT_const_value)
-    if number is not None:
-        return Constant(number)
-    raw = die.block(DW_AT_const_value)
-    if raw is None:
-        text = die.string(DW_AT_const_value)
-        if text is None:
-            raise wrong_class(die, DW_AT_const_value)
-        raw = text.encode("utf-8", "surrogateescape") + b"\0"
-    if not raw:
-        return NO_LOCATION
-    order: Literal["little", "big"] = "little" if die.unit.little else "big"
-    return Constant(int.from_bytes(raw, order))
-
-
-def wrong_class(die: Die, attribute: int) -> DebugInfoError:
-    """The refusal of an attribute of a class that it cannot have."""
-    what = f"attribute {attribute:#x} is neither an expression, a list nor a constant"
-    return DebugInfoError("FC0904", die.unit.path, what, ".debug_info", die.offset)
 
 
 # ------------------------------------------------------------------------------

@@ -6,12 +6,7 @@ Source: Go 1.15 to 1.27, src/internal/abi/type.go, src/reflect/type.go and src/r
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.constants import DW_AT_go_runtime_type, DW_TAG_typedef
-from fetchc.debuginfo.dwarf.languages import is_go
 from fetchc.diag.diagnostic import DebugInfoError
-from fetchc.program.entities import RuntimeType
-from fetchc.program.types import QualifiedType, VoidType
-from fetchc.quantities import Address
 from fetchc.record import Record
 from fetchc.target.machines import table
 
@@ -19,14 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
-    from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.type_entries import TypeTable
-    from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.debuginfo.go.moduledata import GoVersion, Memory, Module
-    from fetchc.quantities import TypeId
 
-__all__ = ["Descriptor", "DescriptorTable", "Descriptors", "Field", "descriptor_table"]
+__all__ = ["Descriptor", "Descriptors", "Field"]
 
 LABEL = "types of the run time"
 # reflect.Kind
@@ -322,153 +312,3 @@ class Descriptors:
                 raise self.error("a field beyond its structure", start + 3 * word * index)
             found.append(Field(text, type_at, offset, embedded))
         return tuple(found)
-
-
-# ------------------------------------------------------------------------------
-# What Go's run time knows of the program's types: the descriptors that interfaces point to.
-#
-# A type has a descriptor where the program needs one: its values are in interfaces, or allocated
-# by it. All are in one range of the file, from the symbol runtime.types to runtime.etypes, and
-# the debug information states for each type how far its descriptor is from the range's beginning.
-#
-# Source: Go 1.15 to 1.27, src/reflect/type.go and src/internal/abi/type.go (rtype, Type, Name);
-# src/cmd/link/internal/ld/dwarf.go (DW_AT_go_runtime_type).
-
-_RTYPE_EXTRA_STAR, _RTYPE_DIRECT = 1 << 1, 1 << 5  # flags of tflag; the second of kind, up to 1.25
-_KINDS = range(1, 27)  # reflect.Bool to reflect.UnsafePointer
-_LONGEST_TYPE_NAME = 4096  # of what a trace can show with profit; the compiler's are shorter
-_VARIABLE_LENGTHS = (1, 17)  # of names; two bytes before
-_DIRECT_IN_FLAGS = (1, 26)  # in kind before
-_DEEPEST = 8  # typedefs of one name
-
-
-def descriptor_table(
-    elf: Elf, architecture: str, info: DebugInfo, types: TypeTable
-) -> DescriptorTable | None:
-    """The table of one program, None where it is no Go program or has no symbols of the table."""
-    starts, ends = elf.symbols_named("runtime.types"), elf.symbols_named("runtime.etypes")
-    unit = next((unit for unit in info.units() if is_go(unit)), None) if info.present else None
-    version = None if unit is None else unit.compiler.go_version
-    if not starts or not ends or version is None:
-        return None
-    return DescriptorTable(elf, architecture, types, starts[0].address, ends[0].address, version)
-
-
-class DescriptorTable:
-    """Descriptors by type and by their distance from the table's beginning."""
-
-    __slots__ = (
-        "_architecture", "_descriptors", "_elf", "_known", "_labels", "_size", "_start", "_types",
-        "_version",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        elf: Elf,
-        architecture: str,
-        types: TypeTable,
-        start: Address,
-        end: Address,
-        version: tuple[int, int],
-    ) -> None:
-        self._elf, self._architecture = elf, architecture
-        self._types = types
-        self._start = start
-        self._size = end - start
-        self._version = version
-        self._known: dict[int, RuntimeType | None] = {}
-        self._labels: dict[int, str | None] = {}
-        self._descriptors: Descriptors | None = None
-
-    def of(self, type_id: TypeId) -> RuntimeType | None:
-        """The descriptor of a type; None where the program has none of it."""
-        if type_id < 0:
-            return None
-        die: Die | None = self._types.die(type_id)
-        for _ in range(_DEEPEST):
-            if die is None:
-                return None
-            offset = die.address(DW_AT_go_runtime_type)
-            if offset:
-                return self.at(offset)
-            if die.tag != DW_TAG_typedef:
-                return None
-            die = self._types.target_die(die)
-        return None
-
-    def at(self, offset: int) -> RuntimeType | None:
-        """The descriptor ``offset`` bytes into the table, None where there is none."""
-        if offset not in self._known:
-            self._known[offset] = self._read(offset)
-        return self._known[offset]
-
-    def label(self, offset: int) -> str | None:
-        """The name of the type there, with import paths where it would mean several."""
-        if offset not in self._labels:
-            self._labels[offset] = self._label(offset)
-        return self._labels[offset]
-
-    def _label(self, offset: int) -> str | None:
-        from fetchc.debuginfo.go.rtype_names import descriptors_of, label
-
-        found = self.at(offset)
-        if found is None:
-            return None
-        try:
-            if self._descriptors is None:
-                self._descriptors = descriptors_of(self._elf, self._architecture)
-            if self._descriptors is None:
-                return found.name
-            one = self._descriptors.at(self._start + offset)
-            return label(self._descriptors, one, self._called)
-        except DebugInfoError:
-            return found.name
-
-    def _called(self, name: str) -> set[str]:
-        # Whole names of the types that the debug information has by that name.
-        from fetchc.debuginfo.dwarf.type_lookup import types_named
-
-        found = [self._types.type(one) for one in types_named(self._types, name, None)]
-        return {one.name for one in found if not isinstance(one, QualifiedType | VoidType)}
-
-    def _read(self, offset: int) -> RuntimeType | None:
-        # Size, bytes with pointers, hash, tflag, two alignments, kind, equal, gcdata, name, ...
-        word = self._elf.word_bytes
-        if not 0 < offset < self._size or offset % word:
-            return None
-        data = self._elf.read(Address(self._start + offset), 4 * word + 16)
-        if len(data) < 4 * word + 16:
-            return None
-        flags, kind = data[2 * word + 4], data[2 * word + 7]
-        direct = (flags if self._version >= _DIRECT_IN_FLAGS else kind) & _RTYPE_DIRECT
-        text = data[4 * word + 8 : 4 * word + 12]
-        little = self._elf.little_endian
-        named = int.from_bytes(text, "little" if little else "big", signed=True)
-        name = self._name(named)
-        if kind & 0x1F not in _KINDS or not name or not name.isprintable():
-            return None
-        if flags & _RTYPE_EXTRA_STAR:
-            name = name[1:]
-        return RuntimeType(name, offset, bool(direct))
-
-    def _name(self, offset: int) -> str | None:
-        # A byte of flags, the length, the text.
-        if not 0 < offset < self._size:
-            return None
-        data = self._elf.read(Address(self._start + offset), _LONGEST_TYPE_NAME)
-        if self._version < _VARIABLE_LENGTHS:
-            length, start = int.from_bytes(data[1:3], "big"), 3
-        else:
-            length, start = 0, 1
-            for byte in data[1:4]:
-                length |= (byte & 0x7F) << (7 * (start - 1))
-                start += 1
-                if not byte & 0x80:
-                    break
-        text = data[start : start + length]
-        if len(text) < length:
-            return None
-        try:
-            return text.decode()
-        except UnicodeDecodeError:
-            return None

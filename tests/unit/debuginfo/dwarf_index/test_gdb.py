@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dwarf import gdb_index
+from fetchc.debuginfo.dwarf.constants import NAMED
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.debuginfo.dwarf.global_variables import NAMED
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import DieOffset
 from tests.support.name_index import indexed, searched

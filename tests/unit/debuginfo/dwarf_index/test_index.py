@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf import global_variables, index_scan, name_index
+from fetchc.debuginfo.dwarf import constants, index_scan, name_index
 from fetchc.debuginfo.dwarf.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
@@ -45,14 +45,14 @@ def within(program: DwarfProgram, parent: Die, scope: str, keywords: bool) -> It
     for die in program._info.children(parent):
         namespace = die.tag == DW_TAG_namespace
         name = die.string(DW_AT_name) or ("(anonymous namespace)" if namespace else "")
-        if not name or not (namespace or die.tag in global_variables.NAMED):
+        if not name or not (namespace or die.tag in constants.NAMED):
             continue
-        if has_namespaces(die.unit) and die.tag in global_variables.NESTING:
+        if has_namespaces(die.unit) and die.tag in constants.NESTING:
             yield from within(program, die, f"{scope}{name}::", keywords)
         if not namespace and not die.flag(DW_AT_declaration):
             keyword = (
-                f"{global_variables.KEYWORDS[die.tag]} "
-                if keywords and die.tag in global_variables.KEYWORDS
+                f"{constants.KEYWORDS[die.tag]} "
+                if keywords and die.tag in constants.KEYWORDS
                 else ""
             )
             yield keyword + scope + name

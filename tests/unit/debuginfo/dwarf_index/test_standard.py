@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dwarf import debug_names
-from fetchc.debuginfo.dwarf.constants import DW_TAG_subprogram
+from fetchc.debuginfo.dwarf.constants import NAMED, DW_TAG_subprogram
 from fetchc.debuginfo.dwarf.debug_names import standard_names
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.debuginfo.dwarf.global_variables import NAMED
 from fetchc.diag.diagnostic import DebugInfoError
 from tests.support.name_index import indexed, searched
 from tests.support.toolchains import require

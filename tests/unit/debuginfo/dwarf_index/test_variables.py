@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from fetchc.debuginfo.dwarf import global_variables, index_format, index_scan, name_index
-from fetchc.debuginfo.dwarf.constants import DW_AT_name, DW_TAG_base_type
+from fetchc.debuginfo.dwarf.constants import VARIABLES, DW_AT_name, DW_TAG_base_type
 from fetchc.debuginfo.dwarf.dies import Die, entries
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.debuginfo.dwarf.global_variables import VARIABLES
 from tests.support.cases import CORPUS
 from tests.support.toolchains import require
 
