@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
+    "NO_LOCATION",
     "Absent",
     "AtAddress",
     "AtSymbol",
@@ -359,6 +360,8 @@ class Absent(Record):
         """The code of the diagnostic that refuses it."""
         return ABSENCES[self.kind]
 
+
+NO_LOCATION = Absent("no location", "the compiler gives it no location (it was optimised out)")
 
 Place = (
     InRegister

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fetchc.debuginfo.byte_reader import Cursor
 from fetchc.debuginfo.dwarf.expressions import Machine, evaluate, resolve_frame
-from fetchc.debuginfo.dwarf.location_lists import simple_place
+from fetchc.debuginfo.dwarf.variables import simple_place
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     Absent,

@@ -44,7 +44,7 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.type_table import TypeTable
+    from fetchc.debuginfo.dwarf.type_entries import TypeTable
     from fetchc.program.types import Type
 
 __all__ = ["array", "member_pointer", "size_of"]

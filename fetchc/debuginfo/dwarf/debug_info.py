@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from fetchc.debuginfo.dwarf import constants as c
-from fetchc.debuginfo.dwarf import die_search, dies
+from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.abbrev import AbbrevTable, DeclarationCache
-from fetchc.debuginfo.dwarf.address_ranges import AddressTable, ranges
+from fetchc.debuginfo.dwarf.address_ranges import AddressTable, function_at, ranges
 from fetchc.debuginfo.dwarf.dies import Die, Marks
 from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS, SUPPLEMENTARY_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.units import SectionSet, Unit, UnitSection, read_unit, signatures
@@ -411,7 +411,7 @@ class DebugInfo:
     def function_at(self, address: Address) -> Die | None:
         """The concrete DW_TAG_subprogram one of whose ranges starts at ``address``."""
         unit = self.unit_of_address(address)
-        return None if unit is None else die_search.function_at(unit, address)
+        return None if unit is None else function_at(unit, address)
 
     def find_named(
         self,
@@ -426,7 +426,7 @@ class DebugInfo:
         With ``definitions``, entries that have DW_AT_declaration are left out (cheaply);
         ``within`` are the sections to look in, all of them by default.
         """
-        from fetchc.debuginfo.dwarf.die_search_by_name import find_named
+        from fetchc.debuginfo.dwarf.die_search import find_named
 
         return find_named(self, name, tags, definitions, within)
 

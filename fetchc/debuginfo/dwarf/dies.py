@@ -20,11 +20,13 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from fetchc.debuginfo.dwarf.abbrev import Declaration, Getter
     from fetchc.debuginfo.dwarf.forms import Value
     from fetchc.debuginfo.dwarf.units import Unit
+
+    Shape = tuple[bytes, int, Declaration]
 
     Around = tuple[int, "Around"] | None
 
@@ -502,3 +504,29 @@ def _walked(unit: Unit, position: int) -> tuple[int, Around]:
         raise unit.error(f"the entry cannot be read: {damage}", start) from None
     marks.passed(passed, (start, outer), steps)
     return start, outer
+
+
+# ------------------------------------------------------------------------------
+# Bytes that may be an entry, and the proof that they are one.
+#
+# Searches run over the raw bytes first, since that goes at the speed of memory, and then prove that
+# what was found is an entry: bytes that merely look like one are frequent enough (a lexical block
+# has the function's address, too; ``Msg`` ends ``main.Msg``).
+
+
+def starts_before(data: bytes, at: int, shapes: Iterable[Shape]) -> Iterator[int]:
+    """Where an entry would start whose value, at a constant distance, is at ``at``."""
+    for code, distance, _ in shapes:
+        start = at - distance - len(code)
+        if start > 0 and data.startswith(code, start):
+            yield start
+
+
+def is_entry(unit: Unit, start: int) -> bool:
+    """Whether an entry starts there: only a walk from a known start can tell.
+
+    That DW_AT_sibling is where the subtree ends proves nothing: bytes in front of an entry
+    may look like the code of another declaration whose last attributes are the same. In
+    Debian's libc, dlerror_run and flush_cleanup are such functions.
+    """
+    return entry_covering(unit, start) == start

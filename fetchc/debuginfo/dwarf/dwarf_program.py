@@ -7,6 +7,7 @@ owns what they cache. They are imported where they are used: a listing of symbol
 
 from __future__ import annotations
 
+from fetchc.debuginfo.dwarf.constants import DW_TAG_structure_type
 from fetchc.debuginfo.elf_program import ElfProgram
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import DebugInfoError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.call_sites import CodeUses
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.type_table import TypeTable
+    from fetchc.debuginfo.dwarf.type_entries import Reader, TypeTable
     from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.entities import (
@@ -95,9 +96,9 @@ class DwarfProgram(ElfProgram):
     @property
     def _types(self) -> TypeTable:
         if self._read_types is None:
-            from fetchc.debuginfo.dwarf.type_table import TypeTable
+            from fetchc.debuginfo.dwarf.type_entries import TypeTable
 
-            self._read_types = TypeTable(self._info, self.word_bytes)
+            self._read_types = TypeTable(self._info, self.word_bytes, _reader_of)
         return self._read_types
 
     @property
@@ -246,7 +247,7 @@ class DwarfProgram(ElfProgram):
         place = place_at(self._info, die, around, address)
         place = self._at_entry(place, around, address)
         if variable.kind == "global":
-            from fetchc.debuginfo.dwarf.location_lists import NO_LOCATION
+            from fetchc.program.entities import NO_LOCATION
 
             if place == NO_LOCATION:
                 return self._linked(die, variable.name) or place
@@ -639,8 +640,25 @@ def _keep(cache: dict[Key, Answer], key: Key, answer: Answer) -> None:
 if TYPE_CHECKING:
     from typing import TypeVar
 
+    from fetchc.debuginfo.dwarf.type_entries import Reader
+
     Key = TypeVar("Key")
     Answer = TypeVar("Answer")
 
     def _is_program(opened: DwarfProgram) -> Program:
         return opened
+
+
+def _reader_of(die: Die) -> Reader | None:
+    # Of types that Go and Rust describe in ways of their own.
+    from fetchc.debuginfo.dwarf.languages import is_go, is_rust
+
+    if is_go(die.unit):
+        from fetchc.debuginfo.dwarf import go_types
+
+        return go_types.READERS.get(die.tag)
+    if die.tag == DW_TAG_structure_type and is_rust(die.unit):
+        from fetchc.debuginfo.dwarf import rust_types
+
+        return rust_types.structure
+    return None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from fetchc.ceilings import OPERATIONS
 from fetchc.debuginfo.byte_reader import Cursor
-from fetchc.debuginfo.dwarf.location_lists import LEFT_OUT, NO_LOCATION
 from fetchc.debuginfo.dwarf.symbolic_values import (
     Number,
     Start,
@@ -26,8 +25,10 @@ from fetchc.debuginfo.dwarf.symbolic_values import (
     started,
     wrapped,
 )
+from fetchc.debuginfo.elf.elf_file import DISCARDED
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
+    NO_LOCATION,
     Absent,
     AtAddress,
     Constant,
@@ -459,7 +460,7 @@ def _frame_address(run: Run, operation: Operation) -> None:
 def _linked(run: Run, address: Address) -> Value:
     discarded = run.machine.discarded
     if discarded is not None and discarded(address):
-        return Unknown(LEFT_OUT)
+        return Unknown(DISCARDED)
     return Start(AtAddress(address))
 
 

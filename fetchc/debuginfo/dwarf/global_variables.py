@@ -26,7 +26,8 @@ from fetchc.debuginfo.dwarf.qualified_names import (
     parts,
     qualified_name,
 )
-from fetchc.debuginfo.dwarf.variables import placed, variable_of
+from fetchc.debuginfo.dwarf.variable_definitions import placed
+from fetchc.debuginfo.dwarf.variables import variable_of
 from fetchc.quantities import TypeId
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_inlined_subroutine,
     DW_TAG_subprogram,
 )
-from fetchc.debuginfo.dwarf.die_search_by_name import referring
+from fetchc.debuginfo.dwarf.die_search import referring
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import LOCAL_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.go_name_lookup import escaped
@@ -98,7 +98,7 @@ def is_only_inlined(info: DebugInfo, name: str) -> bool:
 def made_from(unit: Unit, functions: list[int]) -> list[int] | None:
     """Where functions are that refer to those at these positions of the unit, directly or not.
 
-    None as of :func:`~fetchc.debuginfo.dwarf.die_search_by_name.referring`.
+    None as of :func:`~fetchc.debuginfo.dwarf.die_search.referring`.
     """
     found: dict[int, None] = {}
     targets = functions

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.type_table import TypeTable
+    from fetchc.debuginfo.dwarf.type_entries import TypeTable
     from fetchc.program.types import Type
 
     Raw = Mapping[str, Any]

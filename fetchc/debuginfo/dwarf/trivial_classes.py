@@ -33,13 +33,13 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_rvalue_reference_type,
     DW_TAG_subprogram,
 )
-from fetchc.debuginfo.dwarf.die_search_by_name import referring
+from fetchc.debuginfo.dwarf.die_search import referring
 from fetchc.debuginfo.dwarf.qualified_names import CLASSES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.type_table import TypeTable
+    from fetchc.debuginfo.dwarf.type_entries import TypeTable
 
 __all__ = ["by_reference"]
 

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.c_type_names import Base
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
-    from fetchc.debuginfo.dwarf.type_table import TypeTable
+    from fetchc.debuginfo.dwarf.type_entries import TypeTable
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.program.types import Member
 

@@ -19,7 +19,7 @@ from struct import Struct
 from fetchc.debuginfo.byte_reader import read_uleb
 from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.dwarf import dies
-from fetchc.debuginfo.dwarf.die_search import functions
+from fetchc.debuginfo.dwarf.address_ranges import functions
 from fetchc.debuginfo.dwarf.dies import Marks
 from fetchc.debuginfo.dwarf.forms import DAMAGED
 from fetchc.diag.diagnostic import DebugInfoError

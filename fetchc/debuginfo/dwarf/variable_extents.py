@@ -16,7 +16,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_subrange_type,
 )
 from fetchc.debuginfo.dwarf.expressions import worth
-from fetchc.debuginfo.dwarf.location_lists import MAX_ENTRIES, NO_LOCATION, entries, section_name
+from fetchc.debuginfo.dwarf.location_lists import MAX_ENTRIES, entries, section_name
 from fetchc.debuginfo.dwarf.variables import (
     described,
     description_of,
@@ -26,6 +26,7 @@ from fetchc.debuginfo.dwarf.variables import (
 )
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
+    NO_LOCATION,
     Absent,
     Extent,
     Indirect,

@@ -8,12 +8,11 @@ Reference: DWARF 5, sections 3.3.8 (instances), 3.4 (blocks), 4.1 (variables).
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import read_sleb
 from fetchc.debuginfo.dwarf.constants import (
-    DW_AT_abstract_origin,
     DW_AT_artificial,
     DW_AT_const_value,
     DW_AT_decl_line,
-    DW_AT_declaration,
     DW_AT_entry_pc,
     DW_AT_frame_base,
     DW_AT_go_closure_offset,
@@ -22,44 +21,38 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_low_pc,
     DW_AT_name,
     DW_AT_ranges,
-    DW_AT_specification,
     DW_AT_type,
     DW_AT_variable_parameter,
-    DW_FORM_addr,
-    DW_FORM_addrx,
-    DW_FORM_addrx1,
-    DW_FORM_addrx4,
-    DW_FORM_GNU_addr_index,
-    DW_FORM_indirect,
-    DW_FORM_ref_addr,
     DW_TAG_formal_parameter,
     DW_TAG_GNU_formal_parameter_pack,
     DW_TAG_imported_declaration,
     DW_TAG_inlined_subroutine,
     DW_TAG_lexical_block,
-    DW_TAG_member,
-    DW_TAG_namespace,
     DW_TAG_variable,
 )
-from fetchc.debuginfo.dwarf.forms import SUPPLEMENTARY_REFERENCE_FORMS
 from fetchc.debuginfo.dwarf.languages import is_cpp, is_go
-from fetchc.debuginfo.dwarf.location_lists import NO_LOCATION, simple_place
 from fetchc.debuginfo.dwarf.qualified_names import declaration
 from fetchc.debuginfo.dwarf.subprograms import merged
 from fetchc.debuginfo.dwarf.type_entries import VOID
-from fetchc.diag.diagnostic import DebugInfoError
-from fetchc.program.entities import Absent, Constant, Variable
-from fetchc.quantities import Address, DieOffset, TypeId
+from fetchc.debuginfo.elf.elf_file import DISCARDED
+from fetchc.program.entities import (
+    NO_LOCATION,
+    Absent,
+    AtAddress,
+    FrameRelative,
+    InRegister,
+    Variable,
+)
+from fetchc.quantities import Address, ByteOffset, DieOffset, DwarfRegister, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Literal
 
-    from fetchc.debuginfo.dwarf.abbrev import Declaration
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die, LocationListRef
     from fetchc.debuginfo.dwarf.location_lists import Entry
+    from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.program.entities import Place
 
     Pointee = Callable[[int], Place]
@@ -74,8 +67,8 @@ __all__ = [
     "locals_at",
     "parameters",
     "place_at",
-    "placed",
     "result",
+    "simple_place",
     "variable_of",
     "without_location",
 ]
@@ -259,6 +252,8 @@ def _imported(info: DebugInfo, die: Die, whole: bool) -> Variable | None:
     if target is None or target.tag != DW_TAG_variable:
         return None
     name = die.string(DW_AT_name) or _name(info, target)
+    from fetchc.debuginfo.dwarf.variable_definitions import placed
+
     found = placed(info, target) or target
     return variable_of(info, found, name, "global", outermost=whole)
 
@@ -335,6 +330,45 @@ def _covers(info: DebugInfo, die: Die, address: Address) -> bool:
 
 
 # ------------------------------------------------------------------------------
+# Location expressions of one operation: nearly all that compilers write.
+#
+# They are answered without the stack machine of :mod:`fetchc.debuginfo.dwarf.expressions`,
+# whose import costs more than the rest of a location list. A test holds the two together. Source:
+# DWARF 5, section 2.6.1.
+
+# Source: DWARF 5, table 7.9.
+_ADDR = 0x03
+_REG0, _REG31 = 0x50, 0x6F
+_FBREG = 0x91
+_CALL_FRAME_CFA = 0x9C
+_FAR = 1 << 30  # offsets from here on may wrap around
+
+
+def simple_place(expression: bytes, unit: Unit, frame_base: Place | None) -> Place | None:
+    """What the expression describes; None where that is not simple, which proves nothing."""
+    if not expression:
+        return NO_LOCATION
+    code, size = expression[0], len(expression)
+    if size == 1:
+        if _REG0 <= code <= _REG31:
+            return InRegister(DwarfRegister(code - _REG0))
+        return FrameRelative(ByteOffset(0)) if code == _CALL_FRAME_CFA else None
+    if code == _FBREG and isinstance(frame_base, FrameRelative) and expression[-1] < 0x80:
+        try:
+            number, end = read_sleb(expression, 1)
+        except ValueError:
+            return None
+        offset = frame_base.offset + number
+        return FrameRelative(ByteOffset(offset)) if end == size and abs(offset) < _FAR else None
+    if code == _ADDR and size == 1 + unit.address_size:
+        address = Address(int.from_bytes(expression[1:], "little" if unit.little else "big"))
+        if unit.info.elf.is_discarded(address):
+            return Absent("no address", f"its address is {DISCARDED}")
+        return AtAddress(address)
+    return None
+
+
+# ------------------------------------------------------------------------------
 # Where a variable is at an address, as its location description says.
 #
 # Source: DWARF 5, sections 2.6 (location descriptions) and 3.3.5 (frame base).
@@ -392,6 +426,8 @@ def description_of(die: Die, attribute: int) -> bytes | LocationListRef:
     """An attribute's expression or list; FC0904 where it is neither."""
     description = die.location(attribute)
     if description is None:
+        from fetchc.debuginfo.dwarf.variable_definitions import wrong_class
+
         raise wrong_class(die, attribute)
     return description
 
@@ -401,6 +437,8 @@ def without_location(info: DebugInfo, die: Die) -> Place:
     valued = info.inherited(die, DW_AT_const_value)
     if valued is None:
         return NO_LOCATION
+    from fetchc.debuginfo.dwarf.variable_definitions import constant_of
+
     return constant_of(valued) or NO_LOCATION
 
 
@@ -433,101 +471,3 @@ def described(
         cursor = cursor_at(info, die.unit, expression.offset)
         cursor.end = expression.offset + len(content)
     return place(cursor, die.unit, base, pointee)
-
-
-# ------------------------------------------------------------------------------
-# DW_AT_const_value: a variable that is a constant. Source: DWARF 5, section 4.1.
-
-
-def constant_of(die: Die) -> Constant | Absent | None:
-    """DW_AT_const_value of ``die`` itself; None without one.
-
-    Data forms are unsigned, as their bits stand; a block or string is read in the byte
-    order of the target, its first byte being the object's.
-    """
-    form = die.form(DW_AT_const_value)
-    if form is None:
-        return None
-    if form in (DW_FORM_addr, DW_FORM_GNU_addr_index, DW_FORM_addrx) or (
-        DW_FORM_addrx1 <= form <= DW_FORM_addrx4
-    ):
-        return Absent("computed", "it is the address of something in the file, kept in no memory")
-    number = die.constant(DW_AT_const_value)
-    if number is not None:
-        return Constant(number)
-    raw = die.block(DW_AT_const_value)
-    if raw is None:
-        text = die.string(DW_AT_const_value)
-        if text is None:
-            raise wrong_class(die, DW_AT_const_value)
-        raw = text.encode("utf-8", "surrogateescape") + b"\0"
-    if not raw:
-        return NO_LOCATION
-    order: Literal["little", "big"] = "little" if die.unit.little else "big"
-    return Constant(int.from_bytes(raw, order))
-
-
-def wrong_class(die: Die, attribute: int) -> DebugInfoError:
-    """The refusal of an attribute of a class that it cannot have."""
-    what = f"attribute {attribute:#x} is neither an expression, a list nor a constant"
-    return DebugInfoError("FC0904", die.unit.path, what, ".debug_info", die.offset)
-
-
-# ------------------------------------------------------------------------------
-# Where a variable is defined that is declared elsewhere.
-
-# References to entries of other units.
-ABROAD = frozenset({DW_FORM_ref_addr, DW_FORM_indirect}) | SUPPLEMENTARY_REFERENCE_FORMS
-
-
-def placed(info: DebugInfo, die: Die) -> Die | None:
-    """The entry with the location of a variable: ``die``, or a later one that refers to it as its
-    declaration; None where it is only declared in the file.
-    """
-    if _has_place(die):
-        return die
-    definition = _defined_by(info, die)
-    # Declared only: no variable of this file. A static member is merely declared in its class.
-    if definition is None and (die.flag(DW_AT_declaration) or die.tag == DW_TAG_member):
-        return None
-    definition = definition or die
-    if _has_place(definition):
-        return definition
-    # Neither here nor there: optimised away.
-    return _instance_elsewhere(info, definition) or definition
-
-
-def _has_place(die: Die) -> bool:
-    return die.has(DW_AT_location) or die.has(DW_AT_const_value)
-
-
-def _defined_by(info: DebugInfo, die: Die) -> Die | None:
-    # The definition of what ``die`` declares, in the same unit.
-    scopes = [die.unit.top]
-    while scopes:
-        for child in info.children(scopes.pop()):
-            if child.tag == DW_TAG_namespace:
-                scopes.append(child)
-            elif child.tag == DW_TAG_variable and child.has(DW_AT_specification):
-                declared = info.follow(child, DW_AT_specification)
-                if declared is not None and declared.offset == die.offset:
-                    return child
-    return None
-
-
-def _instance_elsewhere(info: DebugInfo, die: Die) -> Die | None:
-    # GCC's link-time optimisation: the location stands in a unit of the linked program, the
-    # rest in the unit of the source. Source: gcc/dwarf2out.cc, dwarf2out_register_external_die.
-    for unit in info.units():
-        if not any(_refers_abroad(declaration) for _, declaration in unit.table.all()):
-            continue
-        for child in info.children(unit.top):
-            if child.tag == DW_TAG_variable and child.form(DW_AT_abstract_origin) in ABROAD:
-                origin = info.follow(child, DW_AT_abstract_origin)
-                if origin is not None and origin.offset == die.offset:
-                    return child
-    return None
-
-
-def _refers_abroad(declaration: Declaration) -> bool:
-    return declaration.tag == DW_TAG_variable and declaration.form(DW_AT_abstract_origin) in ABROAD

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.separate.debug_file_search import Finder, Search
 
-__all__ = ["Elf", "Segment", "Symbol"]
+__all__ = ["DISCARDED", "Elf", "Segment", "Symbol"]
 
+DISCARDED = "of a part of the program that the linker left out"  # of an address
 _ET_REL = 1  # an object file, which no linker has seen
 _FOLDING = (b"LLD ", b"mold ")  # in .comment: linkers that make one of equal functions
 _SHF_EXECINSTR = 4  # of a section's flags

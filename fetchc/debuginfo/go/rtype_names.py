@@ -36,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from fetchc.debuginfo.dwarf.type_table import TypeTable
+    from fetchc.debuginfo.dwarf.type_entries import TypeTable
     from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.debuginfo.elf.headers import Section
     from fetchc.debuginfo.go.rtypes import Descriptor

@@ -18,8 +18,9 @@ from fetchc.debuginfo.dwarf.constants import (
 )
 from fetchc.debuginfo.dwarf.dies import LocationListRef
 from fetchc.debuginfo.dwarf.location_lists import entries
+from fetchc.debuginfo.dwarf.variable_definitions import constant_of
 from fetchc.debuginfo.dwarf.variable_extents import extents
-from fetchc.debuginfo.dwarf.variables import constant_of, frame_base_at, place_at
+from fetchc.debuginfo.dwarf.variables import frame_base_at, place_at
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     Absent,

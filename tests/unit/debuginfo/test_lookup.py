@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fetchc.api.library import Program
+from fetchc.debuginfo.dwarf import address_ranges
 from fetchc.debuginfo.dwarf import constants as c
-from fetchc.debuginfo.dwarf import die_search
+from fetchc.debuginfo.dwarf.address_ranges import function_at
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo
-from fetchc.debuginfo.dwarf.die_search import function_at
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.quantities import Address
@@ -327,10 +327,10 @@ def test_a_function_in_parts_is_found_by_the_bytes_of_its_list(
     (unit,) = [
         unit for unit in program._info.units() if unit.top.string(c.DW_AT_name) == "parted.c"
     ]
-    by_walk = die_search._function_by_walk(unit, function.address, None)
+    by_walk = address_ranges._function_by_walk(unit, function.address, None)
     assert by_walk is not None
     assert len(program._info.ranges(by_walk)) == 2  # the hot part, and the cold one
-    monkeypatch.setattr(die_search, "_function_by_walk", pytest.fail)
-    found = die_search.function_at(unit, function.address)
+    monkeypatch.setattr(address_ranges, "_function_by_walk", pytest.fail)
+    found = address_ranges.function_at(unit, function.address)
     assert found is not None
     assert found.offset == by_walk.offset

@@ -12,8 +12,8 @@ import pytest
 from fetchc.debuginfo.dwarf import (
     address_ranges,
     debug_info,
-    die_search,
     dies,
+    unit_cache,
     unit_outlines,
     units,
 )
@@ -49,7 +49,7 @@ def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Eager:
     """Small files are treated as big ones are."""
     for module, name in (
         (debug_info, "_BIG_UNIT"), (address_ranges, "_BIG"),
-        (unit_outlines, "_FAR"), (units, "_BIG"), (unit_outlines, "_FEW"),
+        (unit_outlines, "_FAR"), (units, "_BIG"), (unit_cache, "_FEW"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(unit_outlines, "_DISTANCE", 64)
@@ -74,9 +74,9 @@ def ask(found: DebugInfo) -> list[object]:
     answers += [
         dies.entry_covering(unit, at) for at in range(0, len(unit.data), len(unit.data) // 100)
     ]
-    for address in sorted(die_search.functions(unit, None))[:20]:
+    for address in sorted(address_ranges.functions(unit, None))[:20]:
         for wanted in (address, address + 1):
-            function = die_search.function_at(unit, type(unit.low_pc)(wanted))
+            function = address_ranges.function_at(unit, type(unit.low_pc)(wanted))
             answers.append(None if function is None else function.position)
     answers += [[each.offset for each in found.units()]]
     if found.elf.environment.cache is not None:
