@@ -22,7 +22,6 @@ STILL_CIRCULAR = {
     "fetchc.abi",
     "fetchc.api",
     "fetchc.cli",
-    "fetchc.debuginfo",
     "fetchc.driver",
     "fetchc.lower",
 }
