@@ -179,27 +179,44 @@ def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Membe
 def _must_not_be_hidden(
     checker: Checker, holder: TypeId, above: list[TypeId], path: tuple[Member, ...], span: Span
 ) -> None:
-    # `above` are the types on the way down to the promoted member, and those beside them.
+    # `above` are the types on the way down to the promoted member, and those beside them. What
+    # those on the way promote themselves is not deeper than the member, so their method sets count.
     methods_named = checker.site.language.methods_named
     if methods_named is None:
         return
     program, name = checker.program, path[-1].name
+    way = {holder, *[checker.promoted_from(step.type) for step in path[:-1]]}
     for type_id in above:
         made = program.type(type_id)
         if not isinstance(made, StructType):
             continue
-        for method in methods_named(program, made.name, name):
-            if program.functions_named(method) or program.evidence.is_only_inlined(method):
-                way = ".".join(step.name for step in path)
-                raise reject(
-                    "FC0208",
-                    f"`{name}` of `{checker.spell(holder)}` is a method, not the member that is "
-                    f"embedded further down",
-                    span,
-                    "a method",
-                    notes=(f"the method is `{method}`",),
-                    help=f"name the way to the member: `.{way}`",
-                )
+        methods = [
+            method
+            for method in methods_named(program, made.name, name)
+            if program.functions_named(method) or program.evidence.is_only_inlined(method)
+        ]
+        if type_id in way and not methods and name in _unreachable_methods(checker, type_id):
+            methods = [f"{made.name}.{name}"]
+        if methods:
+            names = ".".join(step.name for step in path)
+            raise reject(
+                "FC0208",
+                f"`{name}` of `{checker.spell(holder)}` is a method, not the member that is "
+                f"embedded further down",
+                span,
+                "a method",
+                notes=(f"the method is `{methods[0]}`",),
+                help=f"name the way to the member: `.{names}`",
+            )
+
+
+def _unreachable_methods(checker: Checker, type_id: TypeId) -> frozenset[str]:
+    # Methods of the type, promoted ones too, by its descriptor. The linker leaves out the code of
+    # those that the program cannot reach. Source: Go, src/cmd/link/internal/ld/deadcode.go.
+    go = checker.program.go
+    known = None if go is None else go.runtime_types()
+    described = None if known is None else known.of(type_id)
+    return frozenset() if known is None or described is None else known.methods(described.offset)
 
 
 def _embedded(

@@ -90,6 +90,12 @@ class RuntimeTypes(Protocol):
         With whole import paths where packages of one name have types of one name.
         """
 
+    def methods(self, offset: int) -> frozenset[str]:
+        """Names of the methods of the type there, and of pointers to it.
+
+        Also of those whose code the linker left out.
+        """
+
 
 class ObjectTypes(Protocol):
     """What objects of .NET are of, by what their headers say: an assembly, a row of its types."""

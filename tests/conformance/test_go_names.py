@@ -158,7 +158,7 @@ class Embedding:
 
     def source(self) -> str:
         """The program; the probed function takes a pointer to the outermost structure."""
-        lines = ["package main", "", "var sink int"]
+        lines = ["package main", "", "var sink int", "var kept interface{}"]
         for level, (fields, methods) in enumerate(zip(self.fields, self.methods, strict=True)):
             inner = [f"T{level - 1}"] if level else []
             members = "; ".join([f"{name} int" for name in fields] + inner)
@@ -171,10 +171,12 @@ class Embedding:
             f"t.{'.'.join(f'T{n}' for n in range(len(self.fields) - 2, level - 1, -1))}."
             for level in range(len(self.fields) - 1)
         ] + ["t."]
-        calls = [
+        # The linker leaves out those that are not called, which the types still tell of.
+        calls = ["\tkept = t"] + [
             f"\tsink += {way}{name}()"
             for way, names in zip(calls, self.methods, strict=True)
             for name in names
+            if self._random.random() < 0.5
         ]
         last = len(self.fields) - 1
         lines += ["", "//go:noinline", f"func probe(t *T{last}) {{", *calls, "}"]
@@ -193,24 +195,29 @@ class Embedding:
         return before + 8 * self.fields[level].index(name)
 
 
+@pytest.mark.parametrize("stripped", [False, True], ids=["described", "stripped"])
 @pytest.mark.parametrize("seed", seeds())
 @pytest.mark.parametrize("version", GO_VERSIONS)
-def test_a_method_hides_what_is_embedded_below(version: str, seed: int, tmp_path: Path) -> None:
+def test_a_method_hides_what_is_embedded_below(
+    version: str, seed: int, stripped: bool, tmp_path: Path
+) -> None:
     shapes = Embedding(seed)
-    built = go_program(version, tmp_path, shapes.source(), name="embedding")
+    flags = ("-ldflags=-s -w",) if stripped else ()
+    built = go_program(version, tmp_path, shapes.source(), *flags, name="embedding")
     point = fetchc.open(str(built)).probe("main.probe", kernel="6.1")
-    pointer = point.compile("t").fetcharg.partition(":")[0]
+    whole = f"(*main.T{len(shapes.fields) - 1})($arg1)" if stripped else "t"
+    pointer = point.compile(whole).fetcharg.partition(":")[0]
     hidden_ones = 0
     for name, level, hidden in shapes.selected():
         way = ".".join([*(f"T{n}" for n in range(len(shapes.fields) - 2, level - 1, -1)), name])
         there = f"+{shapes.offset(level, name)}({pointer}):s64"
-        assert point.compile(f"t.{way}").fetcharg == there
+        assert point.compile(f"{whole}.{way}").fetcharg == there
         if not hidden:
-            assert point.compile(f"t.{name}").fetcharg == there
+            assert point.compile(f"{whole}.{name}").fetcharg == there
             continue
         hidden_ones += 1
         with pytest.raises(fetchc.CompileError) as caught:
-            point.compile(f"t.{name}")
+            point.compile(f"{whole}.{name}")
         (said,) = caught.value.diagnostics
         assert said.code == "FC0208"
         assert said.help == f"name the way to the member: `.{way}`"

@@ -26,6 +26,7 @@ ARRAY, CHANNEL, FUNCTION, INTERFACE, MAP, POINTER, SLICE, STRING, STRUCT, UNSAFE
 # Of the flags (tflag).
 _UNCOMMON, _EXTRA_STAR, _NAMED, _DIRECT = 1 << 0, 1 << 1, 1 << 2, 1 << 5
 _EMBEDDED = 1 << 3  # of a name's flags
+_METHOD_BYTES = 16  # its name, its type, where its code is for interfaces and for others
 _LONGEST_NAME = 1 << 16
 _MOST_FIELDS = 1 << 16
 _MOST_PARAMETERS = 1 << 10
@@ -54,8 +55,8 @@ class Descriptor(Record):
     ``parts`` are the descriptors that it is made of: the element, a map's key and element, the
     parameters and results of a function. ``count`` is of an array's elements, an interface's
     methods, a function's parameters; of a channel the ways it goes (1 receives, 2 sends).
-    ``direct``: an interface has the value itself in its data word. ``size_here`` is of the
-    descriptor.
+    ``direct``: an interface has the value itself in its data word. ``methods`` is where the list
+    of its methods is and how many they are, ``size_here`` is of the descriptor.
     """
 
     address: int
@@ -70,6 +71,7 @@ class Descriptor(Record):
     variadic: bool
     fields: tuple[Field, ...]
     related: tuple[int, ...]
+    methods: tuple[int, int] | None
     size_here: int
 
 
@@ -172,6 +174,26 @@ class Descriptors:
             at += 2 * word + 8 + word * max(1, self.at(interface).count)
             at += -at % word
 
+    def methods(self, address: int) -> frozenset[str]:
+        """Names of the methods of the type at that address, and of pointers to it.
+
+        The linker leaves out the code of methods that the program cannot reach, not their names.
+        """
+        found = set(self._method_names(address))
+        pointer = self._offset(address + 4 * self.memory.word_bytes + 12)
+        if pointer:
+            found.update(self._method_names(self.start + pointer))
+        return frozenset(found)
+
+    def _method_names(self, address: int) -> Iterator[str]:
+        one = self.at(address)
+        if one.methods:
+            at, count = one.methods
+            for index in range(count):
+                name = self._offset(at + _METHOD_BYTES * index)
+                if name:
+                    yield self.name(self.start + name)[1]
+
     def name(self, address: int) -> tuple[int, str]:
         """Flags and text of a name."""
         memory = self.memory
@@ -221,18 +243,18 @@ class Descriptors:
         own_words = _OWN_WORDS.get(kind, 0) if kind != MAP else self._map_words()
         behind = own + own_words * word
         related = [self.start + pointer] if pointer else []
-        package, methods = "", 0
+        package, methods = "", (0, 0)
         if flags & _UNCOMMON:
             package, methods = self._uncommon(behind, related)
             behind += 16
         parts, count, variadic = self._parts(address, kind, own, behind, related)
         fields = self._fields(own, size) if kind == STRUCT else ()
-        size_here = behind - address + 16 * methods
+        size_here = behind - address + _METHOD_BYTES * methods[1]
         size_here += word * len(parts) if kind == FUNCTION else 3 * word * len(fields)
         size_here += 8 * count if kind == INTERFACE else 0
         return Descriptor(
             address, kind, size, name, package, bool(flags & _NAMED), direct, parts, count,
-            variadic, fields, tuple(related), size_here,
+            variadic, fields, tuple(related), methods if methods[1] else None, size_here,
         )  # fmt: skip
 
     def _spend(self, size: int, address: int) -> None:
@@ -254,17 +276,18 @@ class Descriptors:
         # Two sizes of a byte, one of two, and flags: 8 bytes up to 1.23.
         return words + 1 if since == 15 and self.memory.word_bytes == 4 else words
 
-    def _uncommon(self, address: int, related: list[int]) -> tuple[str, int]:
+    def _uncommon(self, address: int, related: list[int]) -> tuple[str, tuple[int, int]]:
         # pkgPath, method count, exported count, offset of the methods; a method is four offsets.
         memory = self.memory
         path = self._offset(address)
         methods = memory.number(address + 4, 2, LABEL)
         first = address + memory.number(address + 8, 4, LABEL)
         for index in range(methods):
-            signature = memory.number(first + 16 * index + 4, 4, LABEL)
+            signature = memory.number(first + _METHOD_BYTES * index + 4, 4, LABEL)
             if 0 < signature < self.end - self.start:
                 related.append(self.start + signature)
-        return self.name(self.start + path)[1] if path else "", methods
+        package = self.name(self.start + path)[1] if path else ""
+        return package, (first, methods)
 
     def _parts(
         self, address: int, kind: int, own: int, behind: int, related: list[int]

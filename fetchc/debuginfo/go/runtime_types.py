@@ -104,18 +104,33 @@ class DescriptorTable:
         return self._labels[offset]
 
     def _label(self, offset: int) -> str | None:
+        from fetchc.debuginfo.go.rtype_names import label
+
         found = self.at(offset)
         if found is None:
             return None
         try:
-            if self._descriptors is None:
-                self._descriptors = descriptors_of(self._elf, self._architecture)
-            if self._descriptors is None:
+            every = self._every()
+            if every is None:
                 return found.name
-            one = self._descriptors.at(self._start + offset)
-            return label(self._descriptors, one, self._called)
+            return label(every, every.at(self._start + offset), self._called)
         except DebugInfoError:
             return found.name
+
+    def methods(self, offset: int) -> frozenset[str]:
+        """Names of the methods of the type there, and of pointers to it."""
+        try:
+            every = self._every()
+            return frozenset() if every is None else every.methods(self._start + offset)
+        except DebugInfoError:
+            return frozenset()
+
+    def _every(self) -> Descriptors | None:
+        from fetchc.debuginfo.go.rtype_names import descriptors_of
+
+        if self._descriptors is None:
+            self._descriptors = descriptors_of(self._elf, self._architecture)
+        return self._descriptors
 
     def _called(self, name: str) -> set[str]:
         # Whole names of the types that the debug information has by that name.

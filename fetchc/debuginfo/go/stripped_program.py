@@ -253,6 +253,14 @@ class _ByAddress:
         except DebugInfoError:
             return None
 
+    def methods(self, offset: int) -> frozenset[str]:
+        """Names of the methods of the type there, and of pointers to it."""
+        known = self._shapes.descriptors
+        try:
+            return known.methods(known.start + offset)
+        except DebugInfoError:
+            return frozenset()
+
 
 if TYPE_CHECKING:
 
