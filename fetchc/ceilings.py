@@ -121,6 +121,7 @@ class _Question:
 
 
 _asked: _Question | None = None  # of the process, as its timer is
+_IMPORTS = "<frozen importlib._bootstrap>"
 
 
 def watch(path: str, parts: int = 1, held: bool = False) -> None:
@@ -197,6 +198,8 @@ def _guard(asked: _Question) -> None:
 
 def _look(number: int, frame: FrameType | None) -> None:
     # The first look comes after 50 ms: most questions are answered by then, and pay nothing.
+    if frame is not None and frame.f_code.co_filename == _IMPORTS:
+        return  # before Python 3.12 an import within an import can fail (gh-91351): look again soon
     import resource
     from _signal import ITIMER_PROF, setitimer
 

@@ -219,3 +219,29 @@ def test_a_traced_program_has_limits_of_its_own() -> None:
     # RLIMIT_DATA is inherited: what is started is started behind `unwatch`.
     source = Path("fetchc/cli/trace_command.py").read_text()
     assert source.index("unwatch()") < source.index("with terminable(), session:")
+
+
+def test_a_look_within_an_import_leaves_the_import_alone() -> None:
+    # The handler imports, which Python before 3.12 does not expect within an import (gh-91351).
+    code = """
+import sys
+from fetchc import ceilings
+looked = 0
+def trace(frame, event, argument):
+    global looked
+    if frame.f_code.co_name == "acquire" and "importlib" in frame.f_code.co_filename:
+        sys.settrace(None)
+        sys.modules.pop("resource", None)
+        ceilings._look(0, frame)
+        looked += 1
+        sys.settrace(trace)
+    return trace
+ceilings.watch("")
+sys.settrace(trace)
+import json.encoder, csv, decimal
+sys.settrace(None)
+ceilings.unwatch()
+print(looked > 3)
+"""
+    found = cost((), code=code)
+    assert (found.status, found.out, found.err) == (0, "True\n", "")
