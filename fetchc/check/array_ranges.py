@@ -21,8 +21,16 @@ from fetchc.check.typed_tree import (
     Term,
 )
 from fetchc.diag.diagnostic import CompileError, Label, reject
+from fetchc.program.entities import (
+    AtAddress,
+    AtSymbol,
+    Indirect,
+    InMemory,
+    InRegister,
+    PointerTo,
+    is_on_entry,
+)
 from fetchc.program.entities import Constant as KnownPlace
-from fetchc.program.entities import InMemory, is_on_entry
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -56,6 +64,7 @@ __all__ = [
     "cell",
     "folded",
     "folded_range",
+    "has_variable_length",
     "in_full",
     "ranged",
 ]
@@ -321,6 +330,17 @@ def _many(count: int) -> str:
 # Variable-length arrays as a whole: the range of as many elements as the program has made them.
 
 
+def has_variable_length(node: Typed) -> bool:
+    """Whether ``node``, an array without a count, is a whole local variable.
+
+    Arrays at the end of structures and declarations of globals have no count, either.
+    """
+    place = node.place if isinstance(node, Held) else None
+    while isinstance(place, Indirect):
+        place = place.pointer
+    return place is not None and not isinstance(place, AtAddress | AtSymbol)
+
+
 def in_full(checker: Checker, node: Typed) -> Ranged | None:
     """``a[0:n]`` of the array ``node`` that has ``n`` elements at the site; None of all others."""
     made, site = checker.resolved(node.type), checker.site
@@ -337,6 +357,10 @@ def in_full(checker: Checker, node: Typed) -> Ranged | None:
     # Its type is 8 bytes wide, and the place often one of the 4 that it was made of (clang 14 with
     # -O1, a spilled `n`). No stack has room for 2^32 elements. Of none the upper bound is -1.
     word = checker.program.intern(IntType("int", ByteSize(4), True))
+    if isinstance(place, PointerTo) and isinstance(place.target, InMemory):
+        # gcc says `n - 1` of a register as an address computes: DW_OP_breg, DW_OP_stack_value.
+        more += place.target.offset + place.offset
+        place = InRegister(place.target.register)
     number: Typed = Held(place, "", word, node.span)
     if more:
         number = Computed((Term(number, None, 1, 1),), more, False, word, node.span)

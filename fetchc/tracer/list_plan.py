@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fetchc.check import indexing, scope
-from fetchc.check.array_ranges import in_full
+from fetchc.check.array_ranges import has_variable_length, in_full
 from fetchc.check.members import find, part, through
-from fetchc.check.typed_tree import Address, Convert, Described, Follow, Shift
+from fetchc.check.typed_tree import Address, Convert, Described, Follow, Held, Shift
 from fetchc.check.typed_tree import Ranged as RangedNode
+from fetchc.diag.diagnostic import reject
 from fetchc.ir.fetch import ELEMENTS, Decode, Deref
 from fetchc.lower import aggregates, strings
 from fetchc.lower.fetches import Memory, Plain, is_character, load_word, plain, pointed, where
@@ -203,6 +204,17 @@ class ListShapes(DynamicTypeShapes):
             return RangeShape(one.elements, one.start, one.low, one.high, one.bound, to_nul=True)
         if made.count is None or made.count == 0:
             # A string up to its NUL, or a refusal that says why.
+            if is_character(element) and has_variable_length(node):
+                called = node.name if isinstance(node, Held) and node.name else "a"
+                raise reject(
+                    "FC0311",
+                    f"the length of `{checker.spell(node.type)}` is not known here",
+                    node.span,
+                    "how many characters are its own is not known",
+                    notes=("a string in it may have no NUL, and go on behind it",),
+                    help=f"cast it to read up to a NUL: `(char *){called}`, or name a length: "
+                    f"`{called}[0:4]`",
+                )
             return self._leaf(aggregates.array(checker, node, made, whole=True)[0])
         found = where(checker.site, node)
         if is_character(element):

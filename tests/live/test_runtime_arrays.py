@@ -163,6 +163,60 @@ def test_a_text_is_as_long_as_the_program_made_it(
         assert traced.args == [{"v": wanted, "w": "B" * 9}]
 
 
+@pytest.mark.parametrize("level", ["-Og", "-O1", "-O2", "-O3"])
+@pytest.mark.parametrize("compiler", ["gcc", "g++", "clang"])
+def test_a_text_of_unknown_length_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], compiler: str, level: str
+) -> None:
+    # What optimised code says of the lengths differs; what it does not say is not guessed.
+    require(compiler)
+    (tmp_path / "texts.cc").write_text(TEXTS)
+    flags = [compiler, "-g", level, "-w", "-fno-stack-protector", "texts.cc", "-o", "texts"]
+    subprocess.run(flags, cwd=tmp_path, check=True, timeout=60)
+    require_uprobes()
+    line = 1 + TEXTS[: TEXTS.index("/* full */")].count("\n")
+    words = ["--at", f"texts.cc:{line}", "--format", "jsonl", "-x", str(tmp_path / "texts")]
+    for name, text in {"v": "AAAAA", "w": "B" * 9}.items():
+        traced = trace(capfd, name, *words, "--", tmp_path / "texts")
+        if traced.status == 0:
+            assert traced.args == [{name: text}]
+        elif "FC0311" in traced.errors:  # by a pointer it is to be had, up to a NUL
+            pointed = f"(char *){name}"
+            (event,) = trace(capfd, pointed, *words, "--", tmp_path / "texts").args
+            assert event[pointed].startswith(text)
+        else:
+            assert "FC0401" in traced.errors or "FC0405" in traced.errors
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_texts_at_the_end_of_structures_and_of_other_files_go_on_to_their_nul(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], compiler: str
+) -> None:
+    require(compiler)
+    (tmp_path / "ends.c").write_text(ENDS)
+    (tmp_path / "other.c").write_text('char other[] = "elsewhere";')
+    flags = [compiler, "-g", "-O1", "-w", "ends.c", "other.c", "-o", "ends"]
+    subprocess.run(flags, cwd=tmp_path, check=True, timeout=60)
+    require_uprobes()
+    words = ["-f", "use", "-x", str(tmp_path / "ends"), "--format", "jsonl"]
+    found = trace(capfd, "e->name", "other", *words, "--", tmp_path / "ends")
+    assert found.args == [{"e->name": "an entry", "other": "elsewhere"}]
+
+
+ENDS = """
+#include <string.h>
+#include <stdlib.h>
+struct entry { int n; char name[]; };
+extern char other[];
+__attribute__((noinline)) int use(struct entry *e) { return e->name[0] + other[e->n]; }
+int main(void)
+{
+  struct entry *e = malloc(32);
+  e->n = 3;
+  strcpy(e->name, "an entry");
+  return use(e) == 0;
+}
+"""
 LEFT_OUT = """
 volatile long sink;
 struct V { int v = 5; };
