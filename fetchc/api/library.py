@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
+from fetchc.api import given
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.open_file import open_binary
-from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
+from fetchc.diag.diagnostic import CompileError, DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel_versions import Kernel
 
-__all__ = ["LONGEST_NAME", "Program", "given", "open"]
-
-LONGEST_NAME = 1 << 14  # characters of a name, a glob or a point that somebody gives
-_SHOWN = 40  # of them in a message
+__all__ = ["Program", "open"]
 
 
 def open(
@@ -107,7 +105,12 @@ class Program:
         from fetchc.driver.listings import matching, probeable
 
         with self._lock:
-            names = matching(probeable(self._program, glob), glob)
+            if self._program.in_kernel and ":" in glob:
+                from fetchc.driver.kernel_points import kernel_names
+
+                names = matching(kernel_names(self._program, glob), glob)
+            else:
+                names = matching(probeable(self._program), glob)
         yield from names
 
     def types(self, glob: str = "*") -> Iterator[str]:
@@ -122,7 +125,7 @@ class Program:
     def layouts(self, glob: str) -> list[Layout]:
         """The layouts of the types whose names match ``glob``, by name."""
         given(glob, "a glob")
-        from fetchc.driver.listings import layouts
+        from fetchc.driver.type_layouts import layouts
 
         with self._lock:
             return layouts(self._program, glob)
@@ -141,7 +144,7 @@ class Program:
     def described(self, name: str) -> list[dict[str, object]]:
         """Every function of exactly this name: name, address, signature, source line."""
         given(name, "a name")
-        from fetchc.driver.listings import described
+        from fetchc.driver.function_signatures import described
 
         with self._lock:
             return described(self._program, name)
@@ -149,7 +152,7 @@ class Program:
     def without_code(self, glob: str = "*") -> list[dict[str, object]]:
         """Functions that match and cannot be probed, as in ``described``, and ``why``."""
         given(glob, "a glob")
-        from fetchc.driver.listings import without_code
+        from fetchc.driver.function_signatures import without_code
 
         with self._lock:
             return without_code(self._program, glob)
@@ -247,22 +250,3 @@ def _path(given: str | os.PathLike[str]) -> str:
     except TypeError:
         what = f"a path is a string or of pathlib, not of type {type(given).__name__}"
         raise DebugInfoError("FC0901", repr(given)[:40], what) from None
-
-
-def given(text: object, what: str, most: int | None = LONGEST_NAME) -> None:
-    """Refuse what is no string that can be asked for: FC0101, or FC0102 where it is too long.
-
-    ``what`` is what it is given as: ``a glob``. ``most`` is None where the parser has a bound.
-    """
-    if not isinstance(text, str):
-        raise reject("FC0101", f"{what} is a string, not of type {type(text).__name__}")
-    if most is None:
-        return
-    if len(text) > most:
-        begin = f"`{text[:_SHOWN]}…` has {len(text):,}"
-        raise reject("FC0102", f"{what} has at most {most:,} characters: {begin}")
-    if not text.isascii():
-        try:
-            text.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError as half:
-            raise reject("FC0101", f"half a character in {what}, at {half.start}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import RLock
 
-from fetchc.api.library import given
+from fetchc.api import given
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.compile import Compiled, compile_argument
 from fetchc.driver.probe_points import find_site
@@ -14,10 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fetchc.check.probe_site import Found
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.explain_fetch import Explained
     from fetchc.driver.probe_output import Named
-    from fetchc.driver.probe_points import Found
     from fetchc.driver.visible_variables import Shown
     from fetchc.emit.output_formats import Event, Written
     from fetchc.ir.fetch import Decode

@@ -24,6 +24,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.lang.base import Language
     from fetchc.program.entities import Function, Instance, StaticProbe
     from fetchc.program.protocol import Program
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import Address
     from fetchc.target.machines import Architecture
 
-__all__ = ["Site", "SiteTypes", "has_own_returns", "must_not_be_returned_from"]
+__all__ = ["Found", "Site", "SiteTypes", "has_own_returns", "must_not_be_returned_from"]
 
 _DEEPEST = 64  # typedefs, qualifiers or dimensions in a row; only a cyclic, hostile type has more
 
@@ -116,6 +117,26 @@ def must_not_be_returned_from(program: Program, function: Function) -> bool:
     if not own.return_probe:
         return True
     return not own.system_stack and not language(program.main_language()).return_probe
+
+
+class Found(Record):
+    """A probe site, how it is called in output, and what should be said of it.
+
+    ``kind``: entry, return, return-site, body, line, inline, static, offset. ``more`` are further
+    addresses of the same event: a function may have several return instructions, a line several
+    beginnings, an inlined function several copies.
+    """
+
+    site: Site
+    kind: str
+    warnings: tuple[Diagnostic, ...]
+    more: tuple[Site, ...] = ()
+
+    def each(self) -> tuple[Found, ...]:
+        """This for each of its addresses."""
+        if not self.more:
+            return (self,)
+        return tuple([Found(site, self.kind, self.warnings) for site in (self.site, *self.more)])
 
 
 class SiteTypes:

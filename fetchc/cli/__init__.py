@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
-__all__ = ["main"]
+__all__ = ["main", "parse"]
 
 # What is loaded where something is to be done at the end: threads to be waited for, files to be
 # removed, what a profiler or a debugger has to tell.
@@ -61,7 +61,7 @@ def _end(status: int) -> None:
 
 
 def _run(words: Sequence[str], alone: bool) -> int:
-    from fetchc.cli.option_table import COMMANDS, parse
+    from fetchc.cli.option_table import COMMANDS
     from fetchc.cli.output import Output
 
     options = _edge(lambda: parse(words), Output("never"))
@@ -81,6 +81,18 @@ def _run(words: Sequence[str], alone: bool) -> int:
     status = _edge(lambda: _answered(options, output), output)
     _save(options, output)
     return status
+
+
+def parse(words: Sequence[str]) -> Options | int:
+    """The options of a command line; an exit status where there is nothing to run."""
+    from fetchc.cli.option_table import read
+
+    options = read(words)
+    if not isinstance(options, str):
+        return options
+    from fetchc.cli.help_text import explained
+
+    return explained(words, options)
 
 
 def _edge(work: Callable[[], Result], output: Output) -> Result | int:

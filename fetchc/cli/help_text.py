@@ -32,8 +32,9 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def explained(name: str, words: Sequence[str], wrong: str) -> int:
+def explained(words: Sequence[str], wrong: str) -> int:
     """Print the help that ``words`` ask for, or what is ``wrong`` with them; the exit status."""
+    name = words[0] if words else ""
     output = Output("never")
     if name not in COMMANDS:
         status = _no_command(words, output)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fetchc.api.library import Program
     from fetchc.debuginfo.environment import Environment
 
-__all__ = ["COMMANDS", "OPTIONS", "Command", "Option", "Options", "parse"]
+__all__ = ["COMMANDS", "OPTIONS", "Command", "Option", "Options", "read"]
 
 # ------------------------------------------------------------------------------
 # What each command takes, as data.
@@ -314,19 +314,16 @@ class _Usage(Exception):
     pass
 
 
-def parse(words: Sequence[str]) -> Options | int:
-    """The options of a command line; an exit status where there is nothing to run."""
+def read(words: Sequence[str]) -> Options | str:
+    """The options of a command line; else what is wrong, empty where help is asked for."""
     name = words[0] if words else ""
     own = words[: words.index("--")] if "--" in words else words
-    wrong = ""
     if name in COMMANDS and "-h" not in own and "--help" not in own:
         try:
             return _read(name, words[1:])
         except _Usage as reason:
-            wrong = str(reason)
-    from fetchc.cli.help_text import explained
-
-    return explained(name, words, wrong)
+            return str(reason)
+    return ""
 
 
 def _read(name: str, words: Sequence[str]) -> Options:

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from fetchc.cli.trace_request import BUILTINS
+from fetchc.cli.trace_request import BUILTINS, value_of
 from fetchc.cli.trace_targets import CALLER, FRAME
 from fetchc.ir.fetch import Decode
 from fetchc.record import Record, assert_never
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Part = Callable[[Event], "Hit | None"]
     Sink = Callable[[Iterable[Event]], bool]
 
-__all__ = ["Ending", "Hit", "Hits", "Show", "has_function", "value_of", "watch"]
+__all__ = ["Ending", "Hit", "Hits", "Show", "has_function", "watch"]
 
 # ------------------------------------------------------------------------------
 # Events of probes become hits to show: entries wait for their returns, filters are applied.
@@ -157,15 +157,6 @@ def _passes(filter: Filter) -> Callable[[Hit], bool]:
 
 def _is_there(event: Event, label: str) -> bool:
     return (label in event.args and label not in event.faults) or label in BUILTINS
-
-
-def value_of(label: str) -> Callable[[Hit], Value]:
-    """How to have a value of a hit: by the label of its argument, or the reader's own word."""
-    built_in = BUILTINS.get(label)
-    if built_in is None:
-        return lambda hit: hit.event.args.get(label)
-    source = built_in.source
-    return lambda hit: source(hit.event, hit.latency)
 
 
 class Show:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fetchc.cli.option_table import Options
+    from fetchc.cli.trace_events import Hit
     from fetchc.tracer.event_plan import CheckedArgument
     from fetchc.tracer.events import Event, Plan, Value
     from fetchc.tracer.filter_conditions import Filter
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     Source = Callable[[Event, float | None], Value]
 
-__all__ = ["BUILTINS", "BuiltIn", "Refused", "Request", "Usage", "reading", "request"]
+__all__ = ["BUILTINS", "BuiltIn", "Refused", "Request", "Usage", "reading", "request", "value_of"]
 
 
 class Usage(Exception):
@@ -74,6 +75,15 @@ BUILTINS = {
     "$function": BuiltIn(lambda event, latency: event.plan.function, _TEXT),
 }
 """Words that ``--filter``, ``--histogram`` and ``--by`` take beside expressions."""
+
+
+def value_of(label: str) -> Callable[[Hit], Value]:
+    """How to have a value of a hit: by the label of its argument, or the reader's own word."""
+    built_in = BUILTINS.get(label)
+    if built_in is None:
+        return lambda hit: hit.event.args.get(label)
+    source = built_in.source
+    return lambda hit: source(hit.event, hit.latency)
 
 
 class Request(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from fetchc.cli.trace_events import value_of
+from fetchc.cli.trace_request import value_of
 from fetchc.diag.render import printable
 from fetchc.tracer.display_values import CutString, printed
 from fetchc.tracer.histogram import MOST_KEYS, Histograms, bucket_label, number

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fetchc.check.checker import Checker
+from fetchc.check.probe_site import Found
 from fetchc.check.typed_tree import Counted
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
-from fetchc.driver.probe_points import Found
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
 from fetchc.ir.fetch_rules import verify
 from fetchc.lower.lowering import lower

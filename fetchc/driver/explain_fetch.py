@@ -11,12 +11,13 @@ import re
 
 from fetchc.check import scope
 from fetchc.check.checker import Checker
+from fetchc.check.probe_site import Found
 from fetchc.check.typed_tree import Part, Shift
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
 from fetchc.driver.fetcharg_meaning import ReadFetch
-from fetchc.driver.probe_points import Found, find_site
+from fetchc.driver.probe_points import find_site
 from fetchc.ir.evaluate import listing
 from fetchc.ir.fetch import (
     Array,

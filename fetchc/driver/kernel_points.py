@@ -6,9 +6,9 @@ is an event with its fields, ``rawtracepoint:T`` a tracepoint with what its prob
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Site
+from fetchc.check.probe_site import Found, Site
 from fetchc.diag.diagnostic import reject
-from fetchc.driver.probe_points import Found, find_function
+from fetchc.driver.function_lookup import find_function
 from fetchc.lang import language
 from fetchc.quantities import Address
 from fetchc.syntax.tree import Point
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
 
-__all__ = ["kernel_described", "kernel_names", "kernel_site", "with_room"]
+    Named = tuple[str, Point | None, bool]
+
+__all__ = ["as_function", "kernel_names", "kernel_site", "with_room"]
 
 # What people write -> the kind of probe, and whether it is a return's.
 MEANS = {
@@ -49,8 +51,18 @@ def _meant(program: Program, word: str, what: str) -> str:
     return "name a function alone: `vfs_read`"
 
 
+def as_function(name: str, point: Point | None, returns: bool) -> Named | None:
+    """``kprobe:F`` and ``kretprobe:F`` as the function, the point and whether its return is meant.
+
+    None where ``name`` names another means, or nothing.
+    """
+    word, _, what = name.partition(":")
+    means, leaves = MEANS.get(word, (None, False))
+    return (what, _within(point), returns or leaves) if means == "" and what else None
+
+
 def kernel_site(program: Program, name: str, point: Point | None, returns: bool) -> Found:
-    """The site of ``MEANS:NAME``. Raises CompileError FC0202 or FC0206."""
+    """The site of ``MEANS:NAME``, which is no kprobe. Raises CompileError FC0202 or FC0206."""
     word, _, what = name.partition(":")
     if word not in MEANS or not what:
         raise reject(
@@ -61,12 +73,8 @@ def kernel_site(program: Program, name: str, point: Point | None, returns: bool)
         )
     means, leaves = MEANS[word]
     returns = returns or leaves
-    point = _within(point)
-    if not means:
-        from fetchc.driver.probe_points import find_site
-
-        return find_site(program, what, point, returns)
-    if point is not None:
+    if _within(point) is not None:
+        assert point is not None
         raise reject(
             "FC0206",
             f"`{word}` is of a whole function or event, not of an address in it",
@@ -157,15 +165,3 @@ def kernel_names(program: Program, glob: str) -> Iterator[str]:
     else:
         names = program.function_names() if word in MEANS else iter(())
     return (f"{word}:{name}" for name in names)
-
-
-def kernel_described(program: Program, name: str) -> list[dict[str, object]]:
-    """What a probe of that name sees, as a listing shows it."""
-    function = kernel_site(program, name, None, False).site.function
-    assert function is not None
-    shown = ", ".join(
-        f"{language(function.language).spell(program, each.type)} {each.name}".strip()
-        for each in program.parameters(function)
-    )
-    signature = f"{name}({shown})"
-    return [{"name": name, "address": None, "signature": signature, "source": None}]

@@ -27,9 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fetchc.check.probe_site import Site
+    from fetchc.check.probe_site import Found, Site
     from fetchc.driver.compile import Compiled, Part
-    from fetchc.driver.probe_points import Found
     from fetchc.ir.fetch import Fetch
     from fetchc.program.protocol import Program
     from fetchc.target.kernel_versions import Kernel

@@ -2,297 +2,28 @@
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Site
+from fetchc.check.probe_site import Found, Site
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
-from fetchc.diag.diagnostic import Diagnostic, reject
+from fetchc.diag.diagnostic import reject
+from fetchc.driver.function_lookup import (
+    address_at_point,
+    function_at_point,
+    is_called,
+    is_only_inlined,
+)
 from fetchc.lang import language
 from fetchc.quantities import Address
-from fetchc.record import Record
 from fetchc.target.machines import architecture, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel_versions import Kernel
-    from fetchc.target.machines import Architecture
 
-__all__ = [
-    "Found",
-    "address_at_point",
-    "behind_stack_check",
-    "find_function",
-    "find_site",
-    "function_at_point",
-    "is_called",
-    "is_only_inlined",
-    "meant",
-]
-
-# ------------------------------------------------------------------------------
-# What a place that a user names comes to: the instructions to probe.
-
-
-class Found(Record):
-    """A probe site, how it is called in output, and what should be said of it.
-
-    ``kind``: entry, return, return-site, body, line, inline, static, offset. ``more`` are further
-    addresses of the same event: a function may have several return instructions, a line several
-    beginnings, an inlined function several copies.
-    """
-
-    site: Site
-    kind: str
-    warnings: tuple[Diagnostic, ...]
-    more: tuple[Site, ...] = ()
-
-    def each(self) -> tuple[Found, ...]:
-        """This for each of its addresses."""
-        if not self.more:
-            return (self,)
-        return tuple([Found(site, self.kind, self.warnings) for site in (self.site, *self.more)])
-
-
-# ------------------------------------------------------------------------------
-# From a name to the function that it means, and what should be said of that.
-
-_SHOWN = 4  # functions that may be merged
-
-
-def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnostic, ...]]:
-    """The one function of that name; clones are left aside and told of in a warning.
-
-    Raises CompileError FC0202 with the nearest names, FC0203 with all of them.
-    """
-    from fetchc.check.locations import goes_on, is_clone, is_fragment
-
-    found = program.functions_named(name)
-    exact = [f for f in found if f.symbol == name]
-    plain = exact if len(exact) == 1 else [f for f in found if not is_clone(f)]
-    if len(plain) > 1:
-        plain = [f for f in plain if not goes_on(f)] or plain
-    if len(plain) == 1 or (not plain and len(found) == 1):
-        chosen = (plain or list(found))[0]
-        if program.elf.is_ifunc(chosen):
-            from fetchc.driver.unknown_functions import indirect
-
-            raise indirect(chosen)
-        # What is split off as cold is a part of a function that calls do not enter.
-        others = [f for f in found if f is not chosen and is_clone(f)]
-        clones = [f for f in others if not is_fragment(f)]
-        return chosen, (*_shared(program, name, chosen), *_told(program, chosen, clones))
-    from fetchc.driver.unknown_functions import ambiguous, several_called, unknown
-
-    if found:
-        raise several_called(program, name, plain or list(found))
-    names = meant(program, name)
-    if len(names) == 1 and names[0] != name:
-        chosen, warnings = find_function(program, names[0])
-        told = (*_star_told(name, names[0]), *_shared(program, name, chosen))
-        return chosen, (*told, *warnings)
-    if names:
-        raise ambiguous(program, name, names)
-    raise unknown(program, name)
-
-
-def is_only_inlined(program: Program, name: str) -> bool:
-    """Whether no function has the name, and copies of one are in others."""
-    return not program.functions_named(name) and program.evidence.is_only_inlined(name)
-
-
-def meant(program: Program, name: str) -> list[str]:
-    """Names of the functions that a glob, or a part of a name, stands for."""
-    from fetchc.driver.listings import matching
-    from fetchc.program.go_symbol_names import without_type_arguments
-
-    by_part = language(program.main_language()).functions_meant
-    # A star among type arguments (Stack[*Item].Push, f<int*>) or in a parameter's type is a
-    # pointer's.
-    start = name.partition("*")[0]
-    glob = _is_glob(without_type_arguments(name)) and "(" not in start and "<" not in start
-    names = [] if glob or by_part is None else by_part(name, program)
-    if not names and _is_glob(name):
-        return matching(program.function_names(), name)
-    # One function may have several symbols: aliases, both kinds of a constructor.
-    places = {f.address for one in names for f in program.functions_named(one) if f.symbol == one}
-    return names[:1] if len(places) == 1 else names
-
-
-def _is_glob(name: str) -> bool:
-    return "*" in name.replace("(*", "(") or "?" in name
-
-
-def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
-    # Who writes server.handle may have meant a method of values.
-    if "(*" not in found or "*" in name or "?" in name or "." not in name:
-        return ()
-    what = f"`{name}` is taken for `{found}`"
-    return (Diagnostic("FC0615", what, notes=("the method has a pointer receiver",)),)
-
-
-def _shared(program: Program, name: str, chosen: Function) -> tuple[Diagnostic, ...]:
-    # Who writes Set[ID].Add or List<string>.Add means the calls of one instance.
-    shared_with = language(chosen.language).shared_with
-    if shared_with is None or name == chosen.symbol:
-        return ()
-    others = shared_with(name, chosen.symbol, program)
-    return (_seen_too(others, "the compiler", chosen),) if others else ()
-
-
-def _seen_too(others: list[str], maker: str, chosen: Function) -> Diagnostic:
-    return Diagnostic(
-        "FC0624",
-        f"calls of {', '.join([f'`{one}`' for one in others])} are seen too",
-        notes=(f"{maker} made one function of them and `{chosen.name}`",),
-        help="tell them apart by who calls: `fetchc trace --stack`",
-    )
-
-
-def _perhaps_seen_too(chosen: Function, others: tuple[str, ...]) -> Diagnostic:
-    listed = ", ".join([f"`{one}`" for one in others[:_SHOWN]])
-    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-    return Diagnostic(
-        "FC0628",
-        f"calls of {listed}{more} may be seen too",
-        notes=(
-            f"gcc left their code out: where it is that of `{chosen.name}`, their calls lead here",
-        ),
-        help="tell them apart by who calls: `fetchc trace --stack`",
-    )
-
-
-def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
-    from fetchc.check.locations import is_clone
-
-    cautions = language(chosen.language).cautions
-    said = [] if cautions is None else list(cautions(program, chosen))
-    others = program.evidence.folded_with(chosen)
-    if others:
-        from fetchc.program.demangle import readable
-
-        said.append(_seen_too(list(map(readable, others)), "compiler or linker", chosen))
-    elif perhaps := program.evidence.may_be_merged_with(chosen):
-        said.append(_perhaps_seen_too(chosen, perhaps))
-    if not is_clone(chosen) and program.evidence.is_inlined(chosen):
-        said.append(
-            Diagnostic(
-                "FC0603",
-                f"`{chosen.name}` may also be inlined into functions that call it",
-                notes=("a probe of the function does not see the inlined calls",),
-                help=_inlined_help(program, chosen),
-            )
-        )
-    if clones:
-        listed = ", ".join(f"`{clone.symbol}`" for clone in clones)
-        said.append(
-            Diagnostic(
-                "FC0603",
-                f"`{chosen.name}` also lives on in {listed}",
-                notes=("a probe of the function does not see calls of its clones",),
-                help="probe each of them by its own name",
-            )
-        )
-    return tuple(said)
-
-
-def _inlined_help(program: Program, chosen: Function) -> str:
-    if program.code_map() is None:
-        return "probe a function that calls it, or have the compiler not inline it"
-    return f"probe those with another event: `{chosen.name}%inline`"
-
-
-# ------------------------------------------------------------------------------
-# From a function and an offset in it, or an address, to the instruction to probe.
-
-
-def function_at_point(
-    program: Program, name: str | None, point: Point | None
-) -> tuple[Function | None, tuple[Diagnostic, ...]]:
-    """The function that a point is in, None where no known one is there; warnings about its name.
-
-    Raises CompileError as :func:`find_function` does, and FC0206.
-    """
-    if point is not None and point.address is not None:
-        function = program.function_at(Address(point.address))
-        if name is not None and function is not None:
-            named = [f for f in program.functions_named(name) if f.address == function.address]
-            if not named and function.symbol not in meant(program, name):
-                raise reject(
-                    "FC0206",
-                    f"{point.address:#x} is in `{function.name}`, not in `{name}`",
-                    point.span,
-                    "of another function",
-                )
-        return function, ()
-    if name is None:
-        raise reject(
-            "FC0206",
-            "no function is named",
-            help="name it with `--function main.f`, or in the expression: `x @ main.f`",
-        )
-    return find_function(program, name)
-
-
-def address_at_point(
-    program: Program,
-    machine: Architecture,
-    function: Function | None,
-    point: Point | None,
-    returns: bool,
-) -> tuple[Address, bool]:
-    """The instruction to probe, and whether the entry's places hold there."""
-    if function is None:
-        assert point is not None
-        assert point.address is not None
-        return Address(point.address), False
-    first = program.elf.local_entry(function) if machine.local_entries else 0
-    behind = first or behind_stack_check(program, function)
-    called = is_called(function)
-    if point is None or (point.offset is None and point.address is None):
-        return Address(function.address + (first if returns else behind)), called or returns
-    if point.address is not None:
-        offset = point.address - function.address
-    else:
-        assert point.offset is not None
-        offset = point.offset
-    if offset in (0, behind):
-        return Address(function.address + offset), called
-    if offset < 0 or (function.size is not None and offset >= function.size):
-        size = "unknown" if function.size is None else f"{function.size:#x}"
-        raise reject(
-            "FC0206",
-            f"+{offset:#x} is outside of `{function.name}`, which has {size} bytes",
-            point.span,
-            "past its end",
-        )
-    from fetchc.driver.refused_points import require_start
-
-    require_start(program, function, Address(function.address + offset), point)
-    return Address(function.address + offset), False
-
-
-def is_called(function: Function) -> bool:
-    """Whether calls lead to its first instruction; a part that is split off is jumped to."""
-    from fetchc.check.locations import is_fragment
-
-    return not is_fragment(function)
-
-
-def behind_stack_check(program: Program, function: Function) -> int:
-    """Bytes from a function's first instruction to where its stack is known to be big enough."""
-    if not language(function.language).stack_check:
-        return 0
-    from fetchc.abi import convention_for
-    from fetchc.code.go_stack_check import after_stack_check
-    from fetchc.target.machines import GoRules
-
-    rules = convention_for(program, function).rules
-    if not isinstance(rules, GoRules) or rules.stack_check is None:
-        return 0
-    size = min(function.size or 128, 128)
-    return after_stack_check(program.code(function.address, size), rules.stack_check)
-
+__all__ = ["find_site"]
 
 _PARTS = ("%return", "%body", "%inline")  # what the name of a point may end in
 
@@ -351,8 +82,10 @@ def _find(
 
             return part_sites(program, name, part, point, returns)
     if name is not None and ":" in name and program.in_kernel:
-        from fetchc.driver.kernel_points import kernel_site
+        from fetchc.driver.kernel_points import as_function, kernel_site
 
+        if (kprobe := as_function(name, point, returns)) is not None:
+            return _find(program, *kprobe, unsafe_return)
         return kernel_site(program, name, point, returns)
     if name is not None and ":" in name:
         from fetchc.driver.usdt_points import static_site

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Site
+from fetchc.check.probe_site import Found, Site
 from fetchc.code.disassembly import jump_targets
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
-from fetchc.driver.probe_points import Found
 from fetchc.quantities import Address
 
 TYPE_CHECKING = False

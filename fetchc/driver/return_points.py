@@ -10,9 +10,8 @@ convention puts them.
 from __future__ import annotations
 
 from fetchc.check.locations import is_fragment
-from fetchc.check.probe_site import Site, must_not_be_returned_from
+from fetchc.check.probe_site import Found, Site, must_not_be_returned_from
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
-from fetchc.driver.probe_points import Found
 from fetchc.lang import language
 from fetchc.target.machines import architecture
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from fetchc.check.locations import is_fragment, optimised_by_gcc
-from fetchc.check.probe_site import Site
+from fetchc.check.probe_site import Found, Site
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
-from fetchc.driver.probe_points import Found, find_function, function_at_point, is_only_inlined
+from fetchc.driver.function_lookup import find_function, function_at_point, is_only_inlined
 from fetchc.ir.fetch import Bits, type_text
 from fetchc.lang import language
 from fetchc.target.machines import architecture
@@ -214,7 +214,7 @@ def _site(program: Program, address: Address, label: str) -> Site:
     entry = begins and function is not None and not is_fragment(function)
     if entry and rules.stack_check:
         # The first instruction of a Go function runs again each time the stack grows.
-        from fetchc.driver.probe_points import behind_stack_check
+        from fetchc.driver.function_lookup import behind_stack_check
         from fetchc.quantities import Address
 
         assert function is not None

@@ -10,6 +10,7 @@ from fetchc.check.members import named_member, through
 from fetchc.check.probe_site import Site
 from fetchc.check.typed_tree import Held, Part
 from fetchc.diag.diagnostic import reject
+from fetchc.driver.listings import matching
 from fetchc.lang import language
 from fetchc.program.entities import AtAddress
 from fetchc.program.types import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
 
-__all__ = ["Layout", "Offset", "Row", "VariantRows", "layout", "offsets"]
+__all__ = ["Layout", "Offset", "Row", "VariantRows", "layout", "layouts", "offsets"]
 
 
 class Row(Record):
@@ -69,6 +70,23 @@ class Layout(Record):
     kind: str
     rows: tuple[Row, ...]
     variants: tuple[VariantRows, ...] = ()
+
+
+def layouts(program: Program, glob: str) -> list[Layout]:
+    """Layouts of the types that match; a name without wildcards is looked up directly."""
+    exact = "*" not in glob and ("?" not in glob or bool(program.types_named(glob, None)))
+    names = [glob] if exact else matching(program.type_names(), glob)
+    machine = architecture(program.architecture)
+    rules = language(program.main_language())
+    site = Site(program, machine, rules, None, Address(0), False, False)
+    checker = Checker(site)
+    result: list[Layout] = []
+    for name in names:
+        for type_id in program.types_named(name, None):
+            shown = layout(checker, type_id)
+            if shown not in result:
+                result.append(shown)
+    return result
 
 
 def layout(checker: Checker, type_id: TypeId) -> Layout:

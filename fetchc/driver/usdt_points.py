@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Site
+from fetchc.check.probe_site import Found, Site
 from fetchc.check.special_names import arguments
 from fetchc.diag.diagnostic import reject
-from fetchc.driver.probe_points import Found
 from fetchc.lang import language
 from fetchc.target.machines import architecture
 

@@ -16,7 +16,7 @@ from fetchc.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.driver.probe_points import Found
+    from fetchc.check.probe_site import Found
     from fetchc.program.entities import Absence, Variable
     from fetchc.program.protocol import Program
     from fetchc.quantities import TypeId

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from fetchc.check.checker import Checker
+    from fetchc.check.probe_site import Found
     from fetchc.check.typed_tree import Typed
-    from fetchc.driver.probe_points import Found
     from fetchc.ir.fetch import Value
     from fetchc.lower.fetches import Plain
     from fetchc.quantities import TypeId

@@ -20,9 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fetchc.check.probe_site import Found
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.driver.probe_points import Found
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel_versions import Kernel

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fetchc.cli.option_table import COMMANDS, OPTIONS, parse
+from fetchc.cli import parse
+from fetchc.cli.option_table import COMMANDS, OPTIONS
 from tests.support.cases import CORPUS
 from tests.support.fuzzing.asking import ask, fault
 

@@ -13,7 +13,7 @@ from types import FrameType
 import pytest
 
 import fetchc
-from fetchc.api.library import LONGEST_NAME
+from fetchc.api import LONGEST_NAME
 from fetchc.diag.diagnostic import LONGEST
 from tests.support.cases import CORPUS
 from tests.support.fuzzing.asking import ask

@@ -104,8 +104,6 @@ class DescriptorTable:
         return self._labels[offset]
 
     def _label(self, offset: int) -> str | None:
-        from fetchc.debuginfo.go.rtype_names import label
-
         found = self.at(offset)
         if found is None:
             return None
@@ -126,8 +124,6 @@ class DescriptorTable:
             return frozenset()
 
     def _every(self) -> Descriptors | None:
-        from fetchc.debuginfo.go.rtype_names import descriptors_of
-
         if self._descriptors is None:
             self._descriptors = descriptors_of(self._elf, self._architecture)
         return self._descriptors

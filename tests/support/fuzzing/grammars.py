@@ -22,7 +22,8 @@ from typing import Any
 from lark import Lark
 from lark.lexer import PatternStr
 
-from fetchc.cli.option_table import COMMANDS, OPTIONS, parse
+from fetchc.cli import parse
+from fetchc.cli.option_table import COMMANDS, OPTIONS
 from fetchc.cli.trace_request import Refused, Usage, request
 from tests.support.fuzzing.asking import ask, fault
 from tests.support.programs import CORPUS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.cli.option_table import Options, parse
+from fetchc.cli import parse
+from fetchc.cli.option_table import Options
 
 
 def read(*words: str) -> Options:

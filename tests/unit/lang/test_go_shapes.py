@@ -11,7 +11,7 @@ from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.go import stripped_program
 from fetchc.debuginfo.go.stripped_program import stripped_go
 from fetchc.diag.diagnostic import DebugInfoError
-from fetchc.driver.probe_points import find_function
+from fetchc.driver.function_lookup import find_function
 from fetchc.lang.go_function_names import shapes
 from fetchc.lang.go_language import spell
 from tests.support.go_programs import go_program

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fetchc.cli.trace_events import Hits, value_of
+from fetchc.cli.trace_events import Hits
+from fetchc.cli.trace_request import value_of
 from fetchc.cli.trace_targets import FRAME, GOROUTINE, Target
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.filter_conditions import Condition, parse_filter, with_null

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.cli import main
-from fetchc.cli.option_table import Options, parse
+from fetchc.cli import main, parse
+from fetchc.cli.option_table import Options
 from fetchc.cli.trace_request import Refused, Request, Usage, request
 from fetchc.tracer.filter_conditions import comparisons
 

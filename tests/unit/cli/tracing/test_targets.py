@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fetchc.api.library import Program
-from fetchc.cli import trace_targets
-from fetchc.cli.option_table import Options, parse
+from fetchc.cli import parse, trace_targets
+from fetchc.cli.option_table import Options
 from fetchc.cli.trace_request import request
 from fetchc.cli.trace_targets import CALLER, FRAME, GOROUTINE, Targets, collect, named
 from fetchc.diag.diagnostic import CompileError

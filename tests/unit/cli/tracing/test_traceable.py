@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fetchc.api.library import Program
-from fetchc.cli.option_table import Options, parse
+from fetchc.cli import parse
+from fetchc.cli.option_table import Options
 from fetchc.cli.trace_request import request
 from fetchc.cli.trace_targets import Targets, collect, traceable
 from fetchc.tracer.tracefs import Tracefs
