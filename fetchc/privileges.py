@@ -2,11 +2,11 @@
 
 It keeps two capabilities, to read files (CAP_DAC_READ_SEARCH) and to look into ``/proc/PID``
 (CAP_SYS_PTRACE), and loses every way to use them for more: a filter of system calls leaves it no
-network, no other process, no program to start, and no file to write to.
+network, no other process, no program to start, no file to write to, and no terminal to type into.
 
-Sources: capabilities(7), capset(2), prctl(2), seccomp(2); linux/filter.h, linux/seccomp.h and
-linux/audit.h of the kernel; numbers of system calls: arch/x86/entry/syscalls/syscall_64.tbl and
-include/uapi/asm-generic/unistd.h.
+Sources: capabilities(7), capset(2), prctl(2), seccomp(2), ioctl_tty(2), fcntl(2), prlimit(2);
+linux/filter.h, linux/seccomp.h and linux/audit.h of the kernel; numbers of system calls:
+arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ _SIGKILL = 9
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
     # the network
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200),
-    # other processes
+    # other processes, among them those of others that run as nobody
+    "kill": (62, 129), "tgkill": (234, 131), "setpriority": (141, 140), "ioprio_set": (251, 30),
+    "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118), "sched_setattr": (314, 274), "process_mrelease": (448, 448),
+    "move_pages": (279, 239), "migrate_pages": (256, 238),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "process_madvise": (440, 440), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "tkill": (200, 130),
@@ -45,6 +49,9 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "swapoff": (168, 225), "reboot": (169, 142), "sethostname": (170, 161),
     "setdomainname": (171, 162), "settimeofday": (164, 170), "clock_settime": (227, 112),
     "acct": (163, 89), "quotactl": (179, 60),
+    # what stays in the kernel
+    "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
     # files: what makes, removes or changes one
     "creat": (85, None), "mkdir": (83, None), "mkdirat": (258, 34), "rmdir": (84, None),
     "rename": (82, None), "renameat": (264, 38), "renameat2": (316, 276), "unlink": (87, None),
@@ -52,24 +59,37 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "linkat": (265, 37), "mknod": (133, None), "mknodat": (259, 33), "chmod": (90, None),
     "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
     "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "truncate": (76, 45),
+    "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
     "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
 }  # fmt: skip
 # Not there, as far as the process can see: their arguments are in memory, where no filter looks.
 # The C library then takes the older call.
 _ABSENT = {"openat2": (437, 437), "clone3": (435, 435)}
+# And all numbers from here on, on both machines: setxattrat and later ones, and the x32 ABI.
+_NEWER = 463
 # Refused where this argument has one of these bits.
 _WRITING = 0o1 | 0o2 | 0o100 | 0o1000  # O_WRONLY O_RDWR O_CREAT O_TRUNC
 _NAMESPACES = 0x7E020080  # CLONE_NEW*
+_CLONE_PARENT = 0x8000  # a child of the process that keeps root
 _BY_ARGUMENT = (
     ((2, None), 1, _WRITING),  # open
     ((257, 56), 2, _WRITING),  # openat
-    ((56, 220), 0, _NAMESPACES),  # clone
+    ((56, 220), 0, _NAMESPACES | _CLONE_PARENT),  # clone
 )
+# Refused where this argument, of 32 bits, is none of these.
+_LISTED = {
+    # TCGETS TIOCGWINSZ FIONREAD FIONCLEX FIOCLEX TCGETS2: none that types into a terminal (TIOCSTI)
+    "ioctl": ((16, 29), 1, (0x5401, 0x5413, 0x541B, 0x5450, 0x5451, 0x802C542A)),
+    # F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_GETLK F_SETLK F_SETLKW F_DUPFD_CLOEXEC
+    # F_ADD_SEALS F_GET_SEALS: no signals to others (F_SETOWN), no leases
+    "fcntl": ((72, 25), 1, (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1033, 1034)),
+    # the process itself
+    "prlimit64": ((302, 261), 0, (0,)),
+}
 
 # AUDIT_ARCH_*, and which of the two numbers of a call is the machine's.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-_X32 = 0x40000000  # x86-64 takes calls of the x32 ABI by numbers from here on
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF, classic
 _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data
@@ -131,8 +151,7 @@ def filter_program(machine: str) -> list[tuple[int, int, int, int]]:
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER_AT),
     ]
-    if machine == "x86_64":
-        program += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _ERROR | _ENOSYS)]
+    program += [(_AT_LEAST, 0, 1, _NEWER), (_RETURN, 0, 0, _ERROR | _ENOSYS)]
     for calls, error in ((_REFUSED, _EPERM), (_ABSENT, _ENOSYS)):
         for numbers in calls.values():
             number = numbers[column]
@@ -148,4 +167,13 @@ def filter_program(machine: str) -> list[tuple[int, int, int, int]]:
                 (_RETURN, 0, 0, _ERROR | _EPERM),
                 (_RETURN, 0, 0, _ALLOW),
             ]
+    for numbers, argument, values in _LISTED.values():
+        count = len(values)
+        program += [
+            (_EQUAL, 0, count + 3, numbers[column]),
+            (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument),
+            *((_EQUAL, count - at, 0, value) for at, value in enumerate(values)),
+            (_RETURN, 0, 0, _ERROR | _EPERM),
+            (_RETURN, 0, 0, _ALLOW),
+        ]
     return [*program, (_RETURN, 0, 0, _ALLOW)]

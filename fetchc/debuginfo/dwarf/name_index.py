@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import start_new_thread
 from itertools import islice
 from marshal import dumps, loads
 from mmap import mmap
 from select import POLLIN, poll
-from signal import SIGKILL
 from struct import Struct
 
 from fetchc.ceilings import watch, watched
@@ -329,28 +329,24 @@ class _Reader:
         self.units = units
         self._pid = 0
         self._pipe, out = os.pipe()
-        parent = os.getpid()
         try:
             self._pid = os.fork()
             if not self._pid:
-                self._become(out, read, number, parent, others)
+                self._become(out, read, number, others)
         except OSError:
             pass  # no process, and nothing comes out of the pipe
         finally:
             os.close(out)
 
-    def _become(
-        self, out: int, read: mmap, number: int, parent: int, others: Sequence[_Reader]
-    ) -> NoReturn:
+    def _become(self, out: int, read: mmap, number: int, others: Sequence[_Reader]) -> NoReturn:
         # In the child, which must never come back from here.
         try:
             for each in (self, *others):
                 os.close(each._pipe)
+            start_new_thread(_end_unread, (out,))
 
             def tell(done: int) -> None:
                 _NUMBER.pack_into(read, _NUMBER.size * number, done - self.units[0].offset)
-                if os.getppid() != parent:
-                    os._exit(1)  # nobody waits for it any more
 
             if watched():  # timers are not inherited
                 watch("", len(read) // _NUMBER.size, held=True)
@@ -388,5 +384,14 @@ class _Reader:
         """Take the process away, whatever it does."""
         os.close(self._pipe)
         if self._pid:
-            os.kill(self._pid, SIGKILL)
             os.waitpid(self._pid, 0)
+
+
+def _end_unread(pipe: int) -> None:
+    # Ends this process as soon as nobody reads the pipe any more: whoever waited for it has ended,
+    # or closed it. No signal has to be sent for that, which a process without root cannot
+    # (fetchc.privileges).
+    unread = poll()
+    unread.register(pipe, 0)  # and POLLERR, always. Source: poll(2)
+    unread.poll()
+    os._exit(1)

@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zlib
 from collections.abc import Iterator
@@ -92,9 +93,12 @@ def test_what_a_question_raises_comes_back() -> None:
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_a_child_that_ends_is_an_error_of_the_file(ending: signal.Signals) -> None:
-    with reading(end=lambda: os.kill(os.getpid(), ending)) as reader:
+    with reading(pid=os.getpid, wait=lambda: time.sleep(60)) as reader:
+        end = threading.Timer(0.1, os.kill, (reader.ask("pid"), ending))
+        end.start()
         with pytest.raises(DebugInfoError, match=f"ended with {ending.name}") as raised:
-            reader.ask("end")
+            reader.ask("wait")
+        end.join()
         assert raised.value.code == "FC0905"
         assert raised.value.path == str(BINARY)
 

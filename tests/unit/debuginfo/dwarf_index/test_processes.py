@@ -19,6 +19,7 @@ from fetchc.debuginfo.dwarf.index_format import encoded
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.environment import CacheFolder, Environment
 from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.privileges import give_up_root
 from tests.support.cases import CORPUS
 
 CPP = "cpp/addressbook/bin/g++-O2"
@@ -202,6 +203,32 @@ def test_an_interrupted_one_leaves_no_process_and_no_file(
     assert len(forks) == 3
     assert all(map(gone, forks))
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give it up")
+def test_a_process_without_root_ends_those_that_it_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # It can send no signal.
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            give_up_root()
+            monkeypatch.setattr(index_scan, "_unit", lambda *_: time.sleep(1000))
+            try:
+                name_index.spread(info(CPP), interrupt)
+            except KeyboardInterrupt:
+                os.write(sending, b"interrupted")
+        finally:
+            os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving, "rb") as pipe:
+        assert pipe.read() == b"interrupted"  # nobody holds it any more
+    os.waitpid(child, 0)
 
 
 def test_a_library_starts_none(forks: list[int]) -> None:
