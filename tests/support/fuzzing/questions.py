@@ -16,6 +16,12 @@ def compiled(function: str, *expressions: str, more: tuple[str, ...] = ()) -> Qu
     return (*words, "--no-cache", *more)
 
 
+def planned(function: str, *expressions: str, at: str = "") -> Question:
+    """The plan of ``trace`` for expressions, whole structures among them."""
+    place = ("--at", at) if at else ()
+    return ("planned", *expressions, "-x", "program", "-f", function, "--no-cache", *place)
+
+
 def about(function: str, *expressions: str, at: str = "") -> tuple[Question, ...]:
     """The usual questions about a function."""
     place = ("--at", at) if at else ()
@@ -34,6 +40,8 @@ C_QUESTIONS = (
     *about("by_value", "p.x", "q.c", "s.in.i", "o.bytes"),
     ("variables", "chain", "-x", "program", "--at", "body", "--kernel", "6.1", "--no-cache"),
     ("variables", "ten", "-x", "program", "--at", "+0x8", "--kernel", "6.1", "--no-cache"),
+    planned("visit", "r", "*r", "r->head", "r->list", "r->text", "r->grid"),
+    planned("by_value", "p", "q", "s", "o.bytes"),
     *about("flags", "b->five", "p->high", "b->forty"),
     compiled("chain", "rows[1][1].i", "words[2]", "(struct node *)%di", more=("--format", "probe")),
     compiled("visit", "$retval", more=("--return",)),
@@ -53,6 +61,8 @@ CPP_QUESTIONS = (
         "of.unique->firstName",
         "of.row[1]",
     ),
+    planned("library", "of", "of.view", "of.contacts", "of.small", "of.unique", "of.row"),
+    planned("related", "*left", "*right", "derived"),
     ("variables", "AddressBook::AddContact", "-x", "program", "--kernel", "6.1", "--no-cache"),
     compiled("Derived::Sum", "this->own", "inner", "kind"),
     ("offsets", "Library.view", "Derived.own", "-x", "program", "--no-cache"),
@@ -61,6 +71,7 @@ GO_QUESTIONS = (
     ("functions", "main.*", "-x", "program", "--long", "--no-cache"),
     ("types", "main.*", "-x", "program", "--no-cache"),
     *about("main.(*server).handleRequest", "r.Question[0].Name", "s", "w.data", "len(r.Question)"),
+    planned("main.(*server).handleRequest", "*r", "r.Question", "w", "*s"),
     compiled("main.(*server).handleRequest", "r", "w", more=("--format", "probe")),
     compiled("main.(*server).handleRequest", "$ret0", more=("--return",)),
     ("offsets", "main.Msg.Question", "-x", "program", "--no-cache"),
@@ -74,6 +85,7 @@ STRIPPED_QUESTIONS = (
 )
 RUST_QUESTIONS = (
     *PLAIN[:1],
+    planned("handle", "r", "v", "n", "s", at="body"),
     ("types", "*equest*", "-x", "program", "--no-cache"),
     *about("handle", "r.id", "n", "s", "v[1]", at="body"),
     *about("visit", "p.x", "b.x", "o", "name", at="body"),
@@ -85,6 +97,7 @@ DOTNET_QUESTIONS = (
     *about("EchoProvider.calculateEchoValue", "echo", "echo.Length"),
     *about("Server.Move", "by.Y", "request"),
     *about("Server.Receive", "(int)box", "((Request)message).Name"),
+    planned("Server.Handle(Request)", "request", "request.names", "request.numbers"),
     ("offsets", "sample.Request.Name", "-x", "program", "--no-cache"),
     ("types", "List<string>", "-x", "program", "--no-cache"),
 )
@@ -92,6 +105,7 @@ DOTNET_QUESTIONS = (
 MADE_QUESTIONS = (
     *PLAIN,
     *about("visit", "r->next->value", "n", "r->self", "r->x", "r->m"),
+    planned("visit", "*r", "n", "r->self", "r->m"),
     compiled("visit", "*r", "n", "k", more=("--format", "probe")),
     ("variables", "visit", "-x", "program", "--kernel", "6.1", "--no-cache", "--at", "+0x9"),
     compiled("visit", "k", more=("--at", "+0x9")),
@@ -100,6 +114,8 @@ MADE_QUESTIONS = (
 SMALL_QUESTIONS = (
     *PLAIN,
     *about("visit", "r->next->node->value", "r->row[1][2]", "r->text", "r->inner", "r->first"),
+    planned("visit", "*r", "n", "r->row", "r->text", "r->inner", "more"),
+    planned("visit", "*p", "k", "r->bits", "counter", "n", at="+0x9"),
     compiled("visit", "*r", "n", "more", more=("--format", "probe")),
     *about("visit", "p->colour", "k", "r->bits", "counter", "n[2][1]", at="+0x9"),
     (
@@ -169,6 +185,7 @@ KERNEL = (
         "--kernel",
         "6.18",
     ),
+    ("planned", "*n", "n->text", "n->row", "n->either", "count", "-x", "program", "-f", "visit"),
     ("explain", "n->next->colour", "-x", "program", "-f", "visit", "--kernel", "6.18"),
     ("offsets", "struct node.bits", "union either", "-x", "program"),
 )

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fetchc.cli.option_table import parse
+from fetchc.cli.output import Output
+from fetchc.cli.trace_request import request
+from fetchc.cli.trace_targets import collect
 from fetchc.debuginfo.perf_map_format import parse_lines
-from fetchc.diag.diagnostic import DebugInfoError, TracerError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError, TracerError
 from fetchc.tracer.ring_buffer import (
     Stacks,
     SubBufferLayout,
@@ -44,6 +48,28 @@ def _format(path: str) -> object:
     return parse_format(Path(path).read_text("utf-8", "replace"))
 
 
+def _planned(words: Sequence[str]) -> int:
+    # What `trace` plans before it installs anything: as root it does so in a child.
+    options = parse(["trace", *words[1:]])
+    if isinstance(options, int):
+        return options
+    output = Output("never")
+    try:
+        found = collect(options.opened(), options, request(options), "fetchc_1")
+    except CompileError as refused:
+        output.diagnostics(refused.diagnostics, refused.text)
+        return 1
+    except DebugInfoError as refused:
+        output.diagnostics((refused.diagnostic,), "")
+        return 3
+    for target in found.chosen:
+        output.lines(target.plan.definitions)
+        repr(target.plan)  # the shapes, which are as deep as the types
+    for each in found.left_out:
+        output.diagnostics(each.diagnostics, each.text)
+    return 0 if found.chosen else 1
+
+
 def _reader(read: Callable[[str], object]) -> Callable[[Sequence[str]], int]:
     def run(words: Sequence[str]) -> int:
         try:
@@ -62,6 +88,7 @@ READERS: dict[str, Callable[[Sequence[str]], int]] = {
     "ring-stacks": _reader(_stacks),
     "ring-layout": _reader(_layout),
     "event-format": _reader(_format),
+    "planned": _planned,
     "served": served,
     "kept": kept,
 }
