@@ -372,7 +372,9 @@ class Passing:
 
     def _single(self, found: StructType, size: int) -> tuple[Leaf, ...] | None:
         made: Type = found
-        while isinstance(made, StructType):
+        for _ in range(MAX_NESTING):
+            if not isinstance(made, StructType):
+                break
             if len(made.members) != 1 or made.kind == "union" or made.members[0].bits:
                 return None
             made = bare(self._program, made.members[0].type)[1]

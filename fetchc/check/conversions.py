@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.check.probe_site import steps
 from fetchc.check.typed_tree import Address, Constant, Convert, Special
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
@@ -14,9 +15,7 @@ from fetchc.program.types import (
     FunctionType,
     IntType,
     MapType,
-    NamedType,
     PointerType,
-    QualifiedType,
     StructType,
     VoidType,
 )
@@ -322,7 +321,7 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
 # Characters: by which encoding elements of a type make a text.
 
 _ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}  # by bytes of a character
-_NAMES = ("char8_t", "char16_t", "char32_t", "wchar_t")  # numbers to the debug information
+_NAMES = frozenset(("char8_t", "char16_t", "char32_t", "wchar_t"))  # numbers to the debug information
 
 
 def encoding(checker: Checker, type_id: TypeId) -> str:
@@ -338,12 +337,8 @@ def encoding_by_name(checker: Checker, type_id: TypeId) -> str:
     number = checker.resolved(type_id)
     if not isinstance(number, IntType | CharType):
         return ""
-    made = checker.program.type(type_id)
-    while isinstance(made, NamedType | QualifiedType):
-        if isinstance(made, NamedType) and made.name in _NAMES:
-            break
-        made = checker.program.type(made.target)
-    return _ENCODINGS.get(number.size, "") if getattr(made, "name", "") in _NAMES else ""
+    names = [getattr(each, "name", "") for each in steps(checker.program, type_id)]
+    return _ENCODINGS.get(number.size, "") if not _NAMES.isdisjoint(names) else ""
 
 
 def wide(checker: Checker, type_id: TypeId) -> str:

@@ -24,6 +24,8 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.lang.base import Language
     from fetchc.program.entities import Function, Instance, StaticProbe
@@ -32,9 +34,30 @@ if TYPE_CHECKING:
     from fetchc.quantities import Address
     from fetchc.target.machines import Architecture
 
-__all__ = ["Found", "Site", "SiteTypes", "has_own_returns", "must_not_be_returned_from"]
+__all__ = [
+    "Found",
+    "Site",
+    "SiteTypes",
+    "has_own_returns",
+    "must_not_be_returned_from",
+    "steps",
+]
 
 _DEEPEST = 64  # typedefs, qualifiers or dimensions in a row; only a cyclic, hostile type has more
+
+
+def steps(program: Program, type_id: TypeId) -> Iterator[Type]:
+    """The type, then each one that typedefs and qualifiers lead to, the last one none of them.
+
+    It ends after as many as no compiler writes: a hostile type leads to itself.
+    """
+    made = program.type(type_id)
+    yield made
+    for _ in range(_DEEPEST):
+        if not isinstance(made, NamedType | QualifiedType):
+            return
+        made = program.type(made.target)
+        yield made
 
 
 class Site(Record):

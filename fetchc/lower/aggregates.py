@@ -48,6 +48,7 @@ __all__ = [
     "words_of",
 ]
 
+_DEEPEST = 64  # structures of one member in each other; only a cyclic, hostile type has more
 _MOST_PARTS = 128  # arguments that an array becomes: an event has no more of them
 
 
@@ -205,8 +206,10 @@ def _of_library(checker: Checker, node: Typed) -> str:
 
 def _first(checker: Checker, made: Type) -> str:
     # `refs.counter` of a refcount_t: where there is one member, the number in it.
-    words = []
-    while isinstance(made, StructType | SequenceType):
+    words: list[str] = []
+    for _ in range(_DEEPEST):
+        if not isinstance(made, StructType | SequenceType):
+            break
         first = next((member for member in made.members if member.name), None)
         if first is None:
             break
@@ -214,6 +217,8 @@ def _first(checker: Checker, made: Type) -> str:
         if len(made.members) > 1:
             break
         made = checker.resolved(first.type)
+    else:
+        return words[0]
     return ".".join(words)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.locations import place_words
+from fetchc.check.probe_site import steps
 from fetchc.check.typed_tree import Convert, Shift
 from fetchc.diag.diagnostic import reject
 from fetchc.program.entities import (
@@ -16,7 +17,7 @@ from fetchc.program.entities import (
     PointerTo,
     is_on_entry,
 )
-from fetchc.program.types import USER, NamedType, PointerType, QualifiedType
+from fetchc.program.types import USER, PointerType, QualifiedType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,15 +170,13 @@ def _is_memory(place: Place) -> bool:
 def leads_to_user(site: Site, node: Typed) -> bool:
     """Whether the kernel's source marks the pointer as one of the program's (``__user``)."""
     while True:
-        made = site.program.type(node.type)
-        while isinstance(made, NamedType | QualifiedType):
-            made = site.program.type(made.target)
+        *_, made = steps(site.program, node.type)
         if isinstance(made, PointerType):
-            target = site.program.type(made.target)
-            while isinstance(target, QualifiedType):
+            for target in steps(site.program, made.target):
+                if not isinstance(target, QualifiedType):
+                    break
                 if target.qualifier == USER:
                     return True
-                target = site.program.type(target.target)
         if not isinstance(node, Convert | Shift):
             return False
         node = node.base  # a cast, and adding to it, does not move what it leads to

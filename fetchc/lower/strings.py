@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import part
+from fetchc.check.probe_site import steps
 from fetchc.check.typed_tree import Follow, Held
 from fetchc.diag.diagnostic import Diagnostic, Label
 from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text
@@ -46,9 +47,14 @@ def is_text_pointer(checker: Checker, made: Type) -> bool:
         return True
     if not checker.program.in_kernel:
         return False
-    target = checker.program.type(made.target)
-    while isinstance(target, QualifiedType):
-        target = checker.program.type(target.target)
+    target = next(
+        (
+            each
+            for each in steps(checker.program, made.target)
+            if not isinstance(each, QualifiedType)
+        ),
+        None,
+    )
     return isinstance(target, CharType) and target.name == "unsigned char"
 
 
