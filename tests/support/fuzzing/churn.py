@@ -31,7 +31,9 @@ __all__ = ["rounds"]
 PROGRAM = "c/layouts/gcc-O2-dwarf5"
 # Adds a few events, removes them again; appends, and ends by itself when nobody reads any more.
 CHURN = """
-import os, sys
+import os, signal, sys
+# What starts in the background of a shell has SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 path, binary, group = sys.argv[1:]
 file = os.open(path, os.O_WRONLY | os.O_APPEND)
 def put(line):
