@@ -321,7 +321,7 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
 # Characters: by which encoding elements of a type make a text.
 
 _ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}  # by bytes of a character
-_NAMES = frozenset(("char8_t", "char16_t", "char32_t", "wchar_t"))  # numbers to the debug information
+_NAMES = frozenset(("char8_t", "char16_t", "char32_t", "wchar_t"))  # numbers in debug information
 
 
 def encoding(checker: Checker, type_id: TypeId) -> str:

@@ -16,10 +16,10 @@ import sys
 from struct import Struct
 
 from fetchc.ceilings import Exceeded, unwatch, watch, watched
-from fetchc.cli.output import Unwritable
+from fetchc.cli.output import Unwritable, discard
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.environment import DEFAULT, CacheFolder, Environment
-from fetchc.debuginfo.safe_open import open_regular
+from fetchc.debuginfo.safe_open import check_owner, open_regular
 from fetchc.diag.diagnostic import DebugInfoError, Error, too_costly
 from fetchc.privileges import give_up_root
 from fetchc.record import Record
@@ -97,7 +97,8 @@ class Reader:
         self._binary = binary
         self._output = output
         self._pid = 0
-        self._channel: _Channel | None = None
+        self._channel: _Channel | None = None  # None: there is no child, this process answers
+        self._failed: DebugInfoError | None = None  # why the child answers nothing any more
         self._objects: dict[int, RemoteObject] = {}
         self._services: dict[str, Function] = {}
         # What is kept is believed later: not where another user has a hand in what is read.
@@ -113,9 +114,7 @@ class Reader:
         answers, to_parent = os.pipe()
         self._pid = os.fork()
         if not self._pid:
-            os.close(to_child)
-            os.close(answers)
-            self._become(_Channel(calls, to_parent))
+            self._become(_Channel(calls, to_parent), (calls, to_parent))
         os.close(calls)
         os.close(to_parent)
         self._channel = _Channel(answers, to_child, self._remote_object)
@@ -124,6 +123,7 @@ class Reader:
         except OSError as refused:
             self._output.say(f"note: files are read with the rights of root: {refused}")
             self._end()
+            self._channel = None
         except BaseException:
             self._end()
             raise
@@ -137,19 +137,24 @@ class Reader:
     ) -> None:
         try:
             if self._pid and (error is None or isinstance(error, Error)):
-                notes = self.ask(_FINISH)
-                if self._environment.cache is not None:
-                    self._environment.cache.notes += notes
+                match self.ask(_FINISH):
+                    case list(notes) if all(isinstance(each, str) for each in notes):
+                        if self._environment.cache is not None:
+                            self._environment.cache.notes += notes
+                    case _:
+                        raise self._unanswered("sent what is no answer")
         finally:
             self._end()
 
     def ask(self, question: str, *arguments: object) -> Any:
         """The answer; raises what the question raises.
 
-        Raises DebugInfoError FC0905 where the child ends in place of an answer.
+        Raises DebugInfoError FC0905 where the child ends in place of an answer, and from then on.
         """
         if self._channel is None:
             return self._questions[question](*arguments)
+        if self._failed is not None:
+            raise self._failed
         try:
             self._channel.send((_CALL, question, arguments))
         except BrokenPipeError:
@@ -160,59 +165,65 @@ class Reader:
         assert self._channel is not None
         while True:
             try:
-                kind, *rest = self._channel.receive()
+                message = self._channel.receive()
             except EOFError:
                 raise self._ended() from None
-            match kind:
-                case "answer":
-                    return rest[0]
-                case "failure":
-                    raise rest[0]
-                case "bug":
-                    raise RuntimeError(f"in the reader:\n{rest[0]}")
+            except _Garbled as wrong:
+                raise self._unanswered(f"sent {wrong}") from None
+            match message:
+                case ("answer", answer):
+                    return answer
+                case ("failure", Exception() as failure):
+                    raise failure
+                case ("bug", str(text)):
+                    raise RuntimeError(f"in the reader:\n{text}")
+                case ("call", str(name), tuple(arguments)) if service := self._service(name):
+                    self._channel.send(_outcome(service, arguments))
                 case _:
-                    name, arguments = rest
-                    self._channel.send(_outcome(self._service(name), arguments))
+                    raise self._unanswered("sent what is no answer")
 
     def _remote_object(self, number: int) -> RemoteObject:
         if number not in self._objects:
             self._objects[number] = RemoteObject(self.ask, number)
         return self._objects[number]
 
-    def _service(self, name: str) -> Function:
+    def _service(self, name: str) -> Function | None:
         if name in _TRANSFERS and "download" not in self._services:
             from fetchc.debuginfo.separate.debuginfod import Transfers
 
             transfers = Transfers(self._environment)
             self._services |= {one: getattr(transfers, one) for one in _TRANSFERS}
-        return self._services[name]
+        return self._services.get(name)
 
     def _ended(self) -> DebugInfoError:
-        status = os.waitstatus_to_exitcode(self._waited())
+        status = os.waitstatus_to_exitcode(self._end())
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
-        what = f"cannot be read: the process that reads it ended with {how}"
-        return DebugInfoError("FC0905", self._binary, what)
+        return self._unanswered(f"ended with {how}")
 
-    def _waited(self) -> int:
+    def _unanswered(self, how: str) -> DebugInfoError:
+        self._end()
+        what = f"cannot be read: the process that reads it {how}"
+        self._failed = DebugInfoError("FC0905", self._binary, what)
+        return self._failed
+
+    def _end(self) -> int:
+        # Whatever the child does. How it ended, by itself or now.
+        if self._channel is not None:
+            self._channel.close()
+        if not self._pid:
+            return 0
         pid, self._pid = self._pid, 0
+        os.kill(pid, signal.SIGKILL)
         return os.waitpid(pid, 0)[1]
 
-    def _end(self) -> None:
-        # Whatever the child does.
-        channel, self._channel = self._channel, None
-        if channel is not None:
-            channel.close()
-        if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
-            self._waited()
-
-    def _become(self, channel: _Channel) -> NoReturn:
+    def _become(self, channel: _Channel, pipes: tuple[int, int]) -> NoReturn:
         # In the child, which must never come back from here.
         try:
             for number in _IGNORED:
                 signal.signal(number, signal.SIG_IGN)
             user = os.geteuid()
             try:
+                _let_go(pipes)
                 give_up_root()
             except OSError as refused:
                 channel.send((_FAILURE, refused))
@@ -232,10 +243,13 @@ class Reader:
                 if bounded:
                     watch(self._binary, held=True)
                 answer = self._bounded(questions[question], arguments)
-                for stream in (sys.stdout, sys.stderr):
-                    if stream is not None:
-                        stream.flush()
-                channel.send(answer)
+                _flush()
+                try:
+                    channel.send(answer)
+                except BrokenPipeError:
+                    raise
+                except Exception:  # noqa: BLE001 - what cannot be sent is a bug, too
+                    channel.send(_bug())
         except (EOFError, BrokenPipeError):
             pass  # its parent has ended
         finally:
@@ -246,6 +260,8 @@ class Reader:
             return _outcome(function, arguments)
         except (Exceeded, MemoryError) as beyond:
             return _FAILURE, too_costly(self._binary, beyond)
+        except BaseException:  # noqa: BLE001 - the child goes on, whatever a question raises
+            return _bug()
         finally:
             unwatch()
 
@@ -254,7 +270,9 @@ class Reader:
         def call(name: str, *arguments: object) -> Any:
             channel.send((_CALL, name, arguments))
             kind, value = channel.receive()
-            if kind != _ANSWER:
+            if kind == _BUG:
+                raise RuntimeError(f"for the reader:\n{value}")
+            if kind == _FAILURE:
                 raise value
             return value
 
@@ -278,9 +296,32 @@ def _outcome(function: Function, arguments: tuple[object, ...]) -> tuple[str, ob
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - the other process says that it is a bug
-        import traceback
+        return _bug()
 
-        return _BUG, traceback.format_exc()
+
+def _bug() -> tuple[str, str]:
+    import traceback
+
+    return _BUG, traceback.format_exc()
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:  # whoever wrote there has said so
+            discard(stream)
+
+
+def _let_go(kept: tuple[int, int]) -> None:
+    # What else is open is the parent's, or was handed down to it by a shell: a file that root alone
+    # may write to, a socket. Not closed, but nothing: no object of Python's is left with a number
+    # that means another file later.
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number > 2 and number not in (*kept, nothing):
+            os.dup2(nothing, number, inheritable=False)
 
 
 def _of_held(held: Sequence[object]) -> dict[str, Function]:
@@ -299,6 +340,10 @@ def _finished(environment: Environment) -> list[str]:
         return []
     environment.cache.save()
     return environment.cache.notes
+
+
+class _Garbled(Exception):
+    """The other process sent what no process of this package sends; the text completes `sent`."""
 
 
 class _Channel:
@@ -325,13 +370,23 @@ class _Channel:
         self._target.flush()
 
     def receive(self) -> Any:
-        """The next message; EOFError where the other process has ended, or does not keep to it."""
+        """The next message; EOFError where the other process has ended.
+
+        Raises _Garbled for what is no message.
+        """
         head = self._source.read(_SIZE.size)
-        size = _SIZE.unpack(head)[0] if len(head) == _SIZE.size else _LARGEST + 1
-        data = self._source.read(size) if size <= _LARGEST else b""
+        if len(head) != _SIZE.size:
+            raise EOFError
+        (size,) = _SIZE.unpack(head)
+        if size > _LARGEST:
+            raise _Garbled(f"{size:,} bytes")
+        data = self._source.read(size)
         if len(data) != size:
             raise EOFError
-        return _Plain(io.BytesIO(data), self._remote).load()
+        try:
+            return _Plain(io.BytesIO(data), self._remote).load()
+        except Exception as wrong:  # noqa: BLE001 - which one is for who wrote it to choose
+            raise _Garbled(f"no message: {wrong!a}") from None
 
     def close(self) -> None:
         for file in (self._source, self._target):
@@ -458,6 +513,7 @@ def _own_file(path: str) -> bool:
         not path.startswith("/proc/")
         and status.st_uid == os.geteuid()
         and not (status.st_mode & 0o22)
+        and not check_owner(os.path.abspath(path))
     )
 
 

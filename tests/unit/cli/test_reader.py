@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copyreg
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fetchc import privileges
-from fetchc.cli import main, trace_targets
+from fetchc.cli import main, parsing_child, trace_targets
 from fetchc.cli.option_table import Options
 from fetchc.cli.output import Output
 from fetchc.cli.parsing_child import Reader, of_another_user, probed_file
@@ -91,6 +90,98 @@ def test_what_a_question_raises_comes_back() -> None:
             reader.ask("bug")
 
 
+class OfItsOwn(BaseException):
+    """Derives from what no handler of exceptions takes, and cannot be pickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("cannot be sent")
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        (lambda: (_ for _ in ()).throw(OfItsOwn("odd")), "OfItsOwn: odd"),
+        (lambda: (_ for _ in ()).throw(SystemExit(3)), "SystemExit: 3"),
+        (lambda: (_ for _ in ()).throw(EOFError("of a file")), "EOFError: of a file"),
+        (lambda: lambda: None, "Can't pickle|cannot pickle|Can't get"),  # an answer that is none
+        (lambda: _nested(5000), "RecursionError"),
+        (lambda: _unsendable(), "cannot be sent"),
+    ],
+)
+def test_no_failure_of_the_child_is_lost(question: object, named: str) -> None:
+    # Its traceback is seen, not `ended with status 1`; and the child goes on.
+    with reading(fail=question, ok=lambda: 7) as reader:
+        with pytest.raises(RuntimeError, match=named):
+            reader.ask("fail")
+        assert reader.ask("ok") == 7
+
+
+def _nested(depth: int) -> object:
+    found: object = ()
+    for _ in range(depth):
+        found = (found,)
+    return found
+
+
+def _unsendable() -> None:
+    raise DebugInfoError("FC0904", "/a", "damaged", help=OfItsOwn())  # type: ignore[arg-type]
+
+
+def test_a_failure_of_what_the_parent_does_for_the_child_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def store(*_: object) -> None:
+        raise KeyError("in the parent")
+
+    monkeypatch.setattr(cache, "store", store)
+    options = in_cache(tmp_path / "cache")
+    binary = tmp_path / "program"
+    binary.write_bytes(b"")
+    questions = {"write": lambda: of_test(options).write(b"bytes")}
+    with (
+        Reader(questions, str(binary), Output("never"), options) as reader,
+        pytest.raises(RuntimeError, match="in the parent"),
+    ):
+        reader.ask("write")
+
+
+def test_it_has_no_file_open_that_its_parent_opened(tmp_path: Path) -> None:
+    # A shell may have handed down what root alone may write to.
+    with (tmp_path / "of root").open("w") as file:
+
+        def descriptors() -> list[str]:
+            return [
+                os.readlink(f"/proc/self/fd/{each}")
+                for each in range(3, 64)
+                if os.path.lexists(f"/proc/self/fd/{each}")
+            ]
+
+        with reading(open=descriptors, write=lambda: os.write(file.fileno(), b"x")) as reader:
+            found = reader.ask("open")
+            assert [each for each in found if "pipe:" not in each and each != "/dev/null"] == []
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                reader.ask("write")
+    assert (tmp_path / "of root").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "message", [b"", b"\x80", b"(lp0\n", b"\x80\x05N.", b"\x80\x05]q.", b"g0\n."]
+)
+def test_an_answer_that_is_none_is_an_error_of_the_file(message: bytes) -> None:
+    # As a child would send it that runs somebody else's code.
+    def forge() -> None:
+        def send(channel: parsing_child._Channel, _: object) -> None:
+            channel._target.write(len(message).to_bytes(8, sys.byteorder) + message)
+            channel._target.flush()
+
+        parsing_child._Channel.send = send  # type: ignore[method-assign]
+
+    with reading(forge=forge) as reader:
+        with pytest.raises(DebugInfoError, match="the process that reads it sent") as raised:
+            reader.ask("forge")
+        assert raised.value.code == "FC0905"
+
+
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_a_child_that_ends_is_an_error_of_the_file(ending: signal.Signals) -> None:
     with reading(pid=os.getpid, wait=lambda: time.sleep(60)) as reader:
@@ -101,10 +192,15 @@ def test_a_child_that_ends_is_an_error_of_the_file(ending: signal.Signals) -> No
         end.join()
         assert raised.value.code == "FC0905"
         assert raised.value.path == str(BINARY)
+        with pytest.raises(DebugInfoError, match=f"ended with {ending.name}"):
+            reader.ask("pid")
 
 
 def test_nothing_but_records_is_taken_from_it(capfd: pytest.CaptureFixture[str]) -> None:
-    with reading(escape=Escape) as reader, pytest.raises(pickle.UnpicklingError, match="system"):
+    with (
+        reading(escape=Escape) as reader,
+        pytest.raises(DebugInfoError, match=r"sent no message: .*system"),
+    ):
         reader.ask("escape")
     assert "escaped" not in capfd.readouterr().out
 
@@ -289,12 +385,25 @@ def test_its_parent_writes_to_the_cache(tmp_path: Path) -> None:
     assert [path.stat().st_uid for path in folder.iterdir()] == [0]
 
 
-def test_nothing_is_cached_of_what_others_can_change(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["mode", "folder", "link", "relative"])
+def test_nothing_is_cached_of_what_others_can_change(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "cache"
     options = in_cache(folder)
-    binary = tmp_path / "program"
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    binary = tmp_path / "program" if way in ("mode", "link") else theirs / "program"
     binary.write_bytes(b"")
-    binary.chmod(0o666)
+    if way == "mode":
+        binary.chmod(0o666)
+    elif way == "link":  # root's file by a link that is turned to another one meanwhile
+        (theirs / "link").symlink_to(binary)
+        binary = theirs / "link"
+    os.chown(theirs, 1234, 1234)  # who can rename in it
+    if way == "relative":
+        monkeypatch.chdir(theirs)
+        binary = Path("program")
     questions = {"write": lambda: of_test(options).write(b"bytes")}
     with Reader(questions, str(binary), Output("never"), options) as reader:
         reader.ask("write")
