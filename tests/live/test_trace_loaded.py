@@ -68,7 +68,7 @@ def test_a_program_that_was_replaced(
     (tmp_path / "new").rename(own)
     errors, hits = printed(capfd, own, pid, 0.3)
     advised = f"/proc/{pid}/exe"
-    assert f"since; that one is `-x {advised}`\n" in errors
+    assert f"was replaced; trace that one with `-x {advised}`\n" in errors
     assert not hits
     # What is advised works.
     errors, hits = printed(capfd, advised, pid)

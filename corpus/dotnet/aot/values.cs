@@ -4,8 +4,10 @@ using System;
 using System.Collections;
 using System.Collections.Generic;
 using System.Globalization;
+using System.IO;
 using System.Linq;
 using System.Runtime.CompilerServices;
+using System.Text;
 
 [Flags] public enum Rights : byte { None = 0, Read = 1, Write = 2, Both = 3, Run = 4, Own = 0x80 }
 public enum Level : long { Low = -5000000000, High = 5000000000 }
@@ -119,12 +121,17 @@ public class Program {
     static string B(bool value) { return value ? "true" : "false"; }
     static string L(IEnumerable<string> values) { return "[" + string.Join(", ", values) + "]"; }
     static string Span(TimeSpan value) { return T(value.ToString("c")); }
+    // The console's own writer writes a line of more than 256 bytes in parts, and what a trace prints
+    // to the same file gets between them.
+    static readonly TextWriter Whole = new StreamWriter(
+        Console.OpenStandardOutput(), new UTF8Encoding(false), 4096) { AutoFlush = true };
+
     // An expression of the trace, its value, and so on.
     static void Told(string method, params string[] pairs) {
         var made = new List<string>();
         for (int i = 0; i < pairs.Length; i += 2)
             made.Add(T(pairs[i]) + ": " + pairs[i + 1]);
-        Console.WriteLine("EVENT {\"method\": \"" + method + "\", \"values\": {" + string.Join(", ", made) + "}}");
+        Whole.WriteLine("EVENT {\"method\": \"" + method + "\", \"values\": {" + string.Join(", ", made) + "}}");
     }
 
     static string Other(string type) { return "{\"type\": \"" + type + "\"}"; }

@@ -7,6 +7,7 @@ using System.Globalization;
 using System.IO;
 using System.Linq;
 using System.Reflection;
+using System.Text;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -27,11 +28,16 @@ public class Values {
     static string Span(TimeSpan value) { return T(value.ToString("c")); }
     static string Other(string type) { return "{\"type\": \"" + type + "\"}"; }
 
+    // The console's own writer writes a line of more than 256 bytes in parts, and what a trace prints
+    // to the same file gets between them.
+    static readonly TextWriter Whole = new StreamWriter(
+        Console.OpenStandardOutput(), new UTF8Encoding(false), 4096) { AutoFlush = true };
+
     static void Told(string method, params string[] pairs) {
         var made = new List<string>();
         for (int i = 0; i < pairs.Length; i += 2)
             made.Add(T(pairs[i]) + ": " + pairs[i + 1]);
-        Console.WriteLine("EVENT {\"method\": \"" + method + "\", \"values\": {" + string.Join(", ", made) + "}}");
+        Whole.WriteLine("EVENT {\"method\": \"" + method + "\", \"values\": {" + string.Join(", ", made) + "}}");
     }
 
     static void Numbers() {

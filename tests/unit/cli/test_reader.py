@@ -165,14 +165,14 @@ def test_it_has_no_file_open_that_its_parent_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [b"", b"\x80", b"(lp0\n", b"\x80\x05N.", b"\x80\x05]q.", b"g0\n."]
+    "forged", [b"", b"\x80", b"(lp0\n", b"\x80\x05N.", b"\x80\x05]q.", b"g0\n."]
 )
-def test_an_answer_that_is_none_is_an_error_of_the_file(message: bytes) -> None:
+def test_an_answer_that_is_none_is_an_error_of_the_file(forged: bytes) -> None:
     # As a child would send it that runs somebody else's code.
     def forge() -> None:
-        def send(channel: parsing_child._Channel, _: object) -> None:
-            channel._target.write(len(message).to_bytes(8, sys.byteorder) + message)
-            channel._target.flush()
+        def send(self: parsing_child._Channel, message: object) -> None:
+            self._target.write(len(forged).to_bytes(8, sys.byteorder) + forged)
+            self._target.flush()
 
         parsing_child._Channel.send = send  # type: ignore[method-assign]
 
@@ -180,6 +180,9 @@ def test_an_answer_that_is_none_is_an_error_of_the_file(message: bytes) -> None:
         with pytest.raises(DebugInfoError, match="the process that reads it sent") as raised:
             reader.ask("forge")
         assert raised.value.code == "FC0905"
+        # Nor does this process, which has root, answer in its place.
+        with pytest.raises(DebugInfoError, match="the process that reads it sent"):
+            reader.ask("forge")
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
