@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fetchc.cli.option_table import parse
+from fetchc.cli import parse
 from fetchc.cli.output import Output
 from fetchc.cli.trace_request import request
 from fetchc.cli.trace_targets import collect
