@@ -58,7 +58,7 @@ def entry_places(program: Program, convention: Convention, function: Function) -
     found: list[Place] = []
     for variable, position in zip(variables, call.positions, strict=True):
         if variable.kind == "result":
-            reason = "it is a result, which has its value when the function returns"
+            reason = "it is a result, which gets its value when the function returns"
             found.append(Absent("at return", reason))
         elif isinstance(position, Absent):
             found.append(position)

@@ -167,9 +167,9 @@ class Classifier:
             case UnknownType(reason=reason):
                 raise UnclassifiedError(f"its type cannot be read: {reason}")
             case StringType() | SliceType() | InterfaceType() | SequenceType():
-                raise UnclassifiedError(f"`{found.name}` is no type of C")
+                raise UnclassifiedError(f"`{found.name}` is not a type of C")
             case DifferenceType() | ChoiceType() | CellType() | RangeType():
-                raise UnclassifiedError(f"`{found.name}` is no type of C")
+                raise UnclassifiedError(f"`{found.name}` is not a type of C")
             case StructType() | NamedType() | QualifiedType() | DeclaredType():
                 raise AssertionError(f"not a scalar: {found!r}")
             case _:

@@ -279,7 +279,7 @@ class Passing:
             case VoidType() | FunctionType() | ArrayType():
                 raise UnclassifiedError("its type is no object's")
             case StringType() | SliceType() | InterfaceType() | SequenceType():
-                raise UnclassifiedError(f"`{found.name}` is no type of C")
+                raise UnclassifiedError(f"`{found.name}` is not a type of C")
             case StructType() | NamedType() | QualifiedType() | DeclaredType():
                 raise AssertionError(f"not a scalar: {found!r}")
             case _:

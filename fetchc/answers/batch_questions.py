@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["Opened", "Question", "answer", "bulk", "identity", "read_line", "read_question"]
 
 _KEYS = {
-    "binary": "a text", "function": "a text", "expressions": "a list of texts", "at": "a text",
-    "return": "true or false", "kernel": "a text", "reference": "a list of texts",
-    "debug_file": "a text", "debug_dir": "a list of texts", "id": "a text or a whole number",
+    "binary": "a string", "function": "a string", "expressions": "a list of strings",
+    "at": "a string", "return": "true or false", "kernel": "a string",
+    "reference": "a list of strings", "debug_file": "a string", "debug_dir": "a list of strings",
+    "id": "a string or an integer",
 }  # fmt: skip
 _EXAMPLE = '{"binary": "./server", "function": "handle", "expressions": ["r->size"]}'
 
@@ -111,11 +112,11 @@ def identity(given: object) -> str | int | None:
 
 def _fits(key: str, value: object) -> bool:
     kind = _KEYS[key]
-    if kind == "a text":
+    if kind == "a string":
         return _is_text(value)
     if kind == "true or false":
         return isinstance(value, bool)
-    if kind == "a list of texts":
+    if kind == "a list of strings":
         return isinstance(value, list | tuple) and all(map(_is_text, value))
     return _is_text(value) or (isinstance(value, int) and not isinstance(value, bool))
 
@@ -153,7 +154,7 @@ def _listed() -> str:
 
 
 def _no_question(what: str, *notes: str) -> CompileError:
-    return reject("FC0105", f"no question: {what}", notes=notes, help=f"a question is {_EXAMPLE}")
+    return reject("FC0105", f"not a request: {what}", notes=notes, help=f"a request is {_EXAMPLE}")
 
 
 # ------------------------------------------------------------------------------

@@ -336,7 +336,7 @@ def foreign(name: str, span: Span) -> CompileError:
     """The refusal of what only the convention would tell of, which is another one."""
     return reject(
         "FC0401",
-        f"`{name}` is called by a convention of its own",
+        f"`{name}` has a calling convention of its own",
         span,
         "where it is is not known",
         help="fetch the register that you know it to be in: `%ax`",

@@ -40,11 +40,11 @@ def refused(node: Typed, made: CellType) -> CompileError:
     first = ", ".join(["0"] * (len(made.indices) - 1) + [str(made.indices[-1])])
     return reject(
         "FC0304",
-        "where the row of an array of several dimensions begins takes a multiplication",
+        "a row of an array of several dimensions is found by a multiplication",
         node.span,
-        "no fetch-arg multiplies",
-        notes=("how long the rows are is in the array, and known when the program runs",),
-        help=f"count on from the first row (`[{first}]` is in it), or let `fetchc trace` read it",
+        "a fetch-arg cannot multiply",
+        notes=("the length of the rows is in the array, and only known at run time",),
+        help=f"count from the first row (`[{first}]` is in it), or let `fetchc trace` read it",
     )
 
 
@@ -58,16 +58,16 @@ def of_window(made: SequenceType, span: Span) -> CompileError:
             "FC0304",
             f"the first element of `{made.name}` is the last one of an array",
             span,
-            "no fetch-arg subtracts",
-            notes=(f"which one that is, is known when the program runs (`.{start}`)",),
+            "a fetch-arg cannot subtract",
+            notes=(f"which one that is, is only known at run time (`.{start}`)",),
             help=f"count from the bottom (`.{items}[0]`), or let `fetchc trace` read it",
         )
     return reject(
         "FC0304",
         f"the elements of `{made.name}` begin at the index `{start}` of an array",
         span,
-        "no fetch-arg adds",
-        notes=(f"which index that is, is known when the program runs (`.{start}`)",),
+        "a fetch-arg cannot add",
+        notes=(f"which index that is, is only known at run time (`.{start}`)",),
         help=f"count from the array's own start (`.{items}[0]`), or let `fetchc trace` read it"
         if not made.window.of_any
         else "let `fetchc trace` read it",

@@ -205,7 +205,7 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
     if isinstance(bound, Either | Dispatched):
         raise reject(
             "FC0303",
-            "which number it is, is only known when the program runs",
+            "the index is only known at run time",
             bounds,
             "one of two places",
             help="fetch it by itself, and the elements with a number",
@@ -214,10 +214,10 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
     spelled = checker.spell(bound.type)
     raise reject(
         "FC0303",
-        f"a range is bounded by whole numbers, and this is a `{spelled}`",
+        f"the bounds of a range are integers, and this is a `{spelled}`",
         bound.span,
         "no number of elements",
-        help="follow it to the number: `*e`" if _leads_to_number(checker, made) else None,
+        help="dereference it: `*e`" if _leads_to_number(checker, made) else None,
     )
 
 

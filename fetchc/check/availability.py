@@ -41,13 +41,13 @@ def absent(site: Site, variable: Variable, place: Absent, span: Span) -> Compile
         assert lines is not None
         assert function is not None
         behind = lines.statement_behind(function, site.address)
-        hint = None if behind is None else f"probe the statement behind: `--at {behind:#x}`"
+        hint = None if behind is None else f"probe the next statement: `--at {behind:#x}`"
     elif elsewhere and site.function is not None and variable.kind != "global":
         notes, hint = available(site, site.function, variable)
         extents = site.program.extents(variable, site.function)
         never = all(isinstance(extent.place, Absent) for extent in extents)
         if not notes and never and place.kind == "no location" and not site.program.in_kernel:
-            notes = ("the compiler gives it no place anywhere in the function: optimised out",)
+            notes = ("the compiler gives it no location in the function: optimized out",)
     why = site.architecture.in_words(place.reason)
     return reject(
         place.code,
@@ -154,7 +154,7 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
     above = above and not site.architecture.callee_slots
     if above and site.language.convention_first:
         # Go 1.27 gives unused register parameters the room that a spill would take.
-        return Absent("no location", "its room on the stack is set aside and never written")
+        return Absent("no location", "its stack slot is reserved and never written")
     if above and (is_clone(function) or not function.external):
         # The compiler changed what is passed where, not what is the caller's part of the stack.
         return site.program.place(variable, function, site.address)

@@ -264,11 +264,11 @@ def _no_call(name: str, span: Span) -> CompileError:
 
     return reject(
         "FC0204",
-        f"`{name}` is no type, and the kernel can call no function",
+        f"`{name}` is not a type, and the kernel cannot call a function",
         span,
         "called here",
         notes=(
-            "`len`, `cap`, `sizeof`, `offsetof` and `container_of` are reckoned from the types",
+            "`len`, `cap`, `sizeof`, `offsetof` and `container_of` are computed from the types",
         ),
         help=call_meant(name)
         or "fetch what it would be called with, or what it returned: "
@@ -323,7 +323,7 @@ def negate(checker: Checker, operand: Typed, span: Span) -> Typed:
         "a fetch-arg cannot negate what it loads",
         span,
         "only constants can be negated",
-        help="fetch the value as it is and negate it where it is read",
+        help="fetch the value and negate it in the output",
     )
 
 
@@ -344,7 +344,7 @@ def binary(checker: Checker, operator: str, left: Typed, right: Typed, span: Spa
         span,
         "computed at run time",
         notes=("the kernel adds constants to pointers and does no other arithmetic",),
-        help="fetch both values and compute where they are read",
+        help="fetch both values and compute from the output",
     )
 
 

@@ -168,7 +168,7 @@ def method(
         f"`{found.name}::{name}()` is code that no fetch-arg can run",
         name_span,
         "not a member",
-        notes=(f"what can be had: {known}",) if known else (),
+        notes=(f"available: {known}",) if known else (),
     )
 
 
@@ -189,7 +189,7 @@ def counted_by(checker: Checker, holder: Typed, least: int, span: Span) -> Count
 
 
 def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:
-    # The number of elements between two pointers: no fetch-arg subtracts, a reader does.
+    # The number of elements between two pointers: a fetch-arg cannot subtract, a reader does.
     start, end = (known_at(checker, holder, path, span) for path in paths)
     made = checker.resolved(start.type)
     each = checker.size(made.target) if isinstance(made, PointerType) else None

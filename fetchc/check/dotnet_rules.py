@@ -169,8 +169,8 @@ def uncompared_type(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
     return uncompared(
         "the object's type",
         checker.spell(wanted),
-        "an object of another type is read as if it were of this one",
-        "cast only where the program itself is sure of it",
+        "an object of another type is read as if it had this type",
+        "cast only if the program guarantees the type",
         span,
     )
 

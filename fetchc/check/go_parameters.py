@@ -2,7 +2,7 @@
 
 Go never changes how a function is called, so the convention is right for every parameter
 that the debug information lists in full. Up to Go 1.21 it leaves out parameters without
-a name, and each one shifts those behind it; from 1.22 on they are there (``~p0``).
+a name, and each one shifts those after it; from 1.22 on they are there (``~p0``).
 
 What the debug information says of places is weaker: up to 1.16 a value that is used in
 part is described at the address of that part, 1.17 names spill slots that are not
@@ -263,7 +263,7 @@ def _settled(
         found,
         span,
         f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
-        f"information, and each one shifts those behind it",
+        f"information, and each one shifts those after it",
     )
 
 
@@ -534,8 +534,8 @@ def must_follow_convention(site: Site, function: Function, span: Span) -> None:
             f"nothing says how `{function.name}` is called: {why}",
             span,
             "no known place",
-            notes=("of functions that other files call a symbol would tell it",),
-            help="use registers and the stack, if you know: `%ax`, `$stack1`",
+            notes=("for functions that other files call, a symbol would say it",),
+            help="use registers and the stack, if you know the convention: `%ax`, `$stack1`",
         )
 
 
@@ -569,7 +569,7 @@ def lost_by_growth(site: Site, function: Function, name: str, span: Span) -> Dia
         advice = "`--at +0` counts such a call twice, the first time with its parameters"
     return Diagnostic(
         "FC0623",
-        f"`{name}` is lost in calls that have to let the stack grow, or the scheduler in, first",
+        f"`{name}` is lost in calls that must first grow the stack or let the scheduler run",
         Label(span, "not in every call"),
         notes=(note, "`trace` tells such a call, and has `(fault)` there"),
         help=advice,

@@ -110,7 +110,7 @@ def _no_results(function: Function, span: Span) -> CompileError:
         f"the debug information does not list the results of `{function.name}`",
         span,
         "no known result",
-        notes=("Go 1.17 lists those in registers in unoptimised code alone",) if leaves_out else (),
+        notes=("Go 1.17 lists those in registers in unoptimized code alone",) if leaves_out else (),
         help="build it by Go 1.18 or later, or with `-gcflags=-N`" if leaves_out else None,
     )
 

@@ -68,7 +68,7 @@ def _unknown_type(checker: Checker) -> tuple[str, str]:
     if function is None or function.die is not None:
         return "", ""
     return (
-        "without debug information those types are known that the run time describes: their "
+        "without debug information fetchc knows the types that the runtime describes: their "
         "values are allocated, or converted to interfaces"
     ), ""
 

@@ -132,10 +132,10 @@ def _element(checker: Checker, cut: _Cut, node: tree.Index) -> Typed:
     if cut.high is not None and index >= cut.high - cut.low:
         raise reject(
             "FC0303",
-            f"the index {index} is behind the last element of the range",
+            f"the index {index} is past the last element of the range",
             node.index_span,
             f"it has {cut.high - cut.low}",
-            help=f"index what it is cut of: `e[{cut.low + index}]`",
+            help=f"index the original: `e[{cut.low + index}]`",
         )
     at = cut.low + index if index >= 0 else index
     found = indexing.element_at(checker, cut.base, at, node.span, node.index_span)
@@ -160,7 +160,7 @@ def _slice_moved(number: Typed, by: int) -> Typed:
 def _not_full(node: tree.Range) -> CompileError:
     return reject(
         "FC0303",
-        "a slice whose capacity is cut takes constants",
+        "a slice with a third bound takes constant bounds",
         node.range_span,
         "a number that varies",
         help="write `[low:high]`: the elements are the same",
@@ -170,7 +170,7 @@ def _not_full(node: tree.Range) -> CompileError:
 def _no_room(node: tree.Range, is_text: bool) -> CompileError:
     return reject(
         "FC0303",
-        "a string has no capacity to cut" if is_text else "the range ends behind its capacity",
+        "a string has no capacity to cut" if is_text else "the range ends past its capacity",
         node.range_span,
         "no such range",
         help="write `[low:high]`" if is_text else "write `[low:high:max]`, the largest number last",
@@ -181,14 +181,14 @@ def _outside(node: tree.Range, outer: _Cut, end: int | None) -> CompileError:
     if end is None:
         return reject(
             "FC0303",
-            "the end of the range is in front of its start",
+            "the end of the range is before its start",
             node.range_span,
             "no such range",
             help="write `[low:high]` with high above low; high itself is not in the range",
         )
     return reject(
         "FC0303",
-        "a part of a string ends with it, and has no room behind",
+        "a part of a string has no capacity after its end",
         node.range_span,
         "behind its end",
         help=f"cut it once: `s[{outer.low}:{end}]`",

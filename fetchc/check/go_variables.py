@@ -114,7 +114,7 @@ def require_declared(site: Site, function: Function, variable: Variable, span: S
         f"{variable.line} has not run yet",
         span,
         f"no value on line {here}",
-        help=None if behind is None else f"probe a line behind it: `--at :{behind}`",
+        help=None if behind is None else f"probe a later line: `--at :{behind}`",
     )
 
 
@@ -196,7 +196,7 @@ def arranged(site: Site, function: Function, variable: Variable, place: Place) -
         offset: Piece(ByteOffset(offset), piece.size, piece.place)
         for offset, piece in zip(offsets, pieces, strict=True)
     }
-    gone = Absent("no location", "the compiler gives this part no location (it was optimised out)")
+    gone = Absent("no location", "the compiler gives this part no location (it was optimized out)")
     return Pieces(
         tuple(
             known.get(offset) or Piece(ByteOffset(offset), ByteSize(size), gone)
@@ -306,7 +306,7 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
         names = " and ".join(f"`{name}`" for name in rivals)
         return Absent(
             "no location",
-            f"it begins with the same bytes as {names}, and the closure has one of them",
+            f"it starts with the same bytes as {names}, and the closure has one of them",
         )
     return InMemory(register, claim.offset)
 

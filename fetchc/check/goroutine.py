@@ -100,7 +100,7 @@ def _register(checker: Checker, function: Function, span: Span) -> DwarfRegister
                 f"whether a register holds the goroutine here in `{function.name}` is not known",
                 span,
                 "not certain",
-                notes=("behind a call of assembly the register is loaded anew, a little later",),
+                notes=("after a call of assembly the register is reloaded, a little later",),
                 help="probe the entry or the return: leave `--at` out",
             )
         return rules.goroutine_register

@@ -198,7 +198,7 @@ def _counted_off(checker: Checker, base: Typed, type_id: TypeId, span: Span) -> 
         row = checker.resolved(type_id)
         if isinstance(row, ArrayType) and checker.size(row.element) is not None:
             # `int grid[n][m]`: how long a row is, is known when the program runs.
-            help = "count from the first row on: `(*e)[7]` is `e[1][2]` where rows have 5 elements"
+            help = "count from the first row: `(*e)[7]` is `e[1][2]` where rows have 5 elements"
         raise reject(
             "FC0311",
             f"`{checker.spell(type_id)}` has no size, its elements cannot be counted off",
@@ -280,14 +280,14 @@ def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
     reason = f"`{spelled}` cannot be indexed"
     hint = "only arrays, pointers, slices and strings can"
     if isinstance(made, MapType):
-        reason = f"`{spelled}` is a map: looking a key up takes code that no fetch-arg can run"
+        reason = f"`{spelled}` is a map: a key lookup runs code, which a fetch-arg cannot do"
         hint = "its number of entries can be had: `len(m)`"
     index_help = checker.rules_for(made).index_help
     if index_help is not None:
         hint = index_help(checker, base, span) or hint
     if isinstance(made, UnknownType):
         reason += f": {made.reason}"
-        hint = "go through its address and a type that is known: `((int *)&e)[1]`"
+        hint = "cast its address to a known type: `((int *)&e)[1]`"
     return reject(
         "FC0304",
         reason,

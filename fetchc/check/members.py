@@ -269,7 +269,7 @@ def uncompared(what: str, wanted: object, note: str, help: str, span: Span) -> D
     return Diagnostic(
         "FC0620",
         f"nothing compares {what} with `{wanted}`",
-        Label(span, "read so whatever it is"),
+        Label(span, "read as this type, whatever it is"),
         notes=(note,),
         help=help,
     )
@@ -311,7 +311,7 @@ def must_not_be_contradicted(checker: Checker, made: StructType, step: Member, s
     if follower == "end" and 8 * rounded == following:
         return  # the padding that its declared alignment asks for
     if packed and (end < following <= end + 8 or (follower == "bit field" and end < following)):
-        raise _contradicted(step.name, "stop short of what follows it", made.size, span)
+        raise _contradicted(step.name, "end before what follows it", made.size, span)
 
 
 def _contradicted(name: str, what: str, size: int | None, span: Span) -> CompileError:
@@ -348,6 +348,8 @@ def must_have_own_order(checker: Checker, made: StructType, step: Member, span: 
                 f"`{step.name}` cannot be fetched: its byte order is not the machine's",
                 span,
                 "not read",
-                notes=(f"so it is of `{other.name}`, and a structure has one for all its numbers",),
+                notes=(
+                    f"`{other.name}` shows this: a structure has one byte order for all numbers",
+                ),
                 help=f"fetch the bytes of the structure, with the format `:x8[{made.size}]`",
             )

@@ -138,8 +138,8 @@ def uncompared_variant(checker: Checker, one: Present) -> Diagnostic:
     return uncompared(
         f"the variant of the `{checker.spell(one.holder)}`",
         one.wanted,
-        "what another variant holds is read as if it were of this one",
-        f"fetch which one it is beside it: `{one.told_by}`; `fetchc trace` compares",
+        "what another variant holds is read as if it had this type",
+        f"also fetch the discriminant: `{one.told_by}`; `fetchc trace` compares",
         one.span,
     )
 

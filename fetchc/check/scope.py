@@ -274,7 +274,7 @@ def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span)
         from fetchc.check.locations import place_words
 
         words = place_words(checker.site, place)
-        nowhere = Absent("computed", f"it is computed, {words}, and kept in no memory")
+        nowhere = Absent("computed", f"it is computed, {words}, and not stored in memory")
         raise absent(checker.site, variable, nowhere, span)
     target: Typed = Held(place.target, variable.name, made.target, span)
     if place.offset:
@@ -297,7 +297,7 @@ def _warn_of_copies(checker: Checker, variable: Variable, place: AtAddress, span
         checker.warnings.append(
             Diagnostic(
                 "FC0607",
-                f"`{variable.name}` may live in the executable, not in the library",
+                f"`{variable.name}` may be in the executable, not in the library",
                 Label(span, "exported by a shared library"),
                 notes=(
                     "an executable that names it gets a copy of its own, and the library then "

@@ -72,7 +72,7 @@ def register(checker: Checker, name: str, span: Span) -> Typed:
         help = f"write `%{close[0]}`" if close else None
     raise reject(
         "FC0205",
-        f"the kernel knows no register `%{name}` on {machine.name}",
+        f"the kernel has no register `%{name}` on {machine.name}",
         span,
         "unknown register",
         notes=(f"it knows {', '.join('%' + known for known in sorted(machine.named))}",),
@@ -182,7 +182,7 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
     if not (site.returns or site.leaving):
         raise reject(
             "FC0410",
-            f"`${name}` is there when the function returns, this probe is at its entry",
+            f"`${name}` exists when the function returns, this probe is at its entry",
             span,
             "not yet computed",
             help="probe the return: `--return`",
@@ -264,7 +264,7 @@ def argument(checker: Checker, number: int, span: Span) -> Held:
     try:
         read = read_argument(text)
         if read.size not in SIZES:
-            raise ValueError(f"{read.size} bytes are no size of a number")
+            raise ValueError(f"{read.size} bytes are not the size of a number")
         place = _place(checker, read, read.operand)
     except ValueError as wrong:
         raise reject(
@@ -273,7 +273,7 @@ def argument(checker: Checker, number: int, span: Span) -> Held:
             "makes no sense",
             span,
             str(wrong),
-            help="have a look at it: `readelf --notes FILE`",
+            help="look at it: `readelf --notes FILE`",
         ) from None
     if isinstance(place, Absent):
         raise reject(
@@ -343,7 +343,7 @@ def _numbered(machine: Architecture, read: StaticArgument, value: Sum) -> Place:
 def _constant(read: StaticArgument, value: Sum) -> Place:
     if value.symbol:
         return Absent(
-            "no address", f"it is the address of `{value.symbol}`, which no fetch can give"
+            "no address", f"it is the address of `{value.symbol}`, which a fetch-arg cannot return"
         )
     bits = 8 * read.size
     low = value.number & (1 << bits) - 1
@@ -372,7 +372,7 @@ def _number(machine: Architecture, kernel_name: str) -> DwarfRegister:
     for number, name in machine.registers.items():
         if name == kernel_name:
             return DwarfRegister(number)
-    raise ValueError(f"`{kernel_name}` is no register of {machine.name} with a value")
+    raise ValueError(f"`{kernel_name}` is not a register of {machine.name} with a value")
 
 
 def _memory(checker: Checker, base: str, offset: Sum) -> Place:

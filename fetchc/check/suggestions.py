@@ -69,16 +69,16 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
 _NAMES = {
     "retval": "write `$retval`, with `--return`",
     "comm": "write `$comm`",
-    "pid": "`trace` tells it of every event, and compares it: `--filter '$pid == 7'`",
-    "tid": "`trace` tells it of every event, and compares it: `--filter '$tid == 7'`",
+    "pid": "`trace` shows it for every event; to select by it: `--filter '$pid == 7'`",
+    "tid": "`trace` shows it for every event; to select by it: `--filter '$tid == 7'`",
     "cpu": "`--filter '$cpu == 0'` of a trace compares it",
-    "nsecs": "`trace` tells the time of every event, and of calls with `--latency`",
+    "nsecs": "`trace` shows the time of every event; `--latency` that of calls",
     "kstack": "`trace --stack` shows the callers",
     "ustack": "`trace --stack` shows the callers",
     "curtask": "in the kernel write `$current`",
 }
 _TEXTS = ("str", "kstr", "ustr")
-# What turns a number of the network's order round, in C, the kernel and bpftrace.
+# What turns a number of network byte order round, in C, the kernel and bpftrace.
 _TURNED = {
     "ntohs": 16, "be16_to_cpu": 16, "bpf_ntohs": 16, "ntohl": 32, "be32_to_cpu": 32,
     "bpf_ntohl": 32, "be64_to_cpu": 64, "bswap": 16,
@@ -86,12 +86,12 @@ _TURNED = {
 _CALLS = {
     "buf": "write a range: `p[0:n]`",
     "reg": "write the register: `%di`",
-    "strlen": "a text is shown whole; of a Go string or a class write `len(s)`, `s.size()`",
+    "strlen": "a string is shown whole; for a Go string or a class write `len(s)`, `s.size()`",
     "hist": "`trace --histogram EXPR` draws it",
     "lhist": "`trace --histogram EXPR` draws it",
     "count": "`trace --summary` counts calls, `--sum EXPR` adds up",
     "sum": "`trace --sum EXPR` adds up",
-    "avg": "`trace --sum EXPR` tells the mean",
+    "avg": "`trace --sum EXPR` shows the mean",
     "printf": "name the values alone: `trace` prints them",
 }
 
@@ -112,7 +112,7 @@ def name_meant(name: str, parameters: Sequence[str]) -> str | None:
 def call_meant(name: str) -> str | None:
     """What to write for the call of a function that another tool has."""
     if name in _TEXTS:
-        return f"leave `{name}()` out: a `char *` is a text, another pointer as `(char *)p`"
+        return f"leave `{name}()` out: a `char *` is a string; cast another pointer, `(char *)p`"
     if name in _TURNED:
-        return f"`fetchc trace` turns the bytes of a number round: `e:u{_TURNED[name]}be`"
+        return f"`fetchc trace` swaps the bytes of a number: `e:u{_TURNED[name]}be`"
     return _CALLS.get(name)

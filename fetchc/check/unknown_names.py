@@ -52,7 +52,7 @@ def no_structure(
             )
         return reject(
             "FC0311",
-            f"`{spelled}` is declared but defined nowhere in the file",
+            f"`{spelled}` is declared but not defined in the file",
             base.span,
             "only declared",
             help=f"cast it to a type that is defined: `((struct ... *)…)->{name}`",
@@ -70,7 +70,7 @@ def no_structure(
         example = language.pointer_member.format(pointer=pointer, name=name)
         hint = f"cast it first, if it holds a pointer: `{example}`"
     if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), StructType):
-        hint = f"name it of one element: `e[0].{name}`; `fetchc trace` shows elements whole"
+        hint = f"name it in one element: `e[0].{name}`; `fetchc trace` shows elements whole"
     if isinstance(made, MapType):
         hint = "its number of entries can be had: `len(e)`"
     return reject(

@@ -121,10 +121,10 @@ def result_value(checker: Checker, name: str, result: TypeId, span: Span) -> Typ
         raise _refused(
             checker,
             span,
-            "the caller alone knows the address of a result that is longer than two registers",
+            "only the caller knows the address of a result that is longer than two registers",
         )
     raise _refused(
-        checker, span, f"in which registers a `{checker.spell(result)}` is, nothing says"
+        checker, span, f"the registers of a `{checker.spell(result)}` are not documented"
     )
 
 

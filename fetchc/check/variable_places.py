@@ -62,7 +62,7 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
 
         if site.entry or not has_slot_for_result(site, site.function, variable):
             return Absent(
-                "at return", "it is a result, which has its value when the function returns"
+                "at return", "it is a result, which gets its value when the function returns"
             ), None
     if not site.entry:
         if site.language.convention_first and variable.kind != "parameter":
@@ -124,7 +124,7 @@ def _parameter_at_entry(
     if goes_on(function) and not variable.artificial and copies:
         # It has the parameters of the whole coroutine, and is passed its frame.
         return Absent(
-            "no location", "it is in the coroutine's frame, which is what this is passed"
+            "no location", "it is in the coroutine's frame, whose address this is passed"
         ), None
     from fetchc.abi import convention_for, entry_places
 
@@ -148,9 +148,9 @@ def _parameter_at_entry(
             return by_convention, None
     if function.foreign:
         if found is None:
-            return Absent("no location", "the function is called by a convention of its own"), None
+            return Absent("no location", "the function has a calling convention of its own"), None
 
-        return found, settled(variable, "the function is called by a convention of its own", span)
+        return found, settled(variable, "the function has a calling convention of its own", span)
     if found is None:
         if unknown:
             return by_convention, None

@@ -189,7 +189,7 @@ def _environment(options: Options, output: Output, alone: bool) -> Environment:
 
     folder = "" if options.uncached else cache_folder()
     if options.verbose and not options.uncached and not folder:
-        output.say("note: nothing is kept: neither XDG_CACHE_HOME nor HOME says where")
+        output.say("note: nothing is cached: neither XDG_CACHE_HOME nor HOME is set")
     return Environment(
         cache=CacheFolder(folder) if folder else None,
         report=output.say,

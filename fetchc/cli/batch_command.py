@@ -147,7 +147,7 @@ def _read(file: BinaryIO, path: str) -> bytes:
 def _answer(apart: _Apart, line: bytes | None, kernel: str) -> dict[str, Any]:
     try:
         if line is None:
-            raise reject("FC0105", f"no question: longer than {LONGEST:,} bytes")
+            raise reject("FC0105", f"not a request: longer than {LONGEST:,} bytes")
         asked = read_line(line)
     except CompileError as refusal:
         return {"id": None} | refused(None, refusal.diagnostics)

@@ -26,7 +26,7 @@ def run(options: Options, output: Output) -> int:
         return 2
     folder = cache_folder()
     if not folder:
-        output.say("error: neither XDG_CACHE_HOME nor HOME says where the cache is")
+        output.say("error: there is no cache: neither XDG_CACHE_HOME nor HOME is set")
         return 2
     if os.path.lexists(folder) and not own_folder(folder):
         # Neither used nor touched.

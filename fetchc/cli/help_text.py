@@ -96,7 +96,7 @@ def _hints(name: str, words: Sequence[str], wrong: str) -> list[str]:
         return [] if meant is None else [f"did you mean `{meant}`?"]
     if wrong.startswith("--binary"):
         files = [word for word in own[1:] if os.path.isfile(word)]
-        return [f"name the file to probe by `-x`: `-x {files[0]}`"] if files else []
+        return [f"name the file to probe with `-x`: `-x {files[0]}`"] if files else []
     if wrong.startswith("--pid"):
         return ["the number of a process by its name: `-p $(pgrep -nx NAME)`"]
     return []

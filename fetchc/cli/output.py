@@ -109,7 +109,7 @@ class Output:
                 if hidden and not "\udc80" <= character <= "\udcff":
                     raise reject(
                         "FC0510",
-                        f"a path or name holds {character!r}, which a text cannot show",
+                        f"a path or name holds {character!r}, which the text form cannot show",
                         help="make a link with a plain name and give that, or take --format json",
                     )
             if self._shown:

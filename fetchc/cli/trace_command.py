@@ -163,7 +163,7 @@ def _started(
             status = command.exit_status if command.ended() and not ending.asked else 0
         finally:
             if not command.close():
-                output.say(f"`{command.words[0]}` goes on as process {command.pid}")
+                output.say(f"`{command.words[0]}` continues as process {command.pid}")
     show.end()
     if not show.seen and not options.filters:
         output.say(f"note: nothing was hit: {_unhit(command.words[0], options.binary)}")
@@ -199,7 +199,7 @@ def _unhit(word: str, binary: str) -> str:
     found = shutil.which(word)
     kernel = binary == "kernel" or binary.startswith("kernel:")  # every program runs it
     if kernel or (found and os.path.exists(binary) and os.path.samefile(found, binary)):
-        return f"`{word}` did not come to what is probed"
+        return f"`{word}` never reached the probed code"
     return f"does `{word}` run `{binary}`?"
 
 

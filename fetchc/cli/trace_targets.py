@@ -431,9 +431,9 @@ class _Collecting:
 def _moved(body: Probe, refused: CompileError) -> Diagnostic:
     return Diagnostic(
         "FC0633",
-        f"the probe of `{body.named_after}` is set behind the prologue",
+        f"the probe of `{body.named_after}` is set after the prologue",
         notes=(f"at the entry {refused.diagnostics[0].message}",),
-        help="`--at body` says so, `--at +0` stays at the entry",
+        help="`--at body` chooses this point, `--at +0` the entry",
     )
 
 
@@ -476,7 +476,7 @@ def _pairing(probe: Probe, key: str) -> CheckedArgument:
     except Refused as refused:
         if not probe.in_kernel:
             raise
-        what = f"`{probe.named_after}` has no stack pointer here that tells its calls apart"
+        what = f"`{probe.named_after}` has no stack pointer here to distinguish its calls"
         note = "`--latency` pairs an entry with its return by that"
         help = "leave `fprobe:` out: `-f " + probe.named_after + "`"
         told = Diagnostic(refused.diagnostics[0].code, what, notes=(note,), help=help)

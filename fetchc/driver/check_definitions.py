@@ -117,7 +117,7 @@ class ReadLine:
             self._reject("FC0101", what, letter.span, "none of them")
             return False
         if digits and not self._of_kernel():
-            note = "the kernel ignores the name behind it: the event would have another"
+            note = "the kernel ignores the name after it: the event would get another one"
             span = Span(letter.span.start + 1, letter.span.end)
             self._reject("FC0101", "a uprobe takes no number here", span, "for kernel probes", note)
         return True
@@ -148,7 +148,7 @@ class ReadLine:
             self._argument(piece, "event" if read.kind == "eprobe" else "function")
         whole = [piece for piece in read.arguments if piece.text == "$arg*"]
         for piece in whole[1:]:
-            self._reject("FC0507", "`$arg*` stands there already", piece.span, "one too many")
+            self._reject("FC0507", "`$arg*` is there already", piece.span, "one too many")
 
     def _names(self) -> None:
         tree = self._tree
@@ -190,7 +190,7 @@ class ReadLine:
             if place.suffix.text == "%return":
                 self.kind = "uretprobe"
             else:
-                what = f"`{place.suffix.text}` cannot stand behind an offset"
+                what = f"`{place.suffix.text}` cannot follow an offset"
                 self._reject("FC0206", what, place.suffix.span, "only `%return` can")
         if place.reference is None:
             return
@@ -283,7 +283,7 @@ class ReadLine:
                 used.append(Depends("percent_return", "`%return`", place.suffix.span))
             if place.reference is not None:
                 used.append(
-                    Depends("semaphore", "a semaphore behind the offset", place.reference.span)
+                    Depends("semaphore", "a semaphore after the offset", place.reference.span)
                 )
             if ":" in place.path.text:
                 used.append(Depends("colon_in_path", "`:` in a path", place.path.span))
@@ -459,7 +459,7 @@ def _hint(problem: Diagnostic, text: str, machine: str, path: str | None) -> str
     start = max(text.rfind(blank, 0, problem.span.start) for blank in " \t") + 1
     word = re.split(r"[ \t]", text[start:], maxsplit=1)[0]
     if word[:1] in ('"', "'"):
-        return "leave the quotes out: the kernel splits at blanks and knows no quotes"
+        return "remove the quotes: the kernel splits at blanks and does not know quotes"
     match problem.code:
         case "FC0512":
             return _register(here, machine)
@@ -491,7 +491,7 @@ def _apart(text: str, at: int) -> bool:
 
 def _register(here: str, machine: str) -> str | None:
     if ";" in here or "," in here:
-        return "arguments stand apart by blanks"
+        return "separate arguments with blanks"
     name = here.lstrip("%")
     known = architecture(machine)
     if name in known.refused:
@@ -524,7 +524,7 @@ def _event(here: str, text: str) -> str | None:
     if found is not None:
         return _compiled(found[1], found[2])
     if not here:
-        return "name it, or leave out what stands for the name: `p PATH:OFFSET`"
+        return "name it, or leave the name out: `p PATH:OFFSET`"
     if "," in here:
         return "commas are for the kernel's command line: write blanks"
     plain = _plain(here)

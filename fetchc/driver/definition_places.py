@@ -112,7 +112,7 @@ def harmful(kernel: Kernel, size: int, offset: int, place: Span) -> Diagnostic:
     from fetchc.driver.refused_points import harm_of
 
     what = f"a probe on the NOP at offset {offset:#x} would harm the program"
-    help = f"probe the instruction behind it: {offset + size:#x}"
+    help = f"probe the instruction after it: {offset + size:#x}"
     notes = (harm_of(kernel, size),)
     return Diagnostic("FC0516", what, Label(place, "not here"), notes=notes, help=help)
 
@@ -153,7 +153,7 @@ def _unknown(why: str, place: Span) -> Diagnostic:
         "whether an instruction starts at the offset is not known",
         Label(place, "not checked"),
         notes=(why, "a breakpoint inside an instruction changes what the program does"),
-        help="make sure of it with a disassembler: `objdump -d`",
+        help="check it with a disassembler: `objdump -d`",
     )
 
 
@@ -206,7 +206,9 @@ class _Reading:
         span = Span(self.letter.span.start + 1, self.letter.span.end)
         if self.letter.text[0] not in kinds:
             what = f"`{self.letter.text[0]}` takes no number"
-            self.reject("FC0101", what, span, "for return probes", "it bounds calls under way")
+            self.reject(
+                "FC0101", what, span, "for return probes", "it limits the calls in progress"
+            )
             return
         active = kernel_number(digits, sign=False)
         if active is None or active == 0:
@@ -223,7 +225,7 @@ class _Reading:
         name, behind = text[:at], text[at:]
         number = kernel_number(behind) if behind else 0
         if number is None or not 0 <= number < _OFFSETS or (behind and not offset):
-            what = f"`{behind}` cannot stand behind a function's name"
+            what = f"`{behind}` cannot follow a function's name"
             note = "an offset is `+N`, in bytes" if offset else "the probe is at the entry"
             self.reject("FC0206", what, self.word.span, "not a place", note)
         elif not _SYMBOL.match(name):
@@ -241,7 +243,7 @@ class _Reading:
         at = self.word.span.start + len(front)
         span = Span(at, self.word.span.end)
         if behind != "return":
-            self.reject("FC0206", f"`%{behind}` cannot stand here", span, "only `%return` can")
+            self.reject("FC0206", f"`%{behind}` is not valid here", span, "only `%return` can")
             return front, False
         self.used.append(Depends("percent_return", "`%return`", span))
         return front, True
@@ -273,7 +275,7 @@ def _kernel_address(reading: _Reading) -> str:
     returns = reading.letter.text[0] == "r"
     reading.number("r")
     if reading.active is not None:
-        reading.used.append(Depends("maxactive", "a number behind `r`", reading.active[1]))
+        reading.used.append(Depends("maxactive", "a number after `r`", reading.active[1]))
     if kernel_number(reading.word.text, sign=False) is not None:
         reading.unknown.append(f"whether {reading.word.text} can be probed")
         return "kretprobe" if returns else "kprobe_inside"
@@ -296,10 +298,10 @@ def _function(reading: _Reading) -> str:
     returns = returns or any(_RESULT.search(piece.text) for piece in reading.arguments)
     if reading.active is not None:
         span = reading.active[1]
-        reading.used.append(Depends("function_probe_maxactive", "a number behind `f`", span))
+        reading.used.append(Depends("function_probe_maxactive", "a number after `f`", span))
         if not returns:
             what = "`f` takes a number at a function's exit only"
-            reading.reject("FC0101", what, span, "not an exit", "it bounds calls under way")
+            reading.reject("FC0101", what, span, "not an exit", "it limits the calls in progress")
     return "fexit" if returns else "fprobe"
 
 
@@ -331,9 +333,9 @@ def _event(reading: _Reading) -> str:
         piece, rest = reading.arguments[at], reading.arguments[at + 1 :]
         reading.used.append(Depends("event_filter", "`if`", piece.span))
         if rest:
-            reading.unknown.append("what the filter behind `if` is")
+            reading.unknown.append("what the filter after `if` means")
         else:
             end = Span(piece.span.end, piece.span.end)
-            reading.reject("FC0101", "the filter behind `if` is missing", end, "nothing here")
+            reading.reject("FC0101", "the filter after `if` is missing", end, "nothing here")
         reading.arguments = reading.arguments[:at]
     return "eprobe"

@@ -268,9 +268,9 @@ class Walk:
         if not isinstance(self.fetch.value, Deref) or not isinstance(made, PointerType):
             return None
         if self.checker.size(made.target) != 1:
-            return f"a text is read where the pointer `{spot.text}` is"
+            return f"a string is read where the pointer `{spot.text}` is"
         meant = body(Fetch(Deref(self.fetch.value, 0, self.fetch.value.user), store))
-        return f"a text is read where the pointer `{spot.text}` is; its text is `{meant}`"
+        return f"a string is read where the pointer `{spot.text}` is; its string is `{meant}`"
 
     def _hop(self, value: Value, store: Store | None, kernel: str, spot: Spot) -> Hop:
         text = _so_far(value, store)
@@ -518,10 +518,10 @@ def outcome(store: Store, decode: Decode | None) -> str:
     match decode.kind:
         case "text" | "bytes" if isinstance(store, Array) and isinstance(store.element, Scalar):
             size = store.count * store.element.bits // 8
-            return f"{size} bytes, the start of a text that ends at its length"
+            return f"{size} bytes, the start of a string that ends at its length"
         case "text" | "bytes":
             limit = "" if decode.limit is None else f", of {decode.limit} bytes at most"
-            return f"{many}a text up to its NUL{limit}"
+            return f"{many}a string up to its NUL{limit}"
         case "integer" | "char":
             sign = "a signed" if decode.signed else "an unsigned"
             return f"{many}{sign} number of {decode.bits} bits"
@@ -532,7 +532,7 @@ def outcome(store: Store, decode: Decode | None) -> str:
             more = ["..."] if len(decode.enumerators) > _SHOWN else []
             return f"{many}an enumerator: {', '.join(names + more)}"
         case "bool":
-            return f"{many}a truth value, 0 or 1"
+            return f"{many}a boolean, 0 or 1"
         case "symbol":
             return f"{many}the address of a function"
         case _:
@@ -544,7 +544,7 @@ def _stored(store: Store) -> str:
         case Array(element, count):
             return f"{count} times {_stored(element)}"
         case Text():
-            return "a text up to its NUL"
+            return "a string up to its NUL"
         case Scalar(kind, bits):
             return f"a number of {bits} bits, printed {_PRINTED[kind]}"
         case Char():

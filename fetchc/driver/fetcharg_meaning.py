@@ -136,7 +136,7 @@ def read_base(leaf: Leaf, family: str) -> ReadBase:
         case "unopened":
             what = "a dereference needs a bracket"
             note = "offsets are written `+8(%di)`; the kernel adds nothing else"
-            return _wrong("FC0101", what, leaf.span, "no `(` behind it", note)
+            return _wrong("FC0101", what, leaf.span, "no `(` after it", note)
         case _:
             return _other(leaf, family)
 
@@ -227,7 +227,7 @@ def _at(leaf: Leaf, family: str) -> ReadBase:
         what = f"the symbol's offset `{offset_text}` is not a number"
         return _wrong("FC0101", what, leaf.span, "not a number")
     if not symbol:
-        return _wrong("FC0101", "the symbol is missing", leaf.span, "nothing behind the `@`")
+        return _wrong("FC0101", "the symbol is missing", leaf.span, "nothing after the `@`")
     value = KernelValue("symbol", leaf.text, _SYMBOL_LOADS)
     return ReadBase(value, unknown=f"whether the kernel has a symbol `{symbol}`")
 
@@ -290,7 +290,7 @@ def _other(leaf: Leaf, family: str) -> ReadBase:
     dash = re.search("-(?!>)", text)
     if dash is not None:
         span = Span(leaf.span.start + dash.start(), leaf.span.end)
-        return _wrong("FC0101", "a lone `-` stands for nothing", span, "`->` is meant?")
+        return _wrong("FC0101", "a `-` alone has no meaning", span, "`->` is meant?")
     what = f"`{text}` names nothing that a kernel probe knows"
     note = "an argument is written by its name, its members with `->` and `.`"
     return _wrong("FC0201", what, leaf.span, "not known", note)
@@ -385,8 +385,8 @@ class ReadType:
             return None
         if suffix:
             after = Span(span.start + len(inside) + 1, span.end)
-            note = "an array has one count, and nothing stands behind it"
-            self._reject("FC0101", f"`{suffix}` cannot stand here", after, "one too many", note)
+            note = "an array has one count, and nothing follows it"
+            self._reject("FC0101", f"`{suffix}` is not valid here", after, "one too many", note)
             return None
         self.count_span = Span(span.start, span.start + len(inside))
         count = kernel_number(inside, sign=False)
@@ -567,12 +567,12 @@ class ReadFetch:
             offset = self._offset(load.opening)
             if load.tail is not None:
                 what = f"the kernel ignores `{load.tail.text}`"
-                note = "it reads up to the last bracket that closes, and drops the rest"
+                note = "it reads up to the last closing bracket and drops the rest"
                 self._reject("FC0101", what, load.tail.span, "ignored", note)
             text = isinstance(value, KernelValue) and value.rule == "immediate_text"
             if isinstance(value, Comm) or text:
                 whose = "a string" if text else "`$comm`"
-                what = f"{whose} is a text, there is nothing to dereference"
+                what = f"{whose} is a string: there is nothing to dereference"
                 self._reject("FC0507", what, self._places[id(value)], "a text")
                 self._whole, value = False, StackPointer()
             user = load.opening.text[1:2] == "u"
@@ -633,7 +633,7 @@ class ReadFetch:
             return
         tree = self._tree
         if tree.name is not None or tree.type is not None or isinstance(tree.fetch, Load):
-            what = "`$arg*` stands alone: it has neither name nor type"
+            what = "`$arg*` is written alone, without a name or type"
             self._reject("FC0507", what, self._places[id(base)], "not alone")
             self._whole = False
             self._places.clear()  # the rest would be told of what nobody can write

@@ -158,7 +158,7 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
             Diagnostic(
                 "FC0603",
                 f"`{chosen.name}` also lives on in {listed}",
-                notes=("a probe of the function does not see calls of its clones",),
+                notes=("a probe on the function misses the calls of its copies",),
                 help="probe each of them by its own name",
             )
         )

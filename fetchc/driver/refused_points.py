@@ -47,7 +47,7 @@ def refuse_unprobeable(
         None if point is None else point.span,
         "not here",
         notes=(
-            "the kernel sets a probe there, and no longer does what the instruction does"
+            "the kernel sets a probe there, but does not execute the instruction as written"
             if why.harmful
             else "the kernel accepts the definition, and never sets the probe in a process",
         ),
@@ -140,12 +140,12 @@ def _behind(
         return site
     if kind == "offset":
         where = f"{behind:#x}" if function is None else f"+{behind - function.address:#x}"
-        raise _refused(site, kernel, point, "", f"probe the instruction behind it: `--at {where}`")
+        raise _refused(site, kernel, point, "", f"probe the instruction after it: `--at {where}`")
     if function is None or function.size is None:
         raise _refused(site, kernel, point, "where the code around it begins and ends is not known")
     end = Address(function.address + function.size)
     if behind >= end or unprobeable(program.code(behind, LONGEST), rules) is not None:
-        raise _refused(site, kernel, point, "no instruction behind it can be probed")
+        raise _refused(site, kernel, point, "no instruction after it can be probed")
     code = program.code(function.address, function.size)
     try:
         targets = jump_targets(code, function.address, program.architecture)
@@ -154,7 +154,7 @@ def _behind(
     # What makes room on the stack begins no case of a switch.
     computed = None in targets and not program.code(behind, 4).startswith(_MAKES_ROOM)
     if behind in targets or computed:
-        raise _refused(site, kernel, point, "a jump may lead to the instruction behind it")
+        raise _refused(site, kernel, point, "a jump may lead to the instruction after it")
     return Site(
         program, site.architecture, site.language, function, behind, site.entry, site.returns,
         site.leaving, site.instance, site.label, site.static, site.means, site.active,
@@ -204,7 +204,7 @@ def require_start(program: Program, function: Function, address: Address, point:
         f"no instruction starts at `{function.name}`+{address - function.address:#x}",
         point.span,
         "inside an instruction",
-        notes=("the kernel would put its breakpoint there all the same",),
+        notes=("the kernel would put its breakpoint there anyway",),
         help=f"probe the instruction around it: `--at +{before - function.address:#x}`",
     )
 
@@ -215,5 +215,5 @@ def unknown_start(address: Address) -> Diagnostic:
         "FC0606",
         f"no function is known at {address:#x}, nor whether an instruction starts there",
         notes=("a breakpoint inside an instruction changes what the program does",),
-        help="make sure of it with a disassembler: `objdump -d`",
+        help="check it with a disassembler: `objdump -d`",
     )

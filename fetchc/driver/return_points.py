@@ -65,7 +65,7 @@ def unsafe(function: Function, refusal: str) -> Diagnostic:
         "FC0621",
         f"the return probe of `{function.name}` can end the program",
         notes=(refusal,),
-        help="take it where no exception leaves the function, and nothing is lost with the process",
+        help="use it only if no exception leaves the function, or if the process may be lost",
         reason="program may end",
     )
 
@@ -163,7 +163,7 @@ def _ways_out(program: Program, function: Function) -> _Ways:
             other = program.function_at(target)
             if other is not None and other.address != target:
                 raise _unreadable(
-                    program, function, f"it jumps into the midst of `{other.symbol}`, {target:#x}"
+                    program, function, f"it jumps into the middle of `{other.symbol}`, {target:#x}"
                 )
         away.append(target)
     return tuple(sorted(returns)), tuple(dict.fromkeys(away)), frozenset(calls)
@@ -222,7 +222,7 @@ def _unseen(
         notes.append("it calls `panic`: where nothing recovers in it, it ends without returning")
     if not notes:
         return ()
-    what = f"some calls of `{function.name}` pass none of its return instructions"
+    what = f"some calls of `{function.name}` do not end at its return instructions"
     return (Diagnostic("FC0609", what, notes=tuple(notes), reason="calls not seen"),)
 
 
@@ -244,7 +244,7 @@ def _no_return(program: Program, function: Function, leaving: list[str]) -> Comp
     return reject(
         "FC0409",
         f"`{function.name}` has no return instruction",
-        notes=("each way out of it is a panic or an exit, or it never ends",),
+        notes=("it ends only in a panic or an exit, or never",),
         help="probe its entry: leave out `--return`",
     )
 

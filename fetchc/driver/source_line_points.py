@@ -84,7 +84,7 @@ def of_file(program: Program, point: Point) -> Places:
             point.span,
             "which one is meant",
             notes=(f"they are {', '.join(shown)}",),
-            help="write more of its path in front of the name",
+            help="write more of its path before the name",
         )
     if not there:
         lines = {line for known in files.values() for line in known}
@@ -113,16 +113,16 @@ def of_function(program: Program, function: Function, point: Point) -> Places:
 def body_of(program: Program, function: Function, point: Point) -> Address:
     """Where the function's own statements begin, its parameters stored: ``--at body``.
 
-    Raises CompileError FC0206 where nothing tells: optimised code of gcc has no such place, since
+    Raises CompileError FC0206 where nothing tells: optimized code of gcc has no such place, since
     what comes second in its line table need not be passed by every call.
     """
     code_map(program, point.span)
     if optimised_by_gcc(function):
         raise reject(
             "FC0206",
-            f"the optimised code of `{function.name}` has no end of a prologue",
+            f"the optimized code of `{function.name}` has no end of a prologue",
             point.span,
-            "not in gcc's optimised code",
+            "not in gcc's optimized code",
             help="probe the entry, where its parameters are: leave the `body` out",
         )
     address = program.body_address(function)

@@ -43,7 +43,7 @@ def ambiguous(program: Program, name: str, symbols: list[str]) -> CompileError:
         "FC0203",
         f"{len(symbols)} functions can be meant by `{name}`",
         notes=(*[f"`{one}`" for one in symbols[:_SHOWN]], *more),
-        help=f"name one of them whole: `{symbols[0]}`",
+        help=f"use a full name: `{symbols[0]}`",
         reason="several functions",
     )
 
@@ -112,7 +112,7 @@ def _picking(found: list[Function]) -> str:
     told = "@" in name or name.startswith(f"{first.name}(")  # a version, or parameters
     if told or demangled(first.symbol) is not None:
         if called.count(name) == 1:
-            return f"name one of them whole: `{name}`"
+            return f"use a full name: `{name}`"
         return f"pick one by its symbol: `{first.symbol}`"
     return f"pick one by its address: `--at {first.address:#x}`"
 

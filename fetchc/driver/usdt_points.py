@@ -76,7 +76,7 @@ def _named(every: Sequence[StaticProbe], name: str) -> list[StaticProbe]:
             "FC0203",
             f"{len(names)} static probes can be meant by `{name}`",
             notes=tuple(f"`{one}`" for one in names[:SHOWN]),
-            help=f"name one of them whole: `{names[0]}`",
+            help=f"use a full name: `{names[0]}`",
             reason="several functions",
         )
     return [probe for probe in every if probe.whole_name in names]
@@ -87,7 +87,7 @@ def _site(program: Program, probe: StaticProbe) -> Site:
         raise reject(
             "FC0206",
             f"the note of `{probe.whole_name}` says {probe.address:#x}, where there is no code",
-            help="have a look at it: `readelf --notes FILE`",
+            help="look at it: `readelf --notes FILE`",
         )
     function = program.function_at(probe.address)
     rules = language(function.language if function is not None else "c")

@@ -203,7 +203,7 @@ class _Values:
         match value:
             case Register(name):
                 if name not in self.machine["registers"]:
-                    raise self._cannot(f"it knows no register `{name}`")
+                    raise self._cannot(f"it has no register `{name}`")
                 return f'reg("{name}")'
             case StackPointer():
                 return f'reg("{self.machine["stack_pointer"]}")'
@@ -353,7 +353,7 @@ def _program_point(event: Event) -> str:
     if not event.elf:
         raise reject(
             "FC0514",
-            f"bpftrace probes ELF files only, and `{event.path}` is none",
+            f"bpftrace probes ELF files only, and `{event.path}` is not one",
             help="use `--format probe`, or `fetchc trace`",
         )
     if unwritable := _UNWRITABLE.search(event.path):

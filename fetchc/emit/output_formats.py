@@ -109,7 +109,7 @@ def written(format: str, events: Sequence[Event]) -> Written:
             "FC0514",
             f"the format `{format}` cannot carry a static probe with a semaphore",
             notes=(
-                "the program passes the probe by unless who traces it raises a counter",
+                "the program skips the probe unless the tracer raises a counter",
                 f"{' and '.join(RAISING)} can where the probe is in one place",
             ),
             help="use `--format probe`, `fetchc trace` or `fetchc add`",

@@ -93,7 +93,7 @@ def _place(event: Event) -> tuple[str, str]:
     if point.active:
         raise reject(
             "FC0514",
-            "perf gives its return probes room for as many calls as the kernel likes",
+            "perf leaves the number of concurrent calls to the kernel",
             help="leave `--maxactive` out, or use `--format probe`",
         )
     inside = f"+{point.inside}" if point.inside else ""
@@ -176,9 +176,9 @@ def _taken_for_others(items: Sequence[Item]) -> list[Diagnostic]:
     return [
         Diagnostic(
             "FC0625",
-            f"perf shows the next text of the event where {', '.join(names)} cannot be read",
-            notes=("the text behind a null pointer, for one: the kernel stores no bytes of it",),
-            help="fetch the pointer beside it (`:x64`), or one text an event",
+            f"perf shows the next string of the event where {', '.join(names)} cannot be read",
+            notes=("for example the string at a null pointer: the kernel stores no bytes for it",),
+            help="also fetch the pointer (`:x64`), or one string an event",
         )
     ]
 

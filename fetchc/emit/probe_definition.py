@@ -240,11 +240,11 @@ def group_problem(group: str, kernel: Kernel) -> Diagnostic | None:
     """What is wrong with a group's name."""
     if not is_identifier(group):
         if not _HYPHENATED.match(group):
-            what = f"`{group}` is no group name: letters, digits, `_` and `-` only"
+            what = f"`{group}` is not a group name: letters, digits, `_` and `-` only"
             return Diagnostic("FC0503", what)
         if not kernel.has("hyphen_in_group"):
             note = f"Linux {kernel.first('hyphen_in_group')} was the first to take `-`"
-            what = f"`{group}` is no group name for Linux {kernel.name}"
+            what = f"`{group}` is not a valid group name for Linux {kernel.name}"
             return Diagnostic("FC0503", what, notes=(note,))
     return _too_long(group, kernel)
 
@@ -273,8 +273,8 @@ def _reference(kernel: Kernel) -> list[Diagnostic]:
     if kernel.has("semaphore"):
         return []
     note = f"Linux {kernel.first('semaphore')} was the first to raise such counters"
-    what = f"Linux {kernel.name} does not tell the program that somebody looks at its probe"
-    return [Diagnostic("FC0506", what, notes=(note, "without it the program passes it by"))]
+    what = f"Linux {kernel.name} does not tell the program that its probe is traced"
+    return [Diagnostic("FC0506", what, notes=(note, "without it the program skips the probe"))]
 
 
 _FEATURES = {
@@ -337,7 +337,7 @@ def argument_problem(
         note = f"Linux takes {kernel.argument_name_bytes} bytes, this has {len(name)}"
         return Diagnostic("FC0207", f"`{name}` is too long a name", notes=(note,))
     if name in kernel.reserved_names:
-        return Diagnostic("FC0207", f"the kernel keeps the name `{name}` for itself")
+        return Diagnostic("FC0207", f"the kernel reserves the name `{name}` for itself")
     if name in seen:
         what = f"two arguments have the name `{name}`, the second is number {position}"
         return Diagnostic("FC0207", what)
@@ -356,7 +356,7 @@ def size_problem(fetches: Sequence[Fetch], kernel: Kernel, kind: str) -> list[Di
         Diagnostic(
             "FC0508",
             f"the arguments take {total} bytes of an event",
-            notes=(f"Linux {kernel.name} takes {room}; texts count 4 bytes each here",),
+            notes=(f"Linux {kernel.name} takes {room}; strings count 4 bytes each here",),
             help="split the arguments between two events",
             reason="event too large",
         )

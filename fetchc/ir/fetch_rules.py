@@ -305,7 +305,7 @@ def _shape(chain: list[Value]) -> list[Finding]:
         if isinstance(load, Deref) and load.user:
             return [(_user_address(), load)]
     if isinstance(base, Comm) and len(chain) > 1:
-        what = "`$comm` is a text, there is nothing to dereference"
+        what = "`$comm` is a string: there is nothing to dereference"
         return [(Diagnostic("FC0507", what), base)]
     return []
 
@@ -326,7 +326,7 @@ def _kernel_numbers(base: Value, kernel: Kernel) -> list[Finding]:
 
 def _register(base: Value, registers: Container[str] | None) -> list[Finding]:
     if isinstance(base, Register) and registers is not None and base.name not in registers:
-        return [(Diagnostic("FC0512", f"the kernel knows no register `%{base.name}`"), base)]
+        return [(Diagnostic("FC0512", f"the kernel has no register `%{base.name}`"), base)]
     return []
 
 
@@ -371,7 +371,7 @@ def _numbers(chain: list[Value], kernel: Kernel) -> list[Finding]:
 def _range(what: str, value: int, low: int, high: int) -> list[Diagnostic]:
     if low <= value <= high:
         return []
-    note = f"it keeps {low} to {high}, and may cut the rest off without a word"
+    note = f"it keeps {low} to {high}and may silently cut off the rest"
     return [Diagnostic("FC0511", f"{what} {value} is out of the kernel's range", notes=(note,))]
 
 
@@ -490,7 +490,7 @@ def misread(fetch: Fetch, machine: Architecture, kernel: Kernel) -> Diagnostic |
             "FC0408",
             f"a {8 * kernel.word_bytes}-bit kernel follows pointers of {kernel.word_bytes} bytes, "
             f"this program's have {machine.word_bytes}",
-            notes=("it would take in the bytes next to the pointer",),
+            notes=("it would also read the bytes next to the pointer",),
             help=f"fetch the pointer itself, or name {narrow}",
         )
     while isinstance(value, Deref):

@@ -63,10 +63,10 @@ def difference(
         divided = f", divided by {made.each}" if made.each > 1 else ""
         raise reject(
             "FC0312",
-            f"the value is `{both[0].name}` less `{both[1].name}`, and no fetch-arg subtracts",
+            f"it is `{both[0].name}` minus `{both[1].name}`, and a fetch-arg cannot subtract",
             node.span,
             "a difference",
-            notes=(f"it is `{words[0]}` less `{words[1]}`{divided}",),
+            notes=(f"it is `{words[0]}` minus `{words[1]}`{divided}",),
             help="`--format probe` fetches both, `fetchc trace` subtracts them",
             reason="several fetch-args",
         )
@@ -136,7 +136,7 @@ def array(checker: Checker, node: Typed, made: ArrayType, whole: bool) -> tuple[
             f"`{checker.spell(node.type)}` has no fixed number of elements",
             node.span,
             "how many is not known",
-            help="say which: `a[0:4]`, or with a number of the program `a[0:n]`",
+            help="give a range: `a[0:4]`, or with a bound from the program `a[0:n]`",
         )
     if count == 0:
         raise reject("FC0303", "the array has no elements", node.span, "empty")
@@ -201,7 +201,7 @@ def _of_library(checker: Checker, node: Typed) -> str:
     if found is None or not (found.index or found.flags):
         return ""
     ways = ", ".join(["`e[0]`", *(f"`e.{one}()`" for one in found.known if one != "data")])
-    return f"ask for a part of it: {ways}" + ("; `fetchc trace` shows all" if found.index else "")
+    return f"name a part of it: {ways}" + ("; `fetchc trace` shows all" if found.index else "")
 
 
 def _first(checker: Checker, made: Type) -> str:
@@ -246,7 +246,7 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             "FC0312",
             what,
             node.span,
-            "its one byte says nothing",
+            "its one byte has no meaning",
             reason="several fetch-args",
         )
     notes: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             help = "fetch its bytes" + (f": `:x8[{size}]`" if size and size <= ELEMENTS else "")
     return reject(
         "FC0312",
-        f"`{spelled}` is more than one fetch-arg can hold",
+        f"`{spelled}` does not fit into one fetch-arg",
         node.span,
         f"{'no known number of' if size is None else size} bytes",
         notes=notes,
@@ -340,7 +340,7 @@ def _elements(checker: Checker, node: Ranged, made: RangeType) -> Lowered:
         if scalar is None:
             raise reject(
                 "FC0312",
-                f"`{checker.spell(made.element)}` is more than one fetch-arg can hold",
+                f"`{checker.spell(made.element)}` does not fit into one fetch-arg",
                 node.span,
                 "elements of several parts",
                 help="name an element and a member of it: `a[0].x`; `fetchc trace` shows them all",
@@ -357,7 +357,7 @@ def _runs_on(node: Ranged) -> Diagnostic:
     # No kernel takes an array that is read by `+u`.
     return Diagnostic(
         "FC0604",
-        "the kernel fetches a program's text up to its NUL, wherever its length ends it",
+        "the kernel fetches a string up to its NUL, whatever its length is",
         Label(node.span, "a length that varies"),
         help="`fetchc trace` and the format `bpftrace` read as many bytes as the length says",
     )
@@ -387,7 +387,7 @@ def _refused(checker: Checker, node: Ranged, made: RangeType) -> CompileError:
     low = node.low if isinstance(node.low, int) else 0
     return reject(
         "FC0312",
-        "how many elements there are is only known when the program runs",
+        "the number of elements is only known at run time",
         node.span,
         "a length that varies",
         notes=tuple(notes),
@@ -441,8 +441,8 @@ def _uncompared(checker: Checker, one: Described | Present) -> Diagnostic:
 def _unchecked(one: Asserted) -> Diagnostic:
     return Diagnostic(
         "FC0614",
-        f"nothing compares the dynamic type with `{one.wanted.name}`",
-        Label(one.span, "read so whatever it holds"),
-        notes=("a value of another type is read as if it were of this one",),
+        f"the dynamic type is not compared with `{one.wanted.name}`",
+        Label(one.span, "read as this type, whatever it holds"),
+        notes=("a value of another type is read as if it had this type",),
         help="`--format probe` fetches the dynamic type as well",
     )

@@ -1,4 +1,4 @@
-"""Numbers and objects that a reader makes or picks: no fetch-arg adds, divides or compares."""
+"""Numbers and objects that a reader makes or picks: a fetch-arg cannot add, divides or compares."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def refused(node: Computed | Either | Dispatched) -> CompileError:
     made = isinstance(node, Computed)
     return reject(
         "FC0312",
-        "which object it is, is only known when the program runs"
+        "which object it is, is only known at run time"
         if not made
-        else "the number is in no place of the program",
+        else "the number is not stored anywhere",
         node.span,
         "computed" if made else "one of several places",
-        help="let it be the last thing of the expression, and read it by `fetchc trace`",
+        help="put it at the end of the expression, and use `fetchc trace`",
         reason="several fetch-args",
     )
 
@@ -69,7 +69,7 @@ def _words(checker: Checker, node: Computed) -> str:
         divided = f", divided by {term.each}" if term.each > 1 else ""
         times = abs(term.times)
         multiplied = f", times {times}" if times > 1 else ""
-        joint = (" less " if term.times < 0 else " and ") if written else ""
+        joint = (" minus " if term.times < 0 else " and ") if written else ""
         written += f"{joint}{shown}{divided}{multiplied}"
     return written + (f" and {node.constant}" if node.constant else "")
 
@@ -78,7 +78,7 @@ def _summed(checker: Checker, node: Computed) -> CompileError:
     asked = "whether that is 0: " if node.is_none else ""
     return reject(
         "FC0312",
-        "the value is computed from others, and no fetch-arg computes",
+        "the value is computed from others, and a fetch-arg does not compute",
         node.span,
         "computed by the program",
         notes=(f"it is {asked}{_words(checker, node)}",),
@@ -98,7 +98,7 @@ def _dispatched(checker: Checker, node: Dispatched) -> CompileError:
     names = [f"`.({asserted.wanted.name})`" for asserted, _ in node.cases]
     return reject(
         "FC0312",
-        "which of several types the interface holds is only known when the program runs",
+        "which of several types the interface holds is only known at run time",
         node.span,
         f"one of {len(names)} types",
         notes=(f"types with such a field are {', '.join(names)}",),
@@ -122,7 +122,7 @@ def _picked(checker: Checker, node: Either) -> CompileError:
         notes.append(f"else it is {_shown(checker, last)}")
     return reject(
         "FC0312",
-        "which bytes are the value is only known when the program runs",
+        "which bytes are the value is only known at run time",
         node.span,
         f"one of {len(notes)} places" if len(notes) > 1 else "in this place, or in none",
         notes=tuple(notes),

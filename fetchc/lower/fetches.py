@@ -180,9 +180,9 @@ def where(site: Site, node: Typed) -> Where:
             if isinstance(whole, Known) and not site.program.little_endian:
                 raise reject(
                     "FC0406",
-                    "the compiler keeps this structure as one number and in no memory",
+                    "the compiler keeps this structure as one number, not in memory",
                     node.span,
-                    "in no memory",
+                    "not in memory",
                     notes=("where its members are in that number is not known on this machine",),
                     reason="computed",
                 )
@@ -201,10 +201,10 @@ def where(site: Site, node: Typed) -> Where:
         case Ranged():
             raise reject(
                 "FC0312",
-                "how long the range is, is only known when the program runs",
+                "the length of the range is only known at run time",
                 node.span,
-                "a part of nothing else",
-                help="let the range be the last thing of the expression",
+                "not at the end",
+                help="put the range at the end of the expression",
                 reason="several fetch-args",
             )
         case Computed() | Either() | Dispatched():
@@ -276,8 +276,8 @@ def load_word(site: Site, found: Where, span: Span) -> Value:
                 "FC0404",
                 "the pointer starts in the middle of a register",
                 span,
-                "cannot be followed from there",
-                notes=("the kernel follows whole words only",),
+                "cannot be dereferenced there",
+                notes=("the kernel dereferences whole words only",),
             )
 
 
@@ -293,11 +293,11 @@ def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InVal
     shown = ", ".join(f"+{p.offset}..+{p.offset + p.size}" for p in found.pieces)
     raise reject(
         "FC0404",
-        f"the {size} bytes at +{low} do not lie in one piece",
+        f"the {size} bytes at +{low} are not in one piece",
         span,
         "spread over several places",
-        notes=(f"its pieces are {shown}",) if shown else ("it takes no place at all",),
-        help="name a member that lies within one of them",
+        notes=(f"its pieces are {shown}",) if shown else ("it has no location",),
+        help="name a member that is inside one of them",
     )
 
 
@@ -362,7 +362,7 @@ def _register_name(site: Site, register: DwarfRegister, span: Span, variable: st
         raise unsaved(site, register, span, variable)
     raise reject(
         "FC0512",
-        f"the value is in DWARF register {register}, which the kernel gives to no probe",
+        f"the value is in DWARF register {register}, which the kernel does not save for a probe",
         span,
         "no probe can read it",
     )
@@ -398,8 +398,8 @@ def _address(site: Site, node: Shift | Address) -> Where:
         "an address cannot be the value of a fetch-arg",
         node.span,
         "computed, not loaded",
-        notes=("the kernel loads from base + offset, it cannot give base + offset itself",),
-        help="fetch the pointer it starts from and add where it is read",
+        notes=("the kernel loads from base + offset, it cannot return base + offset itself",),
+        help="fetch the pointer that it starts from, and add the offset to the output",
     )
 
 

@@ -111,17 +111,17 @@ def incomplete(checker: Checker, node: Typed, made: Type) -> CompileError:
         case VoidType():
             reason = "it has no value"
         case DeclaredType():
-            reason = "it is defined nowhere in the file"
+            reason = "the file does not define it"
         case UnknownType():
             reason = made.reason
         case _:
-            reason = "it is no number that a fetch-arg can hold"
+            reason = "it is not a number that a fetch-arg can hold"
     return reject(
         "FC0311",
         f"`{checker.spell(node.type)}` cannot be fetched: {reason}",
         node.span,
         "no size" if checker.size(node.type) is None else "not read",
-        help="cast its address to a type that is known: `*(unsigned long *)&e`",
+        help="cast its address to a known type: `*(unsigned long *)&e`",
     )
 
 
@@ -204,7 +204,7 @@ def outside(span: Span) -> CompileError:
         "this is outside of the constant that the compiler keeps instead of the object",
         span,
         "not a part of it",
-        notes=("the object is in no memory, so nothing is before it or behind it",),
+        notes=("the object is not in memory, so nothing is before it or behind it",),
     )
 
 
@@ -241,10 +241,10 @@ def straddles(span: Span) -> CompileError:
     """The refusal of a value of which a register has a part."""
     return reject(
         "FC0404",
-        "the value does not lie in one register",
+        "the value is not in one register",
         span,
         "spread over several places",
-        help="name a member that lies within one of them",
+        help="name a member that is inside one of them",
     )
 
 
@@ -369,8 +369,8 @@ def left_out(checker: Checker, node: Typed, members: list[str]) -> Diagnostic:
         "FC0605",
         f"members left out: {', '.join(members)}",
         Label(node.span, f"a `{checker.spell(node.type)}`"),
-        notes=("each is more than one fetch-arg can hold, or where no probe reads",),
-        help="ask for what you want of them by name",
+        notes=("each needs more than one fetch-arg, or is where a probe cannot read",),
+        help="name the members that you want",
     )
 
 

@@ -38,7 +38,7 @@ def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileErro
     if not name:
         return reject(
             "FC0406",
-            "this part is an address, and in no memory",
+            "this part is an address, and not in memory",
             span,
             "computed",
             reason="computed",
@@ -46,11 +46,11 @@ def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileErro
     notes, help = _available(site, name, computed=False)
     return reject(
         "FC0406",
-        f"`{name}` cannot be fetched here: it is {_sum(site, place)} and kept in no memory",
+        f"`{name}` cannot be fetched here: it is {_sum(site, place)} and not stored in memory",
         span,
         "no place at this address",
         notes=notes,
-        help=help or "no fetch-arg adds: let `fetchc trace` compute it",
+        help=help or "a fetch-arg cannot add: let `fetchc trace` compute it",
         reason="computed",
     )
 
@@ -72,11 +72,11 @@ def lost(
     """FC0406 for the variable ``name``; ``reason`` says why no caller tells it either."""
     notes, help = _available(site, name)
     if not reason:
-        reason = "what its callers pass is known in `fetchc trace` alone"
+        reason = "only `fetchc trace` finds out what its callers pass"
     return reject(
         "FC0406",
         f"`{name}` cannot be fetched here: it is what {site.architecture.shown(register)} held on "
-        "entry and kept in no memory",
+        "entry and not stored in memory",
         span,
         "no place at this address",
         notes=(*notes, reason),
@@ -109,7 +109,7 @@ def register_of(place: Place) -> DwarfRegister:
 # ------------------------------------------------------------------------------
 # The refusal of values in registers that the kernel does not save for a probe.
 
-_NOTE = "the kernel saves the general registers for a probe, no vector or x87 ones"
+_NOTE = "the kernel saves only the general registers for a probe, not vector or x87 registers"
 
 
 def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> CompileError:
@@ -117,11 +117,13 @@ def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> Compi
     notes = [_NOTE]
     help = "probe where the value is in memory: `fetchc variables FUNCTION --at +N`"
     if site.returns or site.leaving:
-        help = "probe where the caller has stored it: `--at FILE:LINE` of what is behind the call"
+        help = (
+            "probe where the caller has stored it: `--at FILE:LINE` of the statement after the call"
+        )
     elif site.entry and site.function is not None and name:
         point = _in_memory(site, site.function, name)
         if point is None:
-            notes.append("the debug information has it in memory nowhere in the function")
+            notes.append("in this function it is never in memory")
             help = "probe a function that stores it, or is passed its address"
         else:
             help = f"probe where it is in memory: `--at {point}`"

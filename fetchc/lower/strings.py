@@ -68,15 +68,15 @@ def pointed_text(checker: Checker, node: Typed, user: bool = False) -> Lowered:
 
 def array_text(checker: Checker, node: Typed, made: ArrayType) -> Lowered:
     """The text in a character array; a warning says that it may run past the end."""
-    found = memory_of(checker, node, "a text")
+    found = memory_of(checker, node, "a string")
     address = load_word(checker.site, found, node.span)
     if made.count is not None:
         checker.warnings.append(
             Diagnostic(
                 "FC0604",
-                f"text of `{checker.spell(node.type)}` ends at a NUL, which it may not hold",
+                f"a string in `{checker.spell(node.type)}` ends at its first NUL, if it has one",
                 Label(node.span, f"{made.count} bytes"),
-                notes=("a full array runs on into what stands behind it",),
+                notes=("a full array has no NUL: the string continues in the memory after it",),
                 help="fetch its bytes instead if it can be full: "
                 f"`:x8[{min(made.count, ELEMENTS)}]`",
             )
@@ -85,9 +85,9 @@ def array_text(checker: Checker, node: Typed, made: ArrayType) -> Lowered:
         checker.warnings.append(
             Diagnostic(
                 "FC0604",
-                f"text of `{checker.spell(node.type)}` ends at a NUL, which it may not hold",
-                Label(node.span, "as long as the program made it"),
-                notes=("a full array runs on into what stands behind it",),
+                f"a string in `{checker.spell(node.type)}` ends at its first NUL, if it has one",
+                Label(node.span, "the program sets its length"),
+                notes=("a full array has no NUL: the string continues in the memory after it",),
                 help="`fetchc trace` cuts it where the debug information has its length; or fetch "
                 "bytes: `:x8[16]`",
             )
@@ -144,15 +144,15 @@ def utf_16(checker: Checker, node: Typed, made: SequenceType, whole: bool) -> tu
     """A text of UTF-16 units: as many as an argument holds, with their number where wanted."""
     from fetchc.check.indexing import element_at
 
-    found = memory_of(checker, element_at(checker, node, 0, node.span, node.span), "a text")
+    found = memory_of(checker, element_at(checker, node, 0, node.span, node.span), "a string")
     address = load_word(checker.site, found, node.span)
     if not whole:
         checker.warnings.append(
             Diagnostic(
                 "FC0619",
-                f"{ELEMENTS} units are fetched, whatever the length of the text is",
+                f"{ELEMENTS} units are fetched, whatever the string's length",
                 Label(node.span, f"a `{checker.spell(node.type)}`"),
-                notes=("what follows the text in memory is shown too",),
+                notes=("what follows the string in memory is shown too",),
                 help="`--format probe` fetches the length as well",
             )
         )

@@ -73,7 +73,7 @@ def in_order(checker: Checker, node: Typed, format: Format) -> Format:
     if format.count is not None:
         raise _unfit(checker, node, format, "it is of one value")
     if not isinstance(made, IntType):
-        raise _unfit(checker, node, format, "it is no whole number")
+        raise _unfit(checker, node, format, "it is not an integer")
     if bit_field_of(node) is not None or 8 * made.size != _bits(base):
         raise _unfit(checker, node, format, "it has another width")
     return Format(format.text, base, None, format.span)
@@ -83,9 +83,9 @@ def _turned(checker: Checker, node: Typed, format: Format) -> CompileError:
     fetched = body(_number(checker, node, format).fetch)
     return reject(
         "FC0312",
-        "no fetch-arg turns the bytes of a number round",
+        "a fetch-arg cannot swap the bytes of a number",
         format.span,
-        "the network's order",
+        "network byte order",
         notes=(f"its bytes, in the order of the machine, are `{fetched}`",),
         help="`fetchc trace` shows the number",
         reason="several fetch-args",
@@ -176,14 +176,14 @@ def _texts(checker: Checker, node: Typed, made: Type, format: Format, count: int
             value = load_word(checker.site, found, node.span)
             fetch = Fetch(value, Array(Text(format.base == "ustring"), count))
             return Lowered("", fetch, Decode("text", count=count), node.type)
-    raise _unfit(checker, node, format, "it is no array of pointers to texts")
+    raise _unfit(checker, node, format, "it is not an array of pointers to strings")
 
 
 def _of_each(checker: Checker, node: Typed, format: Format, made: ArrayType) -> Format:
     # The format of the elements of an array, one by one.
     element = plain(checker, made.element)
     if element is None:
-        raise _unfit(checker, node, format, "its elements are no numbers")
+        raise _unfit(checker, node, format, "its elements are not numbers")
     bits = 8 * element.size
     if format.base != "hex" and _bits(format.base) != bits:
         raise _unfit(checker, node, format, f"its elements have {bits} bits")
@@ -216,7 +216,7 @@ def _bytes_of(checker: Checker, node: Typed, format: Format, size: int) -> Value
             _within(checker, node, format, size)
             found = memory_of(checker, node, "an array")
         case _:
-            raise _unfit(checker, node, format, "it is no array, pointer, slice or string")
+            raise _unfit(checker, node, format, "it is not an array, pointer, slice or string")
     return load_word(checker.site, found, node.span)
 
 

@@ -313,7 +313,7 @@ class Pieces(Record):
 
 
 class PointerTo(Record):
-    """The value is the address of what is ``offset`` bytes into ``target``, and in no memory.
+    """The value is the address of what is ``offset`` bytes into ``target``, and not in memory.
 
     ``target`` may be in no memory either: then there is no address, but what the pointer leads to
     can be had.
@@ -361,7 +361,7 @@ class Absent(Record):
         return ABSENCES[self.kind]
 
 
-NO_LOCATION = Absent("no location", "the compiler gives it no location (it was optimised out)")
+NO_LOCATION = Absent("no location", "the compiler gives it no location (it was optimized out)")
 
 Place = (
     InRegister

@@ -366,7 +366,7 @@ class Program(Protocol):
     def body_address(self, function: Function) -> Address:
         """The first instruction behind the prologue, by the line table.
 
-        There unoptimised code has stored its parameters. The line table marks it
+        There unoptimized code has stored its parameters. The line table marks it
         (prologue_end), else its second statement row is it; the function's first
         instruction where neither says so.
         """

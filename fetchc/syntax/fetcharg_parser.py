@@ -88,7 +88,7 @@ def read_fetch(text: str, start: int = 0) -> FetchText:
         at = problem.token.span.start + start
         what = problem.token.text[:1]
         span = Span(at, at + 1)
-        message = f"`{what}` closes nothing" if what == ")" else f"`{what}` cannot stand here"
+        message = f"`{what}` closes nothing" if what == ")" else f"`{what}` is not valid here"
         label = "nothing is open here" if what == ")" else "not expected here"
         raise reject("FC0101", message, span, label) from None
     return tree

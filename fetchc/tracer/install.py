@@ -183,7 +183,7 @@ def _in_use(events: Sequence[tuple[str, str]]) -> TracerError:
         "FC0710",
         f"{names} cannot be removed: in use",
         notes=("a definition stays as long as some process records its event",),
-        help="end what records it (perf, another tracer), then `fetchc remove --stale`",
+        help="stop what records it (perf, another tracer), then `fetchc remove --stale`",
     )
 
 

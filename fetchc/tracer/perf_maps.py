@@ -190,7 +190,7 @@ class Process:
         if not mapping.path.startswith("/") or mapping.path.startswith("/memfd:"):
             raise reject(
                 "FC0906",
-                f"the code at {address:#x} was compiled at run time and is in no file",
+                f"the code at {address:#x} was compiled at run time and is not in a file",
                 notes=("a uprobe needs a file: the kernel refuses it here, or it never fires",),
                 help="compile the method ahead of time, or probe one that it calls",
             )
@@ -255,7 +255,7 @@ def _contained(pid: int) -> Exception:
     return refused(
         "FC0713",
         f"process {pid} is in a container: it has another number there, and another /tmp",
-        help=f"run fetchc in there: `nsenter -t {pid} -p -m`, with the number that it has there",
+        help=f"run fetchc in it: `nsenter -t {pid} -p -m`, with the number that it has there",
     )
 
 

@@ -80,7 +80,7 @@ def _home() -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
-        what = f"user {os.getuid()} has no home directory to write it down in"
+        what = f"user {os.getuid()} has no home directory to record it in"
         raise refused("FC0712", what, help="set XDG_STATE_HOME to a directory") from None
 
 

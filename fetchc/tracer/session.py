@@ -351,5 +351,5 @@ class Session:
             raise refused(
                 "FC0710",
                 f"the instance `{self.group}` cannot be removed: in use",
-                help="end what reads its files, then `fetchc remove --stale`",
+                help="stop what reads its files, then `fetchc remove --stale`",
             )

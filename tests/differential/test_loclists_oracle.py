@@ -61,8 +61,8 @@ FLAVOURS = [
 
 # What is known of a place only where one asks at an address.
 UNFOLLOWED = (
-    Absent("computed", "it points at a variable that the compiler keeps in no memory"),
-    Absent("computed", "it is what a register held on entry and kept in no memory"),
+    Absent("computed", "it points at a variable that the compiler does not store in memory"),
+    Absent("computed", "it is what a register held on entry and not stored in memory"),
 )
 
 Lists = Callable[[DebugInfo, Unit, LocationListRef], Iterable[Entry]]

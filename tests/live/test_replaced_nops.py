@@ -119,7 +119,7 @@ def test_an_entry_is_hit_once_a_call(tmp_path: Path, seed: int) -> None:
         assert harmed(session.run([binary])) == set(), seed
         hits = [len(session.hits(name)) for name in entered]
     assert hits == [CALLS + IN_CHILD] * len(entered)
-    assert whys <= {"a jump may lead to the instruction behind it"}
+    assert whys <= {"a jump may lead to the instruction after it"}
     assert len(entered) > FUNCTIONS // 2
 
 

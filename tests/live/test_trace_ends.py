@@ -147,7 +147,7 @@ def test_a_program_that_does_not_call_the_function(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     traced = trace(capfd, "-x", program, "-f", "nap", "--", program, "calls", "0")
-    note = f"note: nothing was hit: `{program}` did not come to what is probed\n"
+    note = f"note: nothing was hit: `{program}` never reached the probed code\n"
     assert (traced.errors, traced.lines) == (note, [])
 
 

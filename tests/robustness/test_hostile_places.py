@@ -54,7 +54,7 @@ def test_implicit_pointers_in_a_circle(tmp_path: Path) -> None:
     at = offset_of_variable(tmp_path)
     found = place(tmp_path, b"\xa0" + at.to_bytes(4, "little") + b"\0")
     assert isinstance(found, Absent)
-    assert "pointers that are in no memory" in found.reason
+    assert "pointers that are not in memory" in found.reason
 
 
 @pytest.mark.parametrize("to", [0, 5, 0x7FFFFFFF, 0xFFFFFFFF])

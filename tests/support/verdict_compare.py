@@ -32,10 +32,10 @@ _LATE = ("fprobe", "fexit", "tprobe")
 STRICTER_OF_KINDS = [
     (("eprobe",), "where a text is, is stored as a number", "an immediate string has no"),
     (("eprobe",), "where the task's name is, is stored as a number", "`$comm` cannot be fetched"),
-    (("eprobe",), "the task's name is taken for an address", "`$comm` is a text"),
+    (("eprobe",), "the task's name is taken for an address", "`$comm` is a string"),
     (_LATE, "symbols are looked up when it is enabled, from 7.3 on", "the symbol is missing"),
     (_LATE, "their offsets are read then as well", "the symbol's offset"),
-    (("kprobe", "kretprobe", *_LATE), "a type of `$arg*` is dropped", "`$arg*` stands alone"),
+    (("kprobe", "kretprobe", *_LATE), "a type of `$arg*` is dropped", "`$arg*` is written alone"),
 ]
 
 # Where only some kernels accept: what a later release of a series has and mainline's first of it

@@ -264,7 +264,7 @@ def must_have_texts_at(types: DotnetTypes, runtime: Runtime) -> None:
         raise DebugInfoError(
             "FC0905",
             core.path,
-            f"its texts have length and letters at {told[0]} and {told[1]}, and those of .NET "
+            f"its strings have length and characters at {told[0]} and {told[1]}, and those of .NET "
             f"{runtime.version[0]}.{runtime.version[1]} at {places[0]} and {places[1]}",
             help="name the folder of the runtime that the program runs with: `--reference DIR`",
         )

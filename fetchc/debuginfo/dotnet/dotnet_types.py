@@ -331,7 +331,7 @@ class DotnetTypes:
         element = self.closed.types[self.closed.plain(argument)]
         each = NUMBERS.get(element.name) if isinstance(element, Code) else None
         if each is None:
-            return UnknownType(shown, size, "its elements are no numbers")
+            return UnknownType(shown, size, "its elements are not numbers")
         count = None if size is None else size // each
         return ArrayType(shown, self.object(argument), count, size, vector=True)
 

@@ -96,7 +96,7 @@ def encoded_pointer(
 
 
 CfaRule = InMemory | Indirect | Absent
-"""Where the CFA points: register + offset, offset from a word in memory, or not to be had."""
+"""Where the CFA points: register + offset, offset from a word in memory, or unavailable."""
 
 MAX_REGISTERS = 512
 MAX_REMEMBERED = 512
@@ -111,7 +111,7 @@ _ADVANCES = {0x02: 1, 0x03: 2, 0x04: 4, 0x1D: 8}  # advance_loc1, 2, 4, MIPS_adv
 
 _NO_FRAME = Absent("no address", "the call-frame information gives no rule for the frame address")
 _UNDEFINED = Absent("no location", "the function does not keep the caller's value")
-_COMPUTED = Absent("computed", "the caller's value is computed and kept in no memory")
+_COMPUTED = Absent("computed", "the caller's value is computed and not stored in memory")
 
 
 class Row(Record):

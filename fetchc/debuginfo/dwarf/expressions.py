@@ -425,7 +425,7 @@ def _implicit_value(run: Run, operation: Operation) -> None:
 def _implicit_pointer(run: Run, operation: Operation) -> None:
     variable, offset = operation.numbers
     if run.machine.pointee is None:
-        reason = "it points at a variable that the compiler keeps in no memory"
+        reason = "it points at a variable that the compiler does not store in memory"
         described: Place = Absent("computed", reason)
     else:
         described = pointer_to(run.machine.pointee(variable), ByteOffset(offset))

@@ -425,7 +425,7 @@ def body_address(info: DebugInfo, die: Die, start: Address) -> Address:
     """The first instruction behind the prologue of a function that starts at ``start``.
 
     Marked by prologue_end; else the next statement after the first row. That GCC's
-    second row is where unoptimised code has stored its parameters was measured, not
+    second row is where unoptimized code has stored its parameters was measured, not
     promised by anyone. The function's start where the line table says neither.
     """
     end = next((high for low, high in info.ranges(die) if low <= start < high), start)

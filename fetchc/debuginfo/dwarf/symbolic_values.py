@@ -86,7 +86,7 @@ def moved(at: Place, distance: int) -> Place:
         case Absent():
             return at
         case InRegister() | AtSymbol() | Named() | Constant() | Pieces() | PointerTo() | OnEntry():
-            return Absent("no address", "it is relative to something that is in no memory")
+            return Absent("no address", "it is relative to something that is not in memory")
         case _:
             assert_never(at)
 
@@ -158,9 +158,9 @@ def started(at: Place) -> Value:
         case InRegister(register):
             return Start(InMemory(register, ByteOffset(0)))
         case Absent(_, reason):
-            return Unknown(f"relative to a frame base that is not to be had: {reason}")
+            return Unknown(f"relative to a frame base that is not available: {reason}")
         case Constant() | Pieces() | AtSymbol() | Named() | PointerTo() | OnEntry():
-            return Unknown("relative to a frame base that is in no memory")
+            return Unknown("relative to a frame base that is not in memory")
         case _:
             assert_never(at)
 
@@ -230,7 +230,7 @@ def as_value(value: Value, little_endian: bool) -> Place:
         case Start(at):
             return pointer_to(at, ByteOffset(0))
         case Unknown(how, _):
-            return Absent("computed", f"it is {how} and kept in no memory")
+            return Absent("computed", f"it is {how} and not stored in memory")
         case _:
             assert_never(value)
 

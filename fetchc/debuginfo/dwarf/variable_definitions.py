@@ -52,7 +52,9 @@ def constant_of(die: Die) -> Constant | Absent | None:
     if form in (DW_FORM_addr, DW_FORM_GNU_addr_index, DW_FORM_addrx) or (
         DW_FORM_addrx1 <= form <= DW_FORM_addrx4
     ):
-        return Absent("computed", "it is the address of something in the file, kept in no memory")
+        return Absent(
+            "computed", "it is the address of something in the file, not stored in memory"
+        )
     number = die.constant(DW_AT_const_value)
     if number is not None:
         return Constant(number)

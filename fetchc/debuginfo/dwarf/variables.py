@@ -396,7 +396,7 @@ def place_at(
 
     def pointee(offset: int) -> Place:
         if depth == MAX_IMPLICIT_POINTERS:
-            return Absent("computed", f"it is behind {depth} pointers that are in no memory")
+            return Absent("computed", f"it is behind {depth} pointers that are not in memory")
         return place_at(info, info.die(DieOffset(offset)), function, address, depth + 1)
 
     return described(info, located, expression, base, pointee)

@@ -41,19 +41,19 @@ def test_all_that_can_be_asked() -> None:
         ({}, "`binary` is missing or empty"),
         ({"binary": "b"}, "`expressions` is missing or empty"),
         (GOOD | {"expressions": []}, "`expressions` is missing or empty"),
-        (GOOD | {"expressions": "e"}, "`expressions` is not a list of texts"),
-        (GOOD | {"expressions": [1]}, "`expressions` is not a list of texts"),
-        (GOOD | {"binary": 1}, "`binary` is not a text"),
-        (GOOD | {"binary": "\ud800"}, "`binary` is not a text"),
+        (GOOD | {"expressions": "e"}, "`expressions` is not a list of strings"),
+        (GOOD | {"expressions": [1]}, "`expressions` is not a list of strings"),
+        (GOOD | {"binary": 1}, "`binary` is not a string"),
+        (GOOD | {"binary": "\ud800"}, "`binary` is not a string"),
         (GOOD | {"return": 1}, "`return` is not true or false"),
-        (GOOD | {"id": True}, "`id` is not a text or a whole number"),
-        (GOOD | {"id": {}}, "`id` is not a text or a whole number"),
+        (GOOD | {"id": True}, "`id` is not a string or an integer"),
+        (GOOD | {"id": {}}, "`id` is not a string or an integer"),
         (GOOD | {"retrun": True}, "it has no key `retrun`"),
         (GOOD | {"x" * 90: 1}, f"it has no key `{'x' * 40}...`"),
     ],
 )
 def test_what_is_no_question(given: object, what: str) -> None:
-    assert said(given) == f"no question: {what}"
+    assert said(given) == f"not a request: {what}"
 
 
 def test_bytes_of_a_name_that_is_no_text_pass() -> None:
@@ -82,7 +82,7 @@ def test_what_is_no_json(line: bytes, what: str) -> None:
         read_line(line)
     (diagnostic,) = refused.value.diagnostics
     assert diagnostic.code == "FC0105"
-    assert diagnostic.message.startswith(f"no question: {what}")
+    assert diagnostic.message.startswith(f"not a request: {what}")
 
 
 def test_a_line_of_json() -> None:

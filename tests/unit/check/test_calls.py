@@ -28,7 +28,7 @@ def refused(probe: fetchc.Probe, text: str) -> tuple[str, str, str | None]:
 def test_a_function_is_no_type(probe: fetchc.Probe, text: str) -> None:
     code, message, help = refused(probe, text)
     assert code == "FC0204"
-    assert message == "`hashed` is no type, and the kernel can call no function"
+    assert message == "`hashed` is not a type, and the kernel cannot call a function"
     assert help is not None
     assert "-f hashed --return '$retval'" in help
 

@@ -112,4 +112,4 @@ def test_a_hole_behind_a_packed_member_makes_its_place_uncertain(
     with pytest.raises(fetchc.CompileError) as caught:
         found.compile("p.b")
     assert caught.value.diagnostics[0].code == "FC0904"
-    assert "`b` stop short of what follows it" in caught.value.diagnostics[0].message
+    assert "`b` end before what follows it" in caught.value.diagnostics[0].message

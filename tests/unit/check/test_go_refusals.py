@@ -42,10 +42,10 @@ def test_the_halves_of_a_complex_number_have_a_type_of_their_own(bits: int, half
         ("cap([]byte(s))", "FC0309", "`[]uint8` has no `cap`"),
         ("[]uint16(s)", "FC0306", "`string` cannot be read as `[]uint16` without changing it"),
         ("s[0:1:2]", "FC0303", "a string has no capacity to cut"),
-        ("buf[0:2:1]", "FC0303", "the range ends behind its capacity"),
-        ("buf[0:1:2][:3]", "FC0303", "the range ends behind its capacity"),
-        ("buf[:quote:2]", "FC0303", "a slice whose capacity is cut takes constants"),
-        ("buf[:1:2][0:quote]", "FC0303", "a slice whose capacity is cut takes constants"),
+        ("buf[0:2:1]", "FC0303", "the range ends past its capacity"),
+        ("buf[0:1:2][:3]", "FC0303", "the range ends past its capacity"),
+        ("buf[:quote:2]", "FC0303", "a slice with a third bound takes constant bounds"),
+        ("buf[:1:2][0:quote]", "FC0303", "a slice with a third bound takes constant bounds"),
     ],
 )
 def test_slices_that_no_fetch_arg_makes(text: str, code: str, message: str) -> None:

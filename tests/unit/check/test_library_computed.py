@@ -100,5 +100,5 @@ def test_the_refusal_of_a_container_says_what_can_be_had(probe: fetchc.Probe) ->
     (one,) = refused.value.diagnostics
     assert (one.code, one.help) == (
         "FC0312",
-        "ask for a part of it: `e[0]`, `e.empty()`, `e.size()`",
+        "name a part of it: `e[0]`, `e.empty()`, `e.size()`",
     )

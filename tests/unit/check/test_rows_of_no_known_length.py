@@ -48,5 +48,5 @@ def test_no_other_row_can_be_counted_off(probe: fetchc.Probe, expression: str) -
     (one,) = caught.value.diagnostics
     assert (one.code, one.help) == (
         "FC0311",
-        "count from the first row on: `(*e)[7]` is `e[1][2]` where rows have 5 elements",
+        "count from the first row: `(*e)[7]` is `e[1][2]` where rows have 5 elements",
     )

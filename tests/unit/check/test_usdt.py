@@ -105,7 +105,7 @@ def test_places(tmp_path: Path, machine: str, argument: str, body: str) -> None:
         ("x86_64", "8@4096", "FC0406", "fixed address"),
         ("x86_64", "8@%edi", "FC0904", "32 bits"),
         ("x86_64", "8@(%edi)", "FC0904", "whole register"),
-        ("x86_64", "8@%rzz", "FC0904", "no register"),
+        ("x86_64", "8@%rzz", "FC0904", "not a register"),
         ("x86_64", "3@%rdi", "FC0904", "3 bytes"),
         ("x86_64", "8@4294967296(%rdi)", "FC0904", "offset"),
         ("x86_64", "8@(%rdi", "FC0904", "too early"),

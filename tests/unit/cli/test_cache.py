@@ -71,7 +71,7 @@ def test_verbose_says_that_there_is_no_place(
 ) -> None:
     for name in ("XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
-    wanted = "note: nothing is kept: neither XDG_CACHE_HOME nor HOME says where\n"
+    wanted = "note: nothing is cached: neither XDG_CACHE_HOME nor HOME is set\n"
     for words, said in (["-v"], wanted), (["-v", "--no-cache"], ""), ([], ""):
         assert main([*ALL, *words]) == 0
         assert capsys.readouterr().err == said

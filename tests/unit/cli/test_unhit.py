@@ -15,13 +15,13 @@ from fetchc.cli.trace_command import _unhit
 
 def test_whether_the_program_runs_what_is_probed() -> None:
     assert _unhit("sh", sys.executable) == f"does `sh` run `{sys.executable}`?"
-    did_not_come = f"`{sys.executable}` did not come to what is probed"
+    did_not_come = f"`{sys.executable}` never reached the probed code"
     assert _unhit(sys.executable, sys.executable) == did_not_come
 
 
 def test_every_program_runs_the_kernel() -> None:
     for binary in ("kernel", "kernel:loop"):
-        assert _unhit("sh", binary) == "`sh` did not come to what is probed"
+        assert _unhit("sh", binary) == "`sh` never reached the probed code"
 
 
 def test_a_file_that_a_process_still_runs(

@@ -18,7 +18,7 @@ CPP = str(fixture("cpp/addressbook/g++-O2"))
         (["help", "trace"], "did you mean `fetchc trace --help`?"),
         (["comp"], "did you mean `fetchc compile`?"),
         (["probe", "-x", C], "did you mean `fetchc add`?"),
-        (["functions", C], f"name the file to probe by `-x`: `-x {C}`"),
+        (["functions", C], f"name the file to probe with `-x`: `-x {C}`"),
         (["trace", "--duration", "1", "-x", C], "did you mean `--timeout`?"),
         (["trace", "--fitler", "a == 1", "-x", C], "did you mean `--filter`?"),
         (["trace", "-o", "file", "-x", C], "did you mean `> FILE`?"),

@@ -156,8 +156,8 @@ def test_a_lone_fetch_arg_is_refused_with_where_it_can_be_had(tmp_path: Path) ->
     (refusal,) = caught.value.diagnostics
     assert refusal.code == "FC0406"
     assert refusal.message == (
-        "`n` cannot be fetched here: it is what %di held on entry and kept in no memory"
+        "`n` cannot be fetched here: it is what %di held on entry and not stored in memory"
     )
-    assert refusal.notes[-1] == "what its callers pass is known in `fetchc trace` alone"
+    assert refusal.notes[-1] == "only `fetchc trace` finds out what its callers pass"
     assert refusal.help == "probe the function's entry: leave out `--at`"
     assert program.place(n, function, function.address) == InRegister(DI)

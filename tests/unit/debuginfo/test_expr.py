@@ -173,7 +173,7 @@ def test_pieces_count_from_the_start_of_the_object() -> None:
     assert describe("50 93 08 53 93 08 93 04 91 10 93 08", frame_base=CFA) == pieces(
         (0, 8, register(0)),
         (8, 8, register(3)),
-        (16, 4, Absent("no location", "the compiler gives it no location (it was optimised out)")),
+        (16, 4, Absent("no location", "the compiler gives it no location (it was optimized out)")),
         (20, 8, frame(16)),
     )
 
@@ -219,8 +219,8 @@ def test_an_implicit_pointer_leads_to_the_variable_it_names() -> None:
 @pytest.mark.parametrize(
     ("expression", "kind", "reason"),
     [
-        ("", "no location", "the compiler gives it no location (it was optimised out)"),
-        ("9e 00", "no location", "the compiler gives it no location (it was optimised out)"),
+        ("", "no location", "the compiler gives it no location (it was optimized out)"),
+        ("9e 00", "no location", "the compiler gives it no location (it was optimized out)"),
         ("0e 1000000000000000 e0", "thread-local", "it is in thread-local storage"),
         ("0e 1000000000000000 9b", "thread-local", "it is in thread-local storage"),
         (
@@ -231,7 +231,7 @@ def test_an_implicit_pointer_leads_to_the_variable_it_names() -> None:
         (
             "a3 02 75 08 9f",
             "computed",
-            "it is what an expression was worth on entry and kept in no memory",
+            "it is what an expression was worth on entry and not stored in memory",
         ),
         (
             "75 00 70 00 22",
@@ -241,22 +241,22 @@ def test_an_implicit_pointer_leads_to_the_variable_it_names() -> None:
         (
             "75 00 35 1a 9f",
             "computed",
-            "it is computed at run time (DW_OP_and) and kept in no memory",
+            "it is computed at run time (DW_OP_and) and not stored in memory",
         ),
         (
             "75 00 94 04 9f",
             "computed",
-            "it is computed from 4 bytes of memory and kept in no memory",
+            "it is computed from 4 bytes of memory and not stored in memory",
         ),
         (
             "a5 11 20 a8 00 9f",
             "computed",
-            "it is computed at run time (DW_OP_convert) and kept in no memory",
+            "it is computed at run time (DW_OP_convert) and not stored in memory",
         ),
         (
             "a0 10000000 00",
             "computed",
-            "it points at a variable that the compiler keeps in no memory",
+            "it points at a variable that the compiler does not store in memory",
         ),
         (
             "10 8020",
@@ -311,7 +311,7 @@ def test_too_many_dereferences_are_refused() -> None:
 
 def test_an_operand_that_the_compiler_left_out() -> None:
     # clang 14 at -O2, of an __int128 in two registers: breg1 0, or, stack_value.
-    reason = "it is computed from what is left out (DW_OP_or) and kept in no memory"
+    reason = "it is computed from what is left out (DW_OP_or) and not stored in memory"
     assert describe("71 00 21 9f") == Absent("computed", reason)
 
 

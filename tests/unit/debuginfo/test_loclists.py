@@ -34,7 +34,7 @@ from fetchc.program.entities import (
 from fetchc.quantities import Address, ByteOffset, DwarfRegister
 
 WHOLE_LIST = LocationListRef(0)
-NOT_HERE = "the compiler gives it no location (it was optimised out)"
+NOT_HERE = "the compiler gives it no location (it was optimized out)"
 
 
 class FakeSection:

@@ -57,7 +57,7 @@ def test_a_name_alone_is_that_of_both(library: Path) -> None:
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == "FC0203"
     assert {note.split("`")[1] for note in diagnostic.notes} == {"answer@@V2", "answer@V1"}
-    assert diagnostic.help in [f"name one of them whole: `answer{one}`" for one in ("@V1", "@@V2")]
+    assert diagnostic.help in [f"use a full name: `answer{one}`" for one in ("@V1", "@@V2")]
 
 
 @pytest.mark.parametrize("name", ["answer@V3", "answer@", "answer@@V1@", "@V1", "other@V1"])

@@ -83,9 +83,9 @@ def test_only_the_expression_knows_of_casts() -> None:
         (
             "+136(%di):string",
             "r->text",
-            "a text is read where the pointer `r->text` is; its text is `+0(+136(%di)):string`",
+            "a string is read where the pointer `r->text` is; its string is `+0(+136(%di)):string`",
         ),
-        ("+288(%di):string", "r->head", "a text is read where the pointer `r->head` is"),
+        ("+288(%di):string", "r->head", "a string is read where the pointer `r->head` is"),
         ("+0(+136(%di)):string", "*r->text", None),
     ],
 )

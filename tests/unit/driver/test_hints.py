@@ -26,7 +26,7 @@ def helps(text: str) -> set[str | None]:
     [
         ("%rdi", "write `%di`", "%di"),
         (LINE + "n=%edi", "write `%di:u32`", LINE + "n=%di:u32"),
-        (LINE + "a=%di;b=%si", "arguments stand apart by blanks", LINE + "a=%di b=%si"),
+        (LINE + "a=%di;b=%si", "separate arguments with blanks", LINE + "a=%di b=%si"),
         ("+0(%di):int", "write `s32`", "+0(%di):s32"),
         ("+0(%di):int[4]", "write `s32`", "+0(%di):s32[4]"),
         ("+0(%di):uint32_t", "write `u32`", "+0(%di):u32"),
@@ -38,7 +38,7 @@ def helps(text: str) -> set[str | None]:
         (LINE + "8(%di)", "write the sign: `+8(%di)`", LINE + "+8(%di)"),
         (
             LINE + '"+0(%di):string"',
-            "leave the quotes out: the kernel splits at blanks and knows no quotes",
+            "remove the quotes: the kernel splits at blanks and does not know quotes",
             LINE + "+0(%di):string",
         ),
         (
@@ -51,7 +51,7 @@ def helps(text: str) -> set[str | None]:
         (f"p:1g/a {PATH}:0x47e0", "write `_1g`", f"p:_1g/a {PATH}:0x47e0"),
         (
             f"p: {PATH}:0x47e0",
-            "name it, or leave out what stands for the name: `p PATH:OFFSET`",
+            "name it, or leave the name out: `p PATH:OFFSET`",
             f"p {PATH}:0x47e0",
         ),
         (f"r:a {PATH}:0x47e0 $ret", "write `$retval`", f"r:a {PATH}:0x47e0 $retval"),

@@ -1,4 +1,4 @@
-"""Values that optimised code keeps in no memory, and parts of functions that stand apart."""
+"""Values that optimised code does not store in memory, and parts of functions that stand apart."""
 
 from __future__ import annotations
 

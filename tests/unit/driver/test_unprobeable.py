@@ -112,7 +112,7 @@ def test_a_probe_that_would_change_the_program(binary: Path) -> None:
         fetchc.open(str(binary)).probe("stores", kernel="6.18")
     (found,) = caught.value.diagnostics
     assert found.notes == (
-        "the kernel sets a probe there, and no longer does what the instruction does",
+        "the kernel sets a probe there, but does not execute the instruction as written",
     )
 
 
@@ -193,14 +193,14 @@ def test_a_place_that_is_reached_without_the_nop(leaves: Path, name: str) -> Non
         fetchc.open(str(leaves)).probe(name, kernel="6.18")
     (found,) = caught.value.diagnostics
     assert found.code == "FC0516"
-    assert found.notes[1] == "a jump may lead to the instruction behind it"
+    assert found.notes[1] == "a jump may lead to the instruction after it"
 
 
 def test_an_address_on_such_a_nop(leaves: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = fetchc.open(str(leaves))
     with pytest.raises(fetchc.CompileError) as caught:
         program.probe("first", at="+10", kernel="6.18")
-    assert caught.value.diagnostics[0].help == "probe the instruction behind it: `--at +0xf`"
+    assert caught.value.diagnostics[0].help == "probe the instruction after it: `--at +0xf`"
     assert program.probe("first", at="+0xf", kernel="6.18").kind == "offset"
     for kernel, status in (("6.18", 1), ("7.3", 0), ("6.12", 0)):
         line = f"p:fetchc_a/b {leaves}:{program.probe('first', kernel='6.12').offset:#x}"

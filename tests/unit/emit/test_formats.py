@@ -220,7 +220,7 @@ def test_perf_shows_another_text_in_place_of_one_that_is_not_there() -> None:
     last = item(Deref(DI, 16), Text(), Decode("text"), "last")
     (told,) = written("perf", [event(first, middle, last)]).warnings
     assert told.code == "FC0625"
-    assert told.message == "perf shows the next text of the event where `first` cannot be read"
+    assert told.message == "perf shows the next string of the event where `first` cannot be read"
     for alone in ([first, middle], [item(Comm(), Text(), Decode("text"), "comm"), last]):
         assert written("perf", [event(*alone)]).warnings == ()
 

@@ -69,7 +69,7 @@ def test_texts_where_they_should_be(tmp_path: Path, fields: list[tuple[str, byte
 def test_texts_elsewhere(tmp_path: Path, fields: list[tuple[str, bytes]], told: str) -> None:
     core(tmp_path, fields)
     with pytest.raises(
-        DebugInfoError, match=rf"letters at {told}, and those of \.NET 9\.0 at 8 and"
+        DebugInfoError, match=rf"characters at {told}, and those of \.NET 9\.0 at 8 and"
     ):
         ask(program(tmp_path))
 
