@@ -11,7 +11,7 @@ from fetchc.driver.function_lookup import (
     is_called,
     is_only_inlined,
 )
-from fetchc.lang import language
+from fetchc.lang import language, language_at
 from fetchc.quantities import Address
 from fetchc.target.machines import architecture, table
 
@@ -108,7 +108,7 @@ def _find(
                 "not a whole function",
             )
         return _return_of(program, function, where, unsafe_return, warnings, point)
-    rules = language(function.language if function is not None else "c")
+    rules = language_at(function)
     site = Site(program, machine, rules, function, where, entry, returns)
     if function is None:
         assert point is not None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from fetchc.check.locations import is_fragment
 from fetchc.check.probe_site import Found, Site, must_not_be_returned_from
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
-from fetchc.lang import language
+from fetchc.lang import language, language_by_symbol
 from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
@@ -77,9 +77,7 @@ def may_be_unwound(program: Program, function: Function) -> bool:
     direct calls and jumps is known, and makes no other call. In C elsewhere: where the C library
     calls what it is handed.
     """
-    rules = language(function.language)
-    if not function.language and function.symbol.startswith("_Z"):
-        rules = language("c++")
+    rules = language_by_symbol(function)
     if not rules.unwound or function.compiler.without_exceptions:
         if function.symbol.partition("@")[0] in _CALLS_BACK:
             return True

@@ -9,7 +9,7 @@ from fetchc.check.probe_site import Found, Site
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.driver.function_lookup import find_function, function_at_point, is_only_inlined
 from fetchc.ir.fetch import Bits, type_text
-from fetchc.lang import language
+from fetchc.lang import language, language_at
 from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
@@ -209,7 +209,7 @@ def sites_at(program: Program, addresses: Iterable[Address], label: str) -> list
 def _site(program: Program, address: Address, label: str) -> Site:
     machine = architecture(program.architecture)
     function = program.function_at(address)
-    rules = language(function.language if function is not None else "c")
+    rules = language_at(function)
     begins = function is not None and function.address == address
     entry = begins and function is not None and not is_fragment(function)
     if entry and rules.stack_check:

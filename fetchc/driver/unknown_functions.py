@@ -6,6 +6,7 @@ import re
 
 from fetchc.check.suggestions import nearest
 from fetchc.diag.diagnostic import reject
+from fetchc.lang import language
 from fetchc.program.demangle import demangled, is_mangled
 
 TYPE_CHECKING = False
@@ -171,8 +172,8 @@ def unknown(program: Program, name: str) -> CompileError:
         help = f"did you mean `{close[0]}`?"
     help = meant_otherwise(program, name) or help
     said = [f"names like it: {listed}"] if close else []
-    if program.main_language() == "rust":
-        said.append("rustc may have made one of it and another function of the same code")
+    note = language(program.main_language()).missing_function
+    said += [note] if note else []
     return reject(
         "FC0202",
         f"no function `{name}` has code in `{program.path}`",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.check.probe_site import Found, Site
 from fetchc.check.special_names import arguments
 from fetchc.diag.diagnostic import reject
-from fetchc.lang import language
+from fetchc.lang import language_at
 from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ def _site(program: Program, probe: StaticProbe) -> Site:
             help="look at it: `readelf --notes FILE`",
         )
     function = program.function_at(probe.address)
-    rules = language(function.language if function is not None else "c")
+    rules = language_at(function)
     machine = architecture(program.architecture)
     return Site(
         program, machine, rules, function, probe.address, False, False,

@@ -5,8 +5,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.lang.base import Language
+    from fetchc.program.entities import Function
 
-__all__ = ["language"]
+__all__ = ["language", "language_at", "language_by_symbol"]
 
 
 def language(key: str) -> Language:
@@ -30,3 +31,14 @@ def language(key: str) -> Language:
     from fetchc.lang.c_language import CPLUSPLUS, OTHER, C
 
     return {"c": C, "c++": CPLUSPLUS}.get(key, OTHER)
+
+
+def language_at(function: Function | None) -> Language:
+    """Rules of the code of ``function``; those of C where no function is known."""
+    return language("c" if function is None else function.language)
+
+
+def language_by_symbol(function: Function) -> Language:
+    """Rules of ``function``; without debug information by its symbol: C++ has ``_Z``."""
+    key = function.language
+    return language("c++" if not key and function.symbol.startswith("_Z") else key)

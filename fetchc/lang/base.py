@@ -57,6 +57,7 @@ class Language(Record):
     where it has none beyond C's. ``arrays_are_values``: an array is not the address of its first
     element. ``goroutines``: its functions run on goroutines, with a stack and a convention of
     their own; ``system_stack``: they are known to run on the stack that the system gives a thread.
+    ``missing_function`` is what to know where a function is not found.
     ``cautions`` tells what should be known of any probe of a function.
     ``methods_named`` are the functions that a method of a type can be, by the names of both; it
     hides what is promoted from below. None where methods and members cannot have one name.
@@ -86,6 +87,7 @@ class Language(Record):
     dereferences: bool = False
     counting: Mapping[str, str] = _NONE
     return_refusal: str = ""
+    missing_function: str = ""
     unwound: bool = False
     written: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

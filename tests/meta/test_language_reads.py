@@ -16,11 +16,6 @@ CHECKOUT = Path(__file__).parents[2]
 # How often a module still reads which language it is. Numbers only go down.
 STILL_READ = {
     "abi/placement.py": 1,
-    "driver/probe_points.py": 1,
-    "driver/return_points.py": 1,
-    "driver/source_line_points.py": 1,
-    "driver/unknown_functions.py": 1,
-    "driver/usdt_points.py": 1,
 }
 
 
