@@ -7,13 +7,11 @@ import json
 import os
 
 from fetchc.answers.json_documents import document, refused
-from fetchc.answers.outcome import by_probe, outcome
+from fetchc.answers.question import Question
 from fetchc.api.library import Program
 from fetchc.ceilings import Exceeded, unwatch
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject, too_costly
-from fetchc.record import Record
-from fetchc.target.kernel_versions import running_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     Identity = tuple[int, ...] | None
 
-__all__ = ["Opened", "Question", "answer", "bulk", "identity", "read_line", "read_question"]
+__all__ = ["Opened", "answer", "bulk", "identity", "read_line", "read_question"]
 
 _KEYS = {
     "binary": "a string", "function": "a string", "expressions": "a list of strings",
@@ -35,26 +33,6 @@ _KEYS = {
     "id": "a string or an integer",
 }  # fmt: skip
 _EXAMPLE = '{"binary": "./server", "function": "handle", "expressions": ["r->size"]}'
-
-
-class Question(Record):
-    """Expressions at one probe point, as ``compile`` takes them; ``id`` comes back as it was."""
-
-    binary: str
-    expressions: tuple[str, ...]
-    function: str | None = None
-    at: str | None = None
-    returns: bool = False
-    kernel: str = "running"  # a version, or what stands for the one at hand
-    references: tuple[str, ...] = ()
-    debug_file: str | None = None
-    debug_dirs: tuple[str, ...] = ()
-    id: str | int | None = None
-
-    @property
-    def opening(self) -> tuple[str, tuple[str, ...], str | None, tuple[str, ...]]:
-        """What :class:`~fetchc.api.library.Program` is made of."""
-        return self.binary, self.references, self.debug_file, self.debug_dirs
 
 
 def read_line(line: bytes) -> object:
@@ -181,10 +159,8 @@ class Opened:
         self._programs.clear()
         gc.collect()
 
-    def get(self, question: Question, kernel: str) -> tuple[Program, Probe | None]:
+    def get(self, question: Question) -> tuple[Program, Probe | None]:
         """The program, and the probe point of all expressions; None where they name their own.
-
-        ``kernel`` is the version whose rules hold.
 
         Raises CompileError and DebugInfoError as opening and ``probe`` do.
         """
@@ -202,7 +178,7 @@ class Opened:
                 # They are cycles: their files and units are there until these are found.
                 gc.collect()
                 self._let_go = 0
-        return kept.program, kept.probe(question, kernel)
+        return kept.program, kept.probe(question)
 
 
 class _Kept:
@@ -211,13 +187,13 @@ class _Kept:
         self.program = program
         self._probes: dict[tuple[str | None, str | None, bool, str], Probe] = {}
 
-    def probe(self, question: Question, kernel: str) -> Probe | None:
-        if question.function is None and question.at is None:
-            return None
-        key = question.function, question.at, question.returns, kernel
+    def probe(self, question: Question) -> Probe | None:
+        key = question.function, question.at, question.returns, question.version
         found = self._probes.get(key)
         if found is None:
-            found = self.program.probe(*key)
+            found = question.probe(self.program)
+            if found is None:
+                return None
             if len(self._probes) >= PROBES:
                 self._probes.clear()
             self._probes[key] = found
@@ -275,13 +251,9 @@ def answer(opened: Opened, given: object, kernel: str = "running") -> dict[str, 
     head = {"id": identity(given)}
     try:
         question = read_question(given, kernel)
-        version = running_version() if question.kernel == "running" else question.kernel
-        program, probe = opened.get(question, version)
-        outcomes = [
-            outcome(program, probe, text, version, True, question.returns)
-            for text in question.expressions
-        ]
-        return head | document(program, version, probe, by_probe(outcomes), outcomes)
+        program, probe = opened.get(question)
+        outcomes = question.outcomes(program, probe)
+        return head | document(program, question.version, probe, outcomes)
     except CompileError as refusal:
         diagnostics = refusal.diagnostics
     except DebugInfoError as unreadable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fetchc import __version__
+from fetchc.answers.question import by_probe
 from fetchc.diag.diagnostic import shortened
 
 TYPE_CHECKING = False
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from fetchc.answers.outcome import Outcome
+    from fetchc.answers.question import Outcome
     from fetchc.api.library import Program
     from fetchc.api.probe import Argument, Probe
     from fetchc.diag.diagnostic import Diagnostic
@@ -25,10 +26,10 @@ def document(
     program: Program,
     kernel: str,
     shared: Probe | None,
-    groups: list[tuple[Probe, list[Argument]]],
     outcomes: list[Outcome],
 ) -> dict[str, Any]:
     """What ``compile --format json`` prints."""
+    groups = by_probe(outcomes)
     diagnostics = [] if shared is None else [told(d, None) for d in shared.warnings]
     for outcome in outcomes:
         diagnostics += [told(d, outcome.text) for d in outcome.diagnostics]

@@ -204,18 +204,15 @@ class Program:
     def argument(
         self,
         text: str,
-        probe: Probe | None = None,
-        kernel: str | None = None,
         returns: bool = False,
+        kernel: str | None = None,
         active: int | None = None,
     ) -> Argument:
-        """Compile an argument at ``probe``, or at the point that it names itself.
+        """Compile an argument at the point that it names itself.
 
-        The others are as in :meth:`probe`, and for the second case.
+        The others are as in :meth:`probe`.
         """
         given(text, "an argument", None)
-        if probe is not None:
-            return probe.compile(text)
         from fetchc.api.probe import Argument
         from fetchc.syntax.expression_parser import parse_argument
 
@@ -228,19 +225,17 @@ class Program:
         point: Point | None,
         returns: bool,
         kernel: str | None,
-        active: int | None = None,
+        active: int | None,
     ) -> Probe:
         # What compiles is loaded here: a listing needs none of it.
         from fetchc.api.probe import Probe
-        from fetchc.driver.probe_points import find_site
+        from fetchc.driver.probe_points import PointRequest, find_site
 
         rules = self._rules(kernel)
+        unsafe = self._unsafe_return
+        request = PointRequest(function, point, returns, rules, active, unsafe)
         with self._lock:
-            found = find_site(self._program, function, point, returns, self._unsafe_return, rules)
-        if active is not None:
-            from fetchc.driver.kernel_points import with_room
-
-            found = with_room(found, active)
+            found = find_site(self._program, request)
         return Probe(self._program, self._lock, found, rules)
 
 

@@ -7,7 +7,7 @@ from _thread import RLock
 from fetchc.api import given
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.compile import Compiled, compile_argument
-from fetchc.driver.probe_points import find_site
+from fetchc.driver.probe_points import PointRequest, find_site
 from fetchc.syntax.expression_parser import parse_argument
 
 TYPE_CHECKING = False
@@ -283,9 +283,10 @@ class Probe:
         if tree.point is None:
             return Argument(self, text, tree)
         name = None if self.function is None else self.function.name
+        returns = self.kind.startswith("return")
         with self._lock:
-            returns = self.kind.startswith("return")
-            found = find_site(self._program, name, tree.point, returns, kernel=self._kernel)
+            request = PointRequest(name, tree.point, returns, self._kernel)
+            found = find_site(self._program, request)
         return Argument(Probe(self._program, self._lock, found, self._kernel), text, tree)
 
     def definition(

@@ -97,7 +97,11 @@ def _compiled(
     arguments = []
     for text in texts:
         try:
-            argument = program.argument(text, probe, returns=options.returns, active=options.active)
+            argument = (
+                program.argument(text, options.returns, active=options.active)
+                if probe is None
+                else probe.compile(text)
+            )
             said.append((text, tuple(argument.whole.warnings)))
             arguments.append(argument)
         except CompileError as refusal:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from fetchc.answers.outcome import by_probe, outcome
+from fetchc.answers.question import Question, by_probe
 from fetchc.cli.output import exit_status
-from fetchc.target.kernel_versions import running_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.answers.outcome import Outcome
-    from fetchc.api.library import Program
     from fetchc.api.probe import Argument, Probe
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
@@ -32,7 +29,9 @@ def run(options: Options, output: Output) -> int:
     if options.format == "json":
         return _json(options, output, texts)
     whole = options.format in ("probe", *_TOOLS)
-    _, shared, outcomes = _asked(options, texts, _kernel(options), whole)
+    question, program = _question(options, texts, whole), options.opened()
+    shared = question.probe(program)
+    outcomes = question.outcomes(program, shared)
     if shared is not None:
         output.diagnostics(shared.warnings, "")
     groups = by_probe(outcomes)
@@ -53,24 +52,17 @@ def run(options: Options, output: Output) -> int:
     return exit_status([each for one in outcomes for each in one.refused])
 
 
-def _kernel(options: Options) -> str:
-    return running_version() if options.kernel == "running" else options.kernel
-
-
-def _asked(
-    options: Options, texts: list[str], kernel: str, whole: bool
-) -> tuple[Program, Probe | None, list[Outcome]]:
-    program = options.opened()
-    shared = None
-    if options.function is not None or options.at is not None:
-        shared = program.probe(
-            options.function, options.at, options.returns, kernel, options.active
-        )
-    outcomes = [
-        outcome(program, shared, text, kernel, whole, options.returns, options.active)
-        for text in texts
-    ]
-    return program, shared, outcomes
+def _question(options: Options, texts: list[str], whole: bool) -> Question:
+    return Question(
+        options.binary,
+        tuple(texts),
+        options.function,
+        options.at,
+        options.returns,
+        options.kernel,
+        active=options.active,
+        whole=whole,
+    )
 
 
 def _settled(format: str) -> tuple[str, ...]:
@@ -98,10 +90,12 @@ def _json(options: Options, output: Output, texts: list[str]) -> int:
     from fetchc.ceilings import Exceeded, unwatch
     from fetchc.diag.diagnostic import CompileError, DebugInfoError, too_costly
 
-    kernel = _kernel(options)
+    question = _question(options, texts, whole=True)
     try:
-        program, shared, outcomes = _asked(options, texts, kernel, True)
-        result = document(program, kernel, shared, by_probe(outcomes), outcomes)
+        program = options.opened()
+        shared = question.probe(program)
+        outcomes = question.outcomes(program, shared)
+        result = document(program, question.version, shared, outcomes)
         status = exit_status([each for one in outcomes for each in one.refused])
     except CompileError as refusal:
         result = refused(options.binary, refusal.diagnostics)

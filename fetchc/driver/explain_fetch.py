@@ -17,7 +17,7 @@ from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
 from fetchc.driver.fetcharg_meaning import ReadFetch
-from fetchc.driver.probe_points import find_site
+from fetchc.driver.probe_points import PointRequest, find_site
 from fetchc.ir.evaluate import listing
 from fetchc.ir.fetch import (
     Array,
@@ -607,7 +607,8 @@ def explain(text: str, found: Found, kernel: Kernel) -> Explained:
         function = found.site.function
         name = None if function is None else function.name
         returns = found.kind.startswith("return")
-        found = find_site(found.site.program, name, argument.point, returns, kernel=kernel)
+        request = PointRequest(name, argument.point, returns, kernel)
+        found = find_site(found.site.program, request)
     return _explain_argument(argument, text, found, kernel)
 
 

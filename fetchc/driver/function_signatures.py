@@ -48,10 +48,10 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
 
 def _of_kernel(program: Program, name: str) -> list[dict[str, object]]:
     """What a probe of that name sees, as a listing shows it."""
-    from fetchc.driver.probe_points import find_site
+    from fetchc.driver.probe_points import PointRequest, find_site
     from fetchc.lang import language
 
-    function = find_site(program, name, None, False).site.function
+    function = find_site(program, PointRequest(name)).site.function
     assert function is not None
     shown = ", ".join(
         f"{language(function.language).spell(program, each.type)} {each.name}".strip()

@@ -13,6 +13,7 @@ from fetchc.driver.function_lookup import (
 )
 from fetchc.lang import language, language_at
 from fetchc.quantities import Address
+from fetchc.record import Record
 from fetchc.target.machines import architecture, table
 
 TYPE_CHECKING = False
@@ -23,27 +24,45 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel_versions import Kernel
 
-__all__ = ["find_site"]
+__all__ = ["PointRequest", "find_site"]
 
 _PARTS = ("%return", "%body", "%inline")  # what the name of a point may end in
 
 
-def find_site(
-    program: Program,
-    name: str | None,
-    point: Point | None,
-    returns: bool,
-    unsafe_return: bool = False,
-    kernel: Kernel | None = None,
-) -> Found:
-    """The site of a function's name and a point (``--at`` or behind ``@``), either may be None.
+class PointRequest(Record):
+    """A probe point as a user asks for it.
 
-    A name that no function has may be a point itself: ``main.c:17``, ``main+4``, ``0x401234``,
-    ``main%inline``.
-    ``unsafe_return`` takes a return probe that can end the program. ``kernel`` is the one that is
-    to run the probe. Raises CompileError FC0202, FC0203, FC0206, FC0409, FC0515, FC0516.
+    ``function`` is a name; one that no function has may be a point itself: ``main.c:17``,
+    ``main+4``, ``0x401234``, ``main%inline``. ``point`` is that of ``--at`` or behind ``@``.
+    ``kernel`` is the one that is to run the probe. ``active`` is for how many calls at a time a
+    return probe of the kernel has room. ``unsafe_return`` takes a return probe that can end the
+    program.
     """
-    found = _find(program, name, point, returns, unsafe_return)
+
+    function: str | None = None
+    point: Point | None = None
+    returns: bool = False
+    kernel: Kernel | None = None
+    active: int | None = None
+    unsafe_return: bool = False
+
+
+def find_site(program: Program, request: PointRequest) -> Found:
+    """The sites that ``request`` means, where the kernel takes probes.
+
+    Raises CompileError FC0202, FC0203, FC0206, FC0409, FC0515, FC0516.
+    """
+    found = _probeable(program, request, _find(program, request))
+    if request.active is None:
+        return found
+    from fetchc.driver.kernel_points import with_room
+
+    return with_room(found, request.active)
+
+
+def _probeable(program: Program, request: PointRequest, found: Found) -> Found:
+    # Refused where a uprobe cannot be, moved where it would harm the program.
+    kernel, point = request.kernel, request.point
     rules = table(f"arch/{program.architecture}").get("uprobes")
     if rules is not None and not program.in_kernel:
         replaced = 0 if kernel is None else kernel.replaced_nop(program.architecture)
@@ -64,9 +83,8 @@ def find_site(
     return found
 
 
-def _find(
-    program: Program, name: str | None, point: Point | None, returns: bool, unsafe_return: bool
-) -> Found:
+def _find(program: Program, request: PointRequest) -> Found:
+    name, point, returns = request.function, request.point, request.returns
     if point is None and name is not None and (written := _as_point(program, name)) is not None:
         name, point = None, written
     if point is not None:
@@ -85,7 +103,9 @@ def _find(
         from fetchc.driver.kernel_points import as_function, kernel_site
 
         if (kprobe := as_function(name, point, returns)) is not None:
-            return _find(program, *kprobe, unsafe_return)
+            name, point, returns = kprobe
+            named = request.replaced(function=name, point=point, returns=returns)
+            return _find(program, named)
         return kernel_site(program, name, point, returns)
     if name is not None and ":" in name:
         from fetchc.driver.usdt_points import static_site
@@ -107,7 +127,7 @@ def _find(
                 None if point is None else point.span,
                 "not a whole function",
             )
-        return _return_of(program, function, where, unsafe_return, warnings, point)
+        return _return_of(program, function, where, warnings, request)
     rules = language_at(function)
     site = Site(program, machine, rules, function, where, entry, returns)
     if function is None:
@@ -126,9 +146,8 @@ def _return_of(
     program: Program,
     function: Function,
     where: Address,
-    unsafe_return: bool,
     warnings: tuple[Diagnostic, ...],
-    point: Point | None,
+    request: PointRequest,
 ) -> Found:
     # By the kernel's return probe on the entry ``where``, or on the return instructions.
     from fetchc.driver.return_points import (
@@ -145,16 +164,16 @@ def _return_of(
         raise reject(
             "FC0206",
             f"`{function.symbol}` is jumped to, not called: it has no return of its own",
-            None if point is None else point.span,
+            None if request.point is None else request.point.span,
             help=f"probe the return of the function it is a part of: `{function.name}`",
         )
     refusal = refusal_of_returns(program, function)
-    if unsafe_return and refusal:
+    if request.unsafe_return and refusal:
         warnings = (*warnings, unsafe(function, refusal))
     elif must_not_be_returned_from(program, function):
         return return_sites(program, rules, function, warnings)
     elif not program.in_kernel and may_be_unwound(program, function):
-        if not unsafe_return:
+        if not request.unsafe_return:
             return return_sites(program, rules, function, warnings)
         warnings = (*warnings, unsafe(function, PASSED))
     machine = architecture(program.architecture)

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from fetchc.answers.batch_questions import Question, identity, read_line, read_question
+from fetchc.answers.batch_questions import identity, read_line, read_question
+from fetchc.answers.question import Question
 from fetchc.diag.diagnostic import CompileError
 
 GOOD = {"binary": "b", "expressions": ["e"]}
