@@ -8,7 +8,7 @@ from fetchc.check.typed_tree import Counted
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
 from fetchc.ir.fetch_rules import verify
-from fetchc.lower.lowering import lower
+from fetchc.lower.arguments import lower
 from fetchc.record import Record
 from fetchc.source import Span
 
@@ -60,9 +60,14 @@ def compile_argument(
     """
     checker = Checker(found.site)
     node = checker.check(argument.expression)
-    lowered = lower(checker, node, argument.format, whole)
+    if argument.format is None:
+        lowered = lower(checker, node, whole)
+    else:
+        from fetchc.lower.argument_formats import formatted
+
+        lowered = (formatted(checker, node, argument.format),)
     if any(not isinstance(one, Counted) for one in checker.assertions):
-        from fetchc.lower.aggregates import companions, unchecked
+        from fetchc.lower.assumptions import companions, unchecked
 
         if whole:
             lowered += companions(checker)

@@ -1,7 +1,8 @@
-"""What lowering gives, fetches with what the reader makes of them, and where it finds bytes."""
+"""The fetch of one value: where its bytes are, and how a number in them is fetched and decoded."""
 
 from __future__ import annotations
 
+from fetchc.check.probe_site import steps
 from fetchc.check.typed_tree import (
     Address,
     Computed,
@@ -19,6 +20,7 @@ from fetchc.check.typed_tree import (
 from fetchc.diag.diagnostic import reject
 from fetchc.ir.fetch import (
     Absolute,
+    Bits,
     Comm,
     Decode,
     Deref,
@@ -31,7 +33,9 @@ from fetchc.ir.fetch import (
     Scalar,
     StackEntry,
     StackPointer,
+    Text,
     Value,
+    Word,
     is_address,
 )
 from fetchc.program import entities
@@ -46,8 +50,10 @@ from fetchc.program.types import (
     IntType,
     MapType,
     PointerType,
+    QualifiedType,
     SequenceType,
     StructType,
+    VoidType,
 )
 from fetchc.quantities import TypeId
 from fetchc.record import Record, assert_never
@@ -57,6 +63,7 @@ if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
+    from fetchc.ir.fetch import Store
     from fetchc.program.types import Type
     from fetchc.quantities import DwarfRegister
     from fetchc.source import Span
@@ -69,14 +76,24 @@ __all__ = [
     "Plain",
     "Spread",
     "Where",
+    "bit_field_of",
+    "fetch_scalar",
     "inside",
+    "is_byte",
     "is_character",
+    "is_string_pointer",
+    "kept",
     "load_word",
     "low_bits",
+    "memory_of",
+    "number",
     "piece_at",
     "plain",
     "pointed",
     "pointer",
+    "scalar",
+    "smallest_container",
+    "special",
     "where",
 ]
 
@@ -208,9 +225,9 @@ def where(site: Site, node: Typed) -> Where:
                 reason="several fetch-args",
             )
         case Computed() | Either() | Dispatched():
-            from fetchc.lower.computed_values import refused
+            from fetchc.lower.no_fetch import part_of_computed
 
-            raise refused(node)
+            raise part_of_computed(node)
         case _:
             assert_never(node)
 
@@ -439,6 +456,33 @@ def is_character(made: Type) -> bool:
     return isinstance(made, CharType) and made.size == 1 and made.name in ("char", "char8_t")
 
 
+def is_byte(made: Type) -> bool:
+    """Whether elements of the type are what a text is made of."""
+    return isinstance(made, VoidType) or (isinstance(made, CharType | IntType) and made.size == 1)
+
+
+def is_string_pointer(checker: Checker, made: Type) -> bool:
+    """Whether a type is a pointer to a string.
+
+    In the kernel that is `unsigned char *` too (names of files are), where bytes are `u8 *`.
+    """
+    if not isinstance(made, PointerType):
+        return False
+    if is_character(checker.resolved(made.target)):
+        return True
+    if not checker.program.in_kernel:
+        return False
+    target = next(
+        (
+            each
+            for each in steps(checker.program, made.target)
+            if not isinstance(each, QualifiedType)
+        ),
+        None,
+    )
+    return isinstance(target, CharType) and target.name == "unsigned char"
+
+
 def _is_raw(checker: Checker, made: Type) -> bool:
     # A pointer of .NET that is no reference to an object.
     if not isinstance(made, PointerType) or made.reference:
@@ -485,3 +529,235 @@ def plain(checker: Checker, type_id: TypeId) -> Plain | None:
             return Plain(Scalar("x", 8 * size), Decode("float", 8 * size), size)
         case _:
             return None
+
+
+# ------------------------------------------------------------------------------
+# One number: from memory, from a register or the low bytes of one, or a constant.
+
+
+def special(checker: Checker, node: Special) -> Lowered | None:
+    """``%ax``, ``$stack``, ``$comm``, texts of events as the kernel gives them; None for others."""
+    found = where(checker.site, node)
+    assert isinstance(found, InValue)
+    if isinstance(found.base, Comm) or node.kind == "text":
+        return Lowered("", Fetch(found.base, Text()), Decode("text"), node.type)
+    if node.type == checker.word():
+        bits = 8 * checker.program.word_bytes
+        return Lowered("", Fetch(found.base, Word()), Decode("integer", bits), node.type)
+    return None
+
+
+def scalar(checker: Checker, node: Typed, made: Plain) -> Lowered:
+    """The number ``node``, of the scalar type that ``made`` describes."""
+    part = bit_field_of(node)
+    if part is not None:
+        return bit_field(checker, part, made, node)
+    held = kept(checker, node, made)
+    fetch = fetch_scalar(checker, node, held.store, held.size)
+    return Lowered("", fetch, held.decode, node.type)
+
+
+def number(checker: Checker, node: Typed) -> Lowered:
+    """The number ``node``, as a length is; FC0311 where the debug information has another type."""
+    made = plain(checker, node.type)
+    if made is None:
+        from fetchc.lower.no_fetch import incomplete
+
+        raise incomplete(checker, node, checker.resolved(node.type))
+    return scalar(checker, node, made)
+
+
+def kept(checker: Checker, node: Typed, made: Plain) -> Plain:
+    """What is fetched of ``node``, which ``made`` describes: casts to wider types add nothing."""
+    held = _held_type(checker, node, made)
+    decode = made.decode
+    if held.size < made.size:
+        decode = Decode(
+            decode.kind, 8 * held.size, held.decode.signed, None, decode.enumerators, None,
+            decode.flags,
+        )  # fmt: skip
+    return Plain(held.store, decode, held.size)
+
+
+def _held_type(checker: Checker, node: Typed, made: Plain) -> Plain:
+    # A cast to a wider type keeps the value, so what is fetched is the narrower one.
+    while isinstance(node, Convert):
+        inner = plain(checker, node.base.type)
+        if inner is not None and inner.size < made.size:
+            made = inner
+        node = node.base
+    return made
+
+
+def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fetch:
+    """``size`` bytes at ``node``, stored as ``store``; part of a register as its bits."""
+    found = where(checker.site, node)
+    if isinstance(found, Spread):
+        found = piece_at(checker.site, found, size, node.span)
+    if not (checker.program.little_endian or isinstance(found, Known)):
+        found = inside(found, _high_bytes(checker, node, size))
+    match found:
+        case Known(value=value, left=left):
+            if left is not None and left < size:
+                from fetchc.lower.no_fetch import outside
+
+                raise outside(node.span)
+            return Fetch(immediate(checker.site, _low(value, size), node.span), store)
+        case Memory():
+            return Fetch(load_word(checker.site, found, node.span), store)
+        case InValue(base=base):
+            word = 8 * checker.program.word_bytes
+            low = low_bits(checker.site, found, size)
+            if low < 0 or low + 8 * size > word:
+                from fetchc.lower.no_fetch import straddles
+
+                raise straddles(node.span)
+            if low == 0:
+                return Fetch(base, store)
+            bits: Store = Bits(8 * size, low, word)
+            return Fetch(base, bits)
+        case Spread():
+            raise AssertionError(f"a part of one piece lies in several: {found!r}")
+
+
+def immediate(site: Site, value: int, span: Span) -> Immediate:
+    """The constant as a fetch-arg has it; refused where the kernel's word does not hold it.
+
+    Source: FETCH_OP_IMM, ``unsigned long`` (kernel/trace/trace_probe.h).
+    """
+    bits = 8 * site.program.word_bytes
+    if bits < 64 and not -(1 << (bits - 1)) <= value < 1 << bits:
+        raise reject(
+            "FC0312",
+            f"the constant {value} has more than {bits} bits",
+            span,
+            "more than one fetch-arg can hold on this machine",
+            reason="several fetch-args",
+        )
+    return Immediate(value)
+
+
+def _low(value: int, size: int) -> int:
+    # The low bytes of a longer constant; what fits is left as it is spelled, signs too.
+    fits = -(1 << (8 * size - 1)) <= value < 1 << (8 * size)
+    return value if fits else value & ((1 << (8 * size)) - 1)
+
+
+def _high_bytes(checker: Checker, node: Typed, size: int) -> int:
+    # Bytes in front of the low ``size`` ones of a number on a big-endian machine.
+    while isinstance(node, Convert):
+        node = node.base
+    own = plain(checker, node.type)
+    return 0 if own is None else max(0, own.size - size)
+
+
+def bit_field_of(node: Typed) -> Part | None:
+    """The bit field that ``node`` is, casts looked through."""
+    while isinstance(node, Convert):
+        node = node.base
+    return node if isinstance(node, Part) and node.bits is not None else None
+
+
+def memory_of(checker: Checker, node: Typed, what: str) -> Memory:
+    """The memory that ``node`` is in; refused for values in registers."""
+    found = where(checker.site, node)
+    if isinstance(found, Memory):
+        return found
+    raise reject(
+        "FC0404",
+        f"{what} can be fetched from memory only, and this value is in registers",
+        node.span,
+        "not in memory",
+        help="fetch its parts by name or by index",
+    )
+
+
+# ------------------------------------------------------------------------------
+# Bit fields: from the smallest container around them in memory, from a register, or a constant.
+
+
+def bit_field(checker: Checker, part: Part, made: Plain, node: Typed) -> Lowered:
+    """The bit field ``part``, which ``node`` is, casts looked through; ``made`` is of its type."""
+    bits = part.bits
+    assert bits is not None
+    own = plain(checker, part.type)
+    signed = own is not None and own.decode.signed
+    kept = min(bits.width, 8 * made.size)  # a cast to a narrower type takes the low bits
+    if kept < bits.width:
+        signed = made.decode.signed
+    decode = Decode(made.decode.kind, kept, signed, None, made.decode.enumerators)
+    holder = checker.size(part.base.type)
+    # The member's own offset is already in bits.offset: the field lies in the base object.
+    found = where(checker.site, part.base)
+    first = bits.offset // 8
+    last = (bits.offset + bits.width + 7) // 8
+    if isinstance(found, Spread):
+        inner = Spread(found.pieces, found.offset + first)
+        one = _back(piece_at(checker.site, inner, last - first, node.span), first)
+        holder = None
+    else:
+        one = found
+    match one:
+        case Memory(base=base, offset=offset, user=user):
+            byte, container = smallest_container(bits.offset, bits.width, holder, node.span)
+            place = load_word(checker.site, Memory(base, offset + byte, user), node.span)
+            start = bits.offset - 8 * byte
+            if not checker.program.little_endian:
+                start = container - start - bits.width  # offsets count from the other end
+            store: Store = Bits(kept, start, container)
+            return Lowered("", Fetch(place, store), decode, node.type)
+        case InValue(base=base, offset=offset, size=size):
+            start = 8 * offset + bits.offset
+            if not checker.program.little_endian:
+                start = 8 * size - start - bits.width
+            word = 8 * checker.program.word_bytes
+            if start < 0 or start + bits.width > word:
+                from fetchc.lower.no_fetch import straddles
+
+                raise straddles(node.span)
+            return Lowered("", Fetch(base, Bits(kept, start, word)), decode, node.type)
+        case Known(value=value, left=left):
+            if left is not None and 8 * left < bits.offset + bits.width:
+                from fetchc.lower.no_fetch import outside
+
+                raise outside(node.span)
+            number = value >> bits.offset & ((1 << kept) - 1)
+            store = Scalar("u", 64)
+            constant = immediate(checker.site, number, node.span)
+            return Lowered("", Fetch(constant, store), decode, node.type)
+
+
+def _back(found: Memory | InValue | Known, by: int) -> Memory | InValue | Known:
+    match found:
+        case Memory(base=base, offset=offset, user=user):
+            return Memory(base, offset - by, user)
+        case InValue(base=base, offset=offset, size=size):
+            return InValue(base, offset - by, size)
+        case Known(value=value, left=left):
+            return Known(value << (8 * by), None if left is None else left + by)
+
+
+def smallest_container(offset: int, width: int, holder: int | None, span: Span) -> tuple[int, int]:
+    """First byte and bits of the smallest container of a field, inside its object if it can be.
+
+    A container that reaches past the object's end reads the field's bytes all the same: where
+    the next page is missing the kernel keeps the bytes before it.
+    """
+    choices = []
+    for container in (8, 16, 32, 64):
+        byte = offset // 8
+        if holder is not None and byte + container // 8 > holder:
+            byte = max(0, holder - container // 8)
+        if offset - 8 * byte + width <= container:
+            outside = holder is not None and byte + container // 8 > holder
+            choices.append((outside, container, byte))
+    if not choices:
+        raise reject(
+            "FC0513",
+            f"a bit field of {width} bits at bit {offset} lies in nine bytes",
+            span,
+            "wider than any container",
+            help="fetch the bytes: take the structure's address with a cast and a range",
+        )
+    _, container, byte = min(choices)
+    return byte, container

@@ -1,10 +1,10 @@
-"""The refusals of what is in no place of the function: held on entry alone, or computed."""
+"""The refusals of what no probe can fetch: in no place of the function, in several, computed."""
 
 from __future__ import annotations
 
 from fetchc.check.locations import place_words
 from fetchc.check.probe_site import steps
-from fetchc.check.typed_tree import Convert, Shift
+from fetchc.check.typed_tree import Computed, Convert, Shift
 from fetchc.diag.diagnostic import reject
 from fetchc.program.entities import (
     Absent,
@@ -17,18 +17,37 @@ from fetchc.program.entities import (
     PointerTo,
     is_on_entry,
 )
-from fetchc.program.types import USER, PointerType, QualifiedType
+from fetchc.program.types import (
+    USER,
+    DeclaredType,
+    PointerType,
+    QualifiedType,
+    UnknownType,
+    VoidType,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
     from fetchc.check.probe_site import Site
-    from fetchc.check.typed_tree import Typed
+    from fetchc.check.typed_tree import Dispatched, Either, Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Function, Place
+    from fetchc.program.types import Type
     from fetchc.quantities import DwarfRegister
     from fetchc.source import Span
 
-__all__ = ["computed", "leads_to_user", "lost", "register_of", "unsaved"]
+__all__ = [
+    "computed",
+    "incomplete",
+    "leads_to_user",
+    "lost",
+    "outside",
+    "part_of_computed",
+    "register_of",
+    "straddles",
+    "unsaved",
+]
 
 
 def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileError:
@@ -163,6 +182,71 @@ def _is_memory(place: Place) -> bool:
         found = [one.place for one in place.pieces if not isinstance(one.place, Absent)]
         return bool(found) and all(_is_memory(one) for one in found)
     return isinstance(place, InMemory | FrameRelative | Indirect | AtAddress)
+
+
+# ------------------------------------------------------------------------------
+# The refusal of a part of what a reader computes or selects.
+
+
+def part_of_computed(node: Computed | Either | Dispatched) -> CompileError:
+    """The refusal of more of it than the value."""
+    made = isinstance(node, Computed)
+    return reject(
+        "FC0312",
+        "which object it is, is only known at run time"
+        if not made
+        else "the number is not stored anywhere",
+        node.span,
+        "computed" if made else "one of several places",
+        help="put it at the end of the expression, and use `fetchc trace`",
+        reason="several fetch-args",
+    )
+
+
+# ------------------------------------------------------------------------------
+# The refusals of what is no number, or lies in no one place.
+
+
+def incomplete(checker: Checker, node: Typed, made: Type) -> CompileError:
+    """FC0311 for what has no size, no value, or is not the number that it should be."""
+    match made:
+        case VoidType():
+            reason = "it has no value"
+        case DeclaredType():
+            reason = "the file does not define it"
+        case UnknownType():
+            reason = made.reason
+        case _:
+            reason = "it is not a number that a fetch-arg can hold"
+    return reject(
+        "FC0311",
+        f"`{checker.spell(node.type)}` cannot be fetched: {reason}",
+        node.span,
+        "no size" if checker.size(node.type) is None else "not read",
+        help="cast its address to a known type: `*(unsigned long *)&e`",
+    )
+
+
+def outside(span: Span) -> CompileError:
+    """The refusal of a part that a constant does not have."""
+    return reject(
+        "FC0404",
+        "this is outside of the constant that the compiler keeps instead of the object",
+        span,
+        "not a part of it",
+        notes=("the object is not in memory, so nothing is before it or behind it",),
+    )
+
+
+def straddles(span: Span) -> CompileError:
+    """The refusal of a value of which a register has a part."""
+    return reject(
+        "FC0404",
+        "the value is not in one register",
+        span,
+        "spread over several places",
+        help="name a member that is inside one of them",
+    )
 
 
 # ------------------------------------------------------------------------------

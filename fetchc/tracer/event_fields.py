@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from fetchc.check.members import part
-from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.diag.diagnostic import reject
 from fetchc.driver.compile import accepted, for_kernel
 from fetchc.ir.fetch import (
     ELEMENTS,
     Absolute,
     Array,
-    Bits,
     Comm,
-    Decode,
     Deref,
     Fetch,
     Image,
@@ -30,241 +27,27 @@ from fetchc.ir.fetch import (
     fixed_bytes,
     is_address,
 )
-from fetchc.lower import strings
-from fetchc.lower.bit_fields import smallest_container
-from fetchc.lower.fetches import Lowered, Memory, load_word, plain, where
-from fetchc.lower.lowering import named_members, scalar
-from fetchc.program.types import ArrayType, InterfaceType, Member, SliceType, StringType, StructType
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.target.kernel_versions import dotted
 from fetchc.tracer.events import FaultProbe
-from fetchc.tracer.value_shapes import Guard, Leaf
+from fetchc.tracer.value_shapes import Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from fetchc.check.checker import Checker
     from fetchc.check.probe_site import Found
-    from fetchc.check.typed_tree import Typed
     from fetchc.ir.fetch import Value
-    from fetchc.lower.fetches import Plain
-    from fetchc.quantities import TypeId
-    from fetchc.syntax.tree import Format
     from fetchc.target.kernel_versions import Kernel
-    from fetchc.tracer.value_shapes import Shape
 
 __all__ = [
-    "FULL",
     "Block",
     "Fields",
-    "LeafShapes",
-    "Limits",
     "base_and_offset",
     "chunks",
-    "extents",
-    "merged_ranges",
     "moved_by",
-    "plain_number",
 ]
-
-# ------------------------------------------------------------------------------
-# How much of an object is fetched, and which of its bytes.
-
-_GAP = 16  # bytes that are cheaper to fetch along than an argument of their own
-
-
-class Limits(Record):
-    """How much of a value is fetched.
-
-    ``text`` bytes of a counted text, ``row`` bytes of an array or slice of numbers, ``items``
-    other elements, ``depth`` structures inside each other.
-    """
-
-    text: int
-    row: int
-    items: int
-    depth: int
-
-    def of_array(self) -> Limits:
-        """Those of an array that was asked for by itself: all of it, if it can be."""
-        return Limits(self.text, 4 * self.row, 16 * self.items, self.depth)
-
-    def inner(self) -> Limits:
-        """Those of an element of a list."""
-        return Limits(max(self.text // 4, 16), max(self.row // 8, 16), 2, self.depth)
-
-    def deeper(self) -> Limits:
-        """Those of a structure in a structure."""
-        return Limits(self.text, self.row, self.items, self.depth - 1)
-
-
-FULL = Limits(text=256, row=512, items=4, depth=3)
-
-
-def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int, int]]:
-    """First byte, and the one after the last, of each range to fetch of a value of the type.
-
-    What is not fetched as bytes (the string of a ``char *``) is left out; so is what is
-    deeper than ``limits`` go.
-    """
-    made = checker.resolved(type_id)
-    match made:
-        case StringType(members=members) | SliceType(members=members):
-            word = checker.program.word_bytes
-            return [(one.offset, one.offset + word) for one in members[:2]]
-        case InterfaceType():
-            return [(0, 2 * checker.program.word_bytes)]
-        case ArrayType(element=element, count=count) if count:
-            return _array(checker, element, count, limits)
-        case StructType(value=Member() as value):
-            return [
-                (value.offset + low, value.offset + high)
-                for low, high in extents(checker, value.type, limits)
-            ]
-        case StructType() if limits.depth > 0:
-            found = []
-            for variant in made.variants:
-                found += _member(checker, made, (), variant.member, limits)
-            for path, member in named_members(checker, made, ()):
-                found += _member(checker, made, path, member, limits.deeper())
-            return found
-        case _:
-            simple = plain(checker, type_id)
-            return [] if simple is None else [(0, simple.size)]
-
-
-def _array(checker: Checker, element: TypeId, count: int, limits: Limits) -> list[tuple[int, int]]:
-    made = checker.resolved(element)
-    each = checker.size(element)
-    if not each:
-        return []
-    most = max(1, limits.row // each)
-    if strings.is_text_pointer(checker, made):
-        return []
-    if plain(checker, element) is not None:
-        return [(0, each * min(count, most))]
-    rows = isinstance(made, ArrayType)
-    inner = extents(checker, element, limits if rows else limits.inner())
-    shown = range(min(count, most if rows else limits.items))
-    return [(low + each * i, high + each * i) for i in shown for low, high in inner]
-
-
-def _member(
-    checker: Checker,
-    holder: StructType,
-    path: tuple[Member, ...],
-    member: Member,
-    limits: Limits,
-) -> list[tuple[int, int]]:
-    start: int = sum([step.offset for step in path])
-    if member.bits is not None:
-        size = holder.size if not path else None
-        try:
-            byte, bits = smallest_container(member.bits.offset, member.bits.width, size, Span(0, 0))
-        except CompileError:
-            return []  # in nine bytes: refused where it is fetched
-        return [(start + byte, start + byte + bits // 8)]
-    start += member.offset
-    return [(start + low, start + high) for low, high in extents(checker, member.type, limits)]
-
-
-def merged_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The ranges in order; those that are close to each other are merged."""
-    found: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if found and low <= found[-1][1] + _GAP:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
-        else:
-            found.append((low, high))
-    return found
-
-
-# ------------------------------------------------------------------------------
-# The leaves of every shape: numbers, strings, the bytes they are in, the pointers to them.
-
-
-def plain_number(leaf: Leaf) -> Leaf:
-    """The leaf as a plain number, without the name of an enumerator."""
-    plain = Decode("integer", leaf.decode.bits, leaf.decode.signed)
-    return Leaf(leaf.field, plain, leaf.offset, leaf.size, leaf.shift, leaf.guards)
-
-
-class LeafShapes:
-    """The parts of one argument that are fetched each by itself."""
-
-    def __init__(self, checker: Checker, fields: Fields) -> None:
-        self._checker = checker
-        self._fields = fields
-
-    def shape(self, node: Typed, format: Format | None, limits: Limits) -> Shape:
-        """The shape of ``node``; raises CompileError where it cannot be fetched."""
-        raise NotImplementedError
-
-    def _plain(self, type_id: TypeId) -> Plain | None:
-        """How a reader shows a scalar of a type; None where the kernel has no such type."""
-        return plain(self._checker, type_id)
-
-    def _word(self, node: Typed) -> Lowered:
-        simple = plain(self._checker, node.type)
-        assert simple is not None
-        return scalar(self._checker, node, simple)
-
-    def _leaf(self, lowered: Lowered, empty: bool = False) -> Leaf:
-        fetch = lowered.fetch
-        spot = self._fields.spot(fetch)
-        field, offset, size = spot or (self._fields.add(fetch), 0, 0)
-        shift = fetch.store.offset if spot and isinstance(fetch.store, Bits) else 0
-        dynamic = isinstance(fetch.store, Text | Array | Symbol)
-        size_alone = 0 if dynamic else fixed_bytes(fetch.store)
-        text = lowered.decode.kind == "text"
-        guards = self._fields.guards(fetch.value, size_alone, empty or text)
-        # A NULL string pointer is no string; a string in a structure at NULL is a fault.
-        no_text = text and bool(guards) and not guards[-1].moved
-        if (empty and guards) or no_text:
-            last = guards[-1]
-            emptied = Guard(
-                last.field, last.offset, last.moved, True, last.kernel, last.read_checks
-            )
-            guards = (*guards[:-1], emptied)
-        return Leaf(field, lowered.decode, offset, size, shift, guards)
-
-    def _numbers(self, node: Typed, made: StructType) -> tuple[tuple[str, Leaf], ...]:
-        # Those of structures among the members too.
-        found: list[tuple[str, Leaf]] = []
-        for member in made.members:
-            inner = part(node, member, node.span)
-            kind = self._checker.resolved(member.type)
-            if isinstance(kind, StructType):
-                found += self._numbers(inner, kind)
-            else:
-                found.append((member.name, self._leaf(self._word(inner))))
-        return tuple(found)
-
-    def _fetch_bytes(self, node: Typed, limits: Limits, count: int = 1) -> None:
-        # Fetches an object in memory in as few pieces as possible; its members are found in them.
-        found = where(self._checker.site, node)
-        if not isinstance(found, Memory):
-            return
-        stride = self._checker.size(node.type) or 0
-        wanted = extents(self._checker, node.type, limits)
-        starts = [stride * index for index in range(count)]
-        for low, high in merged_ranges(
-            [(at + low, at + high) for at in starts for low, high in wanted]
-        ):
-            place = Memory(found.base, found.offset + low, found.user)
-            start = load_word(self._checker.site, place, node.span)
-            assert isinstance(start, Deref)
-            if high - low > 8:
-                self._fields.block(start, high - low)
-
-    def _guards_of(self, node: Typed) -> tuple[Guard, ...]:
-        found = where(self._checker.site, node)
-        if not isinstance(found, Memory):
-            return ()
-        return self._fields.guards(load_word(self._checker.site, found, node.span))
-
 
 # ------------------------------------------------------------------------------
 # Objects that are fetched as their bytes, and the arrays that hold these.

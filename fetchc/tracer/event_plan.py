@@ -9,12 +9,12 @@ from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.probe_output import defined
 from fetchc.emit.probe_definition import argument_name, event_name
 from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text
+from fetchc.lower.extents import FULL, Limits
 from fetchc.record import Record
 from fetchc.syntax.expression_parser import written
-from fetchc.tracer.dynamic_plan import checked_for_growth
-from fetchc.tracer.event_fields import FULL, Fields, Limits
+from fetchc.tracer.caller_values import argument_shape
+from fetchc.tracer.event_fields import Fields
 from fetchc.tracer.events import COMM, PLAN_INDEX, EventValue, FaultProbe, Plan
-from fetchc.tracer.value_plan import Shaper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel_versions import Kernel
-    from fetchc.tracer.value_shapes import Shape
 
 __all__ = ["CheckedArgument", "check_argument", "distinct", "plan"]
 
@@ -66,7 +65,7 @@ def check_argument(argument: Argument, text: str, found: Found, kernel: Kernel) 
         before = node
         fields = Fields(each, kernel, ())
         fields.span, fields.stem = span, "value"
-        _shape(checker, fields, argument, node, FULL)
+        argument_shape(checker, fields, node, argument.format, FULL)
         warnings = checker.warnings
     return CheckedArgument(text, label, argument, tuple(warnings))
 
@@ -230,21 +229,13 @@ def _layout(
     values = []
     for (one, name), checker, node in zip(named, checkers, nodes, strict=True):
         fields.span, fields.stem = one.argument.expression.span, name
-        shape = _shape(checker, fields, one.argument, node, limits)
+        shape = argument_shape(checker, fields, node, one.argument.format, limits)
         values.append(EventValue(one.label, shape))
     # Of an event `$comm` would be a field of that name.
     of_event = found.site.probe_kind == "eprobe"
     comm = Fetch(KernelValue("comm", "$COMM") if of_event else Comm(), Text())
     fault_probes = fields.fault_probes() if probing_faults else ()
     return _Layout((*fields.listed, (COMM, comm)), tuple(values), fault_probes)
-
-
-def _shape(
-    checker: Checker, fields: Fields, argument: Argument, node: Typed, limits: Limits
-) -> Shape:
-    return checked_for_growth(
-        checker, fields, Shaper(checker, fields).value(node, argument.format, limits)
-    )
 
 
 def _same(layouts: list[_Layout], event: str) -> None:

@@ -17,7 +17,7 @@ from typing import TypeVar
 import pytest
 
 import fetchc.abi.placement
-import fetchc.lower.lowering
+import fetchc.lower.fetches
 from fetchc.ir.fetch import Decode
 from fetchc.record import Record
 from fetchc.target.machines import Convention, WordRules, convention
@@ -247,7 +247,7 @@ def test_the_wrong_end_of_a_register_is_noticed(
     checked: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        fetchc.lower.lowering, "low_bits", lambda site, found, size: 8 * found.offset
+        fetchc.lower.fetches, "low_bits", lambda site, found, size: 8 * found.offset
     )
     assert checked("s390x").wrong
 

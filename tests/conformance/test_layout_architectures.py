@@ -14,7 +14,7 @@ import pytest
 
 import fetchc.conformance.c_drawing
 import fetchc.conformance.c_expressions
-import fetchc.lower.bit_fields
+import fetchc.lower.fetches
 from fetchc.conformance.c_comparison import layouts
 from fetchc.conformance.c_drawing import Family
 from fetchc.conformance.c_programs import Probe
@@ -103,12 +103,12 @@ def test_the_order_of_bits_matters(
     families = drawn("falsified")[:3]
     binary = cross.build(target, "zig", c_source(families), tmp_path, "-O1")
     # As if fields counted from the other end of their containers.
-    right = fetchc.lower.bit_fields.smallest_container
+    right = fetchc.lower.fetches.smallest_container
 
     def turned(offset: int, width: int, holder: int | None, span: Span) -> tuple[int, int]:
         byte, container = right(offset, width, holder, span)
         moved = container - (offset - 8 * byte) - width
         return byte + (moved - (offset - 8 * byte)) // 8, container
 
-    monkeypatch.setattr("fetchc.lower.bit_fields.smallest_container", turned)
+    monkeypatch.setattr("fetchc.lower.fetches.smallest_container", turned)
     assert check_layouts(target, families, binary).wrong

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fetchc.diag.diagnostic import CompileError
-from fetchc.lower.bit_fields import smallest_container
+from fetchc.lower.fetches import smallest_container
 from fetchc.source import Span
 
 HERE = Span(0, 1)

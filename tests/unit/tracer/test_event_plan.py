@@ -9,7 +9,6 @@ import pytest
 import fetchc
 from fetchc.tracer import event_plan
 from fetchc.tracer.events import COMM, PLAN_INDEX, Plan
-from fetchc.tracer.value_plan import Shaper
 from fetchc.tracer.value_shapes import (
     BoundsCheckShape,
     Leaf,
@@ -262,13 +261,13 @@ def test_returns_with_a_value_in_one_place_are_laid_out_once(
     probe = fetchc.open(str(fixture(binary))).probe("main.(*store).get", returns=True, kernel="6.1")
     assert len(probe.each()) > 1
     shaped: list[str] = []
-    value = Shaper.value
+    argument_shape = event_plan.argument_shape
 
-    def counted(self: Shaper, *arguments: Any) -> Shape:
+    def counted(*arguments: Any) -> Shape:
         shaped.append("value")
-        return value(self, *arguments)
+        return argument_shape(*arguments)
 
-    monkeypatch.setattr(Shaper, "value", counted)
+    monkeypatch.setattr(event_plan, "argument_shape", counted)
     plan = probe.plan(["err", "value"], "fetchc_t")
     assert len(shaped) == 4  # each when it is asked for, and in the event
     monkeypatch.setattr(event_plan, "_is_laid_out_alike", lambda checker: False)

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from fetchc.check import indexing
 from fetchc.check.members import named_member
-from fetchc.check.typed_tree import Special
+from fetchc.check.typed_tree import Ranged, Special
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.ir.fetch import Array, Char, Decode, Fetch, Scalar, Symbol, Text, body
-from fetchc.lower.fetches import InValue, Lowered, load_word, plain, pointed, where
-from fetchc.lower.lowering import bit_field_of, fetch_scalar, memory_of
-from fetchc.lower.strings import array_text, pointed_text, string
+from fetchc.lower.aggregate_arguments import array_string
+from fetchc.lower.aggregate_plan import ArrayPlan, RangePlan, array_plan
+from fetchc.lower.arguments import counted_string, pointed_string
+from fetchc.lower.fetches import (
+    InValue,
+    Lowered,
+    Plain,
+    bit_field_of,
+    fetch_scalar,
+    is_byte,
+    load_word,
+    memory_of,
+    plain,
+    pointed,
+    where,
+)
+from fetchc.lower.string_plan import CountedStringPlan, counted_string_plan
 from fetchc.program.types import (
     ArrayType,
-    CharType,
     ComplexType,
     FloatType,
     IntType,
     PointerType,
+    RangeType,
     SliceType,
     StringType,
     StructType,
-    VoidType,
 )
 from fetchc.syntax.tree import Format
 
@@ -32,7 +45,7 @@ if TYPE_CHECKING:
     from fetchc.ir.fetch import Value
     from fetchc.program.types import Type
 
-__all__ = ["formatted", "in_order", "is_byte"]
+__all__ = ["format_plan", "formatted", "in_order"]
 
 _SIGNS = {"u": False, "s": True, "x": False}
 
@@ -59,6 +72,45 @@ def formatted(checker: Checker, node: Typed, format: Format) -> Lowered:
     if isinstance(made, ArrayType) and made.count:
         return _array(checker, node, _of_each(checker, node, format, made), made.count)
     return _number(checker, node, format)
+
+
+def format_plan(
+    checker: Checker, node: Typed, format: Format
+) -> RangePlan | CountedStringPlan | ArrayPlan | None:
+    """The plan of what a program that decodes shows of ``node`` in a format.
+
+    None where that is the lone fetch-arg of :func:`formatted`.
+    """
+    made = checker.resolved(node.type)
+    is_string = format.base in ("string", "ustring") and format.count is None
+    match made:
+        case RangeType(element=element, text=text):
+            assert isinstance(node, Ranged)
+            if text and format.text in ("string", "ustring"):
+                return RangePlan(node, element, text)
+            each = plain(checker, element)
+            if each is None or (decode := _elements(format, each.size)) is None:
+                return None
+            return RangePlan(node, element, "", Plain(each.store, decode, each.size))
+        case SliceType(element=element) if is_string and is_byte(checker.resolved(element)):
+            # It ends at its length, not at a NUL.
+            return counted_string_plan(checker, node, made)
+        case StringType() if is_string:
+            return counted_string_plan(checker, node, made)
+        case ArrayType() if is_string:
+            return array_plan(checker, node, made)
+        case _:
+            return None
+
+
+def _elements(format: Format, size: int) -> Decode | None:
+    # What `:x8` and its like make of elements of so many bytes.
+    kind, digits = format.base[0], format.base[1:]
+    if format.base == "hex":
+        kind, digits = "x", str(8 * size)
+    if format.count is not None or kind not in "usx" or digits != str(8 * size):
+        return None
+    return Decode("address" if kind == "x" else "integer", 8 * size, kind == "s")
 
 
 def in_order(checker: Checker, node: Typed, format: Format) -> Format:
@@ -131,7 +183,7 @@ def _name(checker: Checker, node: Typed, format: Format) -> Lowered:
         raise _unfit(checker, node, format, f"it is no `struct {wanted}` of a kernel")
     for name in path:
         node = named_member(checker, node, name, node.span)
-    return pointed_text(checker, node)
+    return pointed_string(checker, node)
 
 
 def _bits(base: str) -> int:
@@ -150,13 +202,13 @@ def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
         return _texts(checker, node, made, format, format.count)
     match made:
         case StringType():
-            return string(checker, node, made, whole=False)[0]
+            return counted_string(checker, counted_string_plan(checker, node, made), whole=False)[0]
         case SliceType(element=element) if is_byte(checker.resolved(element)):
-            return string(checker, node, made, whole=False)[0]
+            return counted_string(checker, counted_string_plan(checker, node, made), whole=False)[0]
         case PointerType(target=target) if is_byte(checker.resolved(target)):
-            return pointed_text(checker, node, user)
+            return pointed_string(checker, node, user)
         case ArrayType(element=element) if is_byte(checker.resolved(element)):
-            return array_text(checker, node, made)
+            return array_string(checker, array_plan(checker, node, made))
         case _:
             raise _unfit(
                 checker,
@@ -224,11 +276,6 @@ def _within(checker: Checker, node: Typed, format: Format, size: int) -> None:
     whole = checker.size(node.type)
     if whole is not None and size > whole:
         raise _unfit(checker, node, format, f"it has {whole} bytes, this reads {size}")
-
-
-def is_byte(made: Type) -> bool:
-    """Whether elements of the type are what a text is made of."""
-    return isinstance(made, VoidType) or (isinstance(made, CharType | IntType) and made.size == 1)
 
 
 def _unfit(

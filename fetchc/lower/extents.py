@@ -1,0 +1,125 @@
+"""How much of an object a reader fetches, and which of its bytes."""
+
+from __future__ import annotations
+
+from fetchc.diag.diagnostic import CompileError
+from fetchc.lower.aggregate_plan import named_members
+from fetchc.lower.fetches import is_string_pointer, plain, smallest_container
+from fetchc.program.types import ArrayType, InterfaceType, Member, SliceType, StringType, StructType
+from fetchc.record import Record
+from fetchc.source import Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.quantities import TypeId
+
+__all__ = ["FULL", "Limits", "extents", "merged_ranges"]
+
+_GAP = 16  # bytes that are cheaper to fetch along than an argument of their own
+
+
+class Limits(Record):
+    """How much of a value is fetched.
+
+    ``text`` bytes of a counted text, ``row`` bytes of an array or slice of numbers, ``items``
+    other elements, ``depth`` structures inside each other.
+    """
+
+    text: int
+    row: int
+    items: int
+    depth: int
+
+    def of_array(self) -> Limits:
+        """Those of an array that was asked for by itself: all of it, if it can be."""
+        return Limits(self.text, 4 * self.row, 16 * self.items, self.depth)
+
+    def inner(self) -> Limits:
+        """Those of an element of a list."""
+        return Limits(max(self.text // 4, 16), max(self.row // 8, 16), 2, self.depth)
+
+    def deeper(self) -> Limits:
+        """Those of a structure in a structure."""
+        return Limits(self.text, self.row, self.items, self.depth - 1)
+
+
+FULL = Limits(text=256, row=512, items=4, depth=3)
+
+
+def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int, int]]:
+    """First byte, and the one after the last, of each range to fetch of a value of the type.
+
+    What is not fetched as bytes (the string of a ``char *``) is left out; so is what is
+    deeper than ``limits`` go.
+    """
+    made = checker.resolved(type_id)
+    match made:
+        case StringType(members=members) | SliceType(members=members):
+            word = checker.program.word_bytes
+            return [(one.offset, one.offset + word) for one in members[:2]]
+        case InterfaceType():
+            return [(0, 2 * checker.program.word_bytes)]
+        case ArrayType(element=element, count=count) if count:
+            return _array(checker, element, count, limits)
+        case StructType(value=Member() as value):
+            return [
+                (value.offset + low, value.offset + high)
+                for low, high in extents(checker, value.type, limits)
+            ]
+        case StructType() if limits.depth > 0:
+            found = []
+            for variant in made.variants:
+                found += _member(checker, made, (), variant.member, limits)
+            for path, member in named_members(checker, made, ()):
+                found += _member(checker, made, path, member, limits.deeper())
+            return found
+        case _:
+            simple = plain(checker, type_id)
+            return [] if simple is None else [(0, simple.size)]
+
+
+def _array(checker: Checker, element: TypeId, count: int, limits: Limits) -> list[tuple[int, int]]:
+    made = checker.resolved(element)
+    each = checker.size(element)
+    if not each:
+        return []
+    most = max(1, limits.row // each)
+    if is_string_pointer(checker, made):
+        return []
+    if plain(checker, element) is not None:
+        return [(0, each * min(count, most))]
+    rows = isinstance(made, ArrayType)
+    inner = extents(checker, element, limits if rows else limits.inner())
+    shown = range(min(count, most if rows else limits.items))
+    return [(low + each * i, high + each * i) for i in shown for low, high in inner]
+
+
+def _member(
+    checker: Checker,
+    holder: StructType,
+    path: tuple[Member, ...],
+    member: Member,
+    limits: Limits,
+) -> list[tuple[int, int]]:
+    start: int = sum([step.offset for step in path])
+    if member.bits is not None:
+        size = holder.size if not path else None
+        try:
+            byte, bits = smallest_container(member.bits.offset, member.bits.width, size, Span(0, 0))
+        except CompileError:
+            return []  # in nine bytes: refused where it is fetched
+        return [(start + byte, start + byte + bits // 8)]
+    start += member.offset
+    return [(start + low, start + high) for low, high in extents(checker, member.type, limits)]
+
+
+def merged_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The ranges in order; those that are close to each other are merged."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1] + _GAP:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found

@@ -1,0 +1,285 @@
+"""Plans of values that a program which decodes them prints in a form of their language.
+
+Times, IP addresses and UUIDs of Go are made of their parts; ``targets/runtime`` lists the full
+names of the types, and their members are checked too. A function value of Go is its code. A
+variable in no place may still be a register and a constant.
+"""
+
+from __future__ import annotations
+
+from fetchc.check import scope
+from fetchc.check.members import find, part, through
+from fetchc.check.typed_tree import Address, Convert, Follow, Held, Part
+from fetchc.ir.fetch import Decode
+from fetchc.lower.fetches import Plain, bit_field_of, kept, plain
+from fetchc.program.entities import (
+    AtAddress,
+    Indirect,
+    InMemory,
+    InRegister,
+    PointerTo,
+    is_on_entry,
+)
+from fetchc.program.entities import Constant as ConstantPlace
+from fetchc.program.types import (
+    ArrayType,
+    BoolType,
+    FunctionType,
+    IntType,
+    PointerType,
+    SliceType,
+    StringType,
+    StructType,
+)
+from fetchc.record import Record
+from fetchc.target.machines import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.program.entities import Place
+    from fetchc.program.types import Type
+    from fetchc.quantities import TypeId
+    from fetchc.source import Span
+
+
+__all__ = [
+    "ClosurePlan",
+    "FormPlan",
+    "PartPlan",
+    "SumPlan",
+    "is_closure",
+    "passed_object",
+    "printed",
+    "printed_scalar",
+    "variable_sum",
+]
+
+
+class ClosurePlan(Record):
+    """A function value of Go: the object that it points to begins with the address of ``code``."""
+
+    code: Typed
+
+
+class SumPlan(Record):
+    """``word`` plus a constant, or the constant; ``scalar`` describes the number.
+
+    ``from_file``: the constant is an address as the file states it.
+    """
+
+    word: Typed | None
+    addend: int
+    scalar: Plain
+    from_file: bool = False
+
+
+class PartPlan(Record):
+    """A part of a printed value: at most ``most`` bytes of ``node`` (0: a number).
+
+    It is there if the word ``reference`` is not 0.
+    """
+
+    name: str
+    node: Typed
+    most: int = 0
+    reference: Typed | None = None
+
+
+class FormPlan(Record):
+    """A value in a form of its own, made of its parts; ``beside`` are values from elsewhere."""
+
+    form: str
+    parts: tuple[PartPlan, ...]
+    beside: tuple[PartPlan, ...] = ()
+
+
+def printed(checker: Checker, node: Typed, made: Type, scalar: Plain | None) -> PrintedPlan | None:
+    """The plan of a value that is printed in a form of its own; None of all others.
+
+    ``made`` is its type, ``scalar`` describes it where it is a number.
+    """
+    inner = node
+    while isinstance(inner, Convert):
+        inner = inner.base
+    if scalar is not None and isinstance(inner, Held) and isinstance(inner.place, PointerTo):
+        target = inner.place.target
+        if not is_on_entry(target) and isinstance(target, InMemory | Indirect):
+            return variable_sum(checker, node, inner, scalar)
+    if (form := _form(checker, made)) and (found := _formed(checker, form, node, made)):
+        return found
+    if is_closure(checker, made) and bit_field_of(node) is None:
+        return ClosurePlan(_code(checker, node))
+    return None
+
+
+def is_closure(checker: Checker, made: Type) -> bool:
+    """Whether a value of the type points to a closure: code and captures."""
+    if not checker.site.language.closures or not isinstance(made, PointerType):
+        return False
+    return isinstance(checker.resolved(made.target), FunctionType)
+
+
+def _code(checker: Checker, node: Typed) -> Typed:
+    return Follow(Convert(node, checker.pointer_to(node.type), node.span), node.type, node.span)
+
+
+def printed_scalar(checker: Checker, type_id: TypeId) -> Plain | None:
+    """How a scalar of a type is printed: as a duration, or as a constant's name (Go)."""
+    found = plain(checker, type_id)
+    if found is None or found.decode.kind != "integer":
+        return found
+    made = checker.resolved(type_id)
+    if found.size == 8 and found.decode.signed and _form(checker, made) == "duration":
+        return Plain(found.store, Decode("duration", 64, True), 8)
+    if isinstance(made, IntType) and "." in made.name:
+        go = checker.program.go
+        names = () if go is None else go.named_constants(checker.bare(type_id))
+        if names:
+            bits, signed = found.decode.bits, found.decode.signed
+            return Plain(found.store, Decode("enum", bits, signed, None, names), found.size)
+    return found
+
+
+# ------------------------------------------------------------------------------
+# Variables in no place: DW_OP_bregN and DW_OP_stack_value.
+
+
+def variable_sum(checker: Checker, node: Typed, variable: Held, scalar: Plain) -> SumPlan | None:
+    """The number ``node``, a cast of ``variable``, of a constant or of a word and a constant.
+
+    ``scalar`` describes it. None where the variable is in another kind of place.
+    """
+    scalar = kept(checker, node, scalar)  # of a cast to a wider type the number itself
+    match variable.place:
+        case ConstantPlace(value=value, size=room):
+            fits = room is None or room >= scalar.size
+            return SumPlan(None, value, scalar) if fits else None
+        case PointerTo(target=AtAddress(address=address), offset=offset):
+            return SumPlan(None, address + offset, scalar, from_file=True)
+        case PointerTo(target=InMemory(register=register, offset=base), offset=offset):
+            place: Place = InRegister(register)
+        case PointerTo(target=Indirect(pointer=place, offset=base), offset=offset):
+            pass
+        case _:
+            return None
+    word = Held(place, variable.name, checker.word(), variable.span)
+    return SumPlan(word, base + offset, scalar)
+
+
+def passed_object(checker: Checker, variable: Held) -> Typed:
+    """The variable; of an implicit pointer the address of what it points to."""
+    place = variable.place
+    if not isinstance(place, PointerTo):
+        return variable
+    made = checker.resolved(variable.type)
+    if not isinstance(made, PointerType):
+        return variable
+    target: Typed = Held(place.target, variable.name, made.target, variable.span)
+    if place.offset:
+        target = Part(target, place.offset, None, made.target, variable.span)
+    return Address(target, variable.type, variable.span)
+
+
+# ------------------------------------------------------------------------------
+# Times, IP addresses, UUIDs.
+
+_ADDRESS = 16  # bytes of the longest
+_ZONE = 32  # bytes of an address' zone, the name of an interface of the machine
+_WORDS = (Decode("integer", 64), Decode("pointer", 64))
+
+
+def _form(checker: Checker, made: Type) -> str:
+    # What the language's own table calls the form of a type; empty where it has none.
+    listed = checker.site.language.written
+    name = made.name if isinstance(made, StructType | ArrayType | SliceType | IntType) else ""
+    return table(listed)["types"].get(name, "") if listed and "." in name else ""
+
+
+def _formed(checker: Checker, form: str, node: Typed, made: Type) -> FormPlan | None:
+    match form, made:
+        case "time", StructType():
+            return _time(checker, node, made)
+        case "ip", SliceType(element=element) if _is_byte(checker, element):
+            return FormPlan(form, (PartPlan("bytes", node, most=_ADDRESS),))
+        case "uuid", ArrayType(element=element, count=16) if _is_byte(checker, element):
+            return FormPlan(form, (PartPlan("bytes", node),))
+        case "addr", StructType():
+            return _internet_address(checker, node)
+        case _:
+            return None
+
+
+def _is_byte(checker: Checker, element: TypeId) -> bool:
+    found = plain(checker, element)
+    return found is not None and found.size == 1 and found.decode == Decode("integer", 8)
+
+
+def _time(checker: Checker, node: Typed, made: StructType) -> FormPlan | None:
+    wanted = {"wall": Decode("integer", 64), "ext": Decode("integer", 64, True)}
+    found = []
+    for member in made.members:
+        simple = plain(checker, member.type)
+        if simple is not None and wanted.get(member.name) == simple.decode:
+            found.append(PartPlan(member.name, part(node, member, node.span)))
+    return FormPlan("time", tuple(found)) if len(found) == len(wanted) else None
+
+
+def _internet_address(checker: Checker, node: Typed) -> FormPlan | None:
+    # From Go 1.23 on `z` is a handle of the address's details; before, it is one of
+    # two variables' values, or a pointer to the name of the zone.
+    words = [_inside(checker, node, "addr", "hi"), _inside(checker, node, "addr", "lo")]
+    kind = _inside(checker, node, "z")
+    if kind is not None and isinstance(checker.resolved(kind.type), PointerType):
+        own = [_variable(checker, name, node.span) for name in ("net/netip.z4", "net/netip.z6noz")]
+        names = ("hi", "lo", "z", "z4", "z6noz")
+        parts = _of_words(checker, names, [*words, kind, *own])
+        return None if parts is None else FormPlan("addr", parts[:3], parts[3:])
+    handle = None if kind is None else _inside(checker, kind, "value")
+    kind_of_handle = None if handle is None else checker.resolved(handle.type)
+    parts = _of_words(checker, ("hi", "lo"), words)
+    if handle is None or parts is None or not isinstance(kind_of_handle, PointerType):
+        return None
+    detail = Follow(handle, kind_of_handle.target, node.span)
+    six, zone = _inside(checker, detail, "isV6"), _inside(checker, detail, "zoneV6")
+    if six is None or not isinstance(checker.resolved(six.type), BoolType):
+        return None
+    if zone is None or not isinstance(checker.resolved(zone.type), StringType):
+        return None
+    zoned = PartPlan("zone", zone, _ZONE, handle)
+    return FormPlan("addr", (*parts, PartPlan("six", six, reference=handle), zoned))
+
+
+def _of_words(
+    checker: Checker, names: tuple[str, ...], words: list[Typed | None]
+) -> tuple[PartPlan, ...] | None:
+    # None where one is no number of 64 bits.
+    found = []
+    for name, word in zip(names, words, strict=True):
+        simple = None if word is None else plain(checker, word.type)
+        if word is None or simple is None or simple.decode not in _WORDS:
+            return None
+        found.append(PartPlan(name, word))
+    return tuple(found)
+
+
+def _inside(checker: Checker, node: Typed, *names: str) -> Typed | None:
+    # The member of that name, in the member of the name before.
+    for name in names:
+        if not isinstance(checker.resolved(node.type), StructType):
+            return None
+        path = find(checker, node.type, name, node.span)
+        if path is None:
+            return None
+        node = through(checker, node, path, node.span)
+    return node
+
+
+def _variable(checker: Checker, name: str, span: Span) -> Typed | None:
+    variable = scope.find_global(checker, name, None, span)
+    return None if variable is None else scope.held(checker, variable, span)
+
+
+if TYPE_CHECKING:
+    PrintedPlan = SumPlan | ClosurePlan | FormPlan

@@ -1,0 +1,192 @@
+"""The shape of an argument's value: by the call site, where the caller alone has the value.
+
+The caller of a function, found by the return address, has what an entry value
+(DW_OP_entry_value) stands for. For each call site (``Program.callers``) the variable has another
+location, so the expression is fetched for each of them; call sites with the same location share
+what is fetched.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.go_parameters import lost_by
+from fetchc.check.typed_tree import Constant, Convert, Held, Special
+from fetchc.debuginfo.dwarf.enclosing_frames import entered_with
+from fetchc.diag.diagnostic import CompileError
+from fetchc.ir.fetch import Decode, Fetch, Register, Word
+from fetchc.lower.fetches import is_string_pointer, plain
+from fetchc.lower.no_fetch import lost, register_of
+from fetchc.lower.printed_values import passed_object, variable_sum
+from fetchc.lower.value_plan import is_array
+from fetchc.program.entities import AtAddress, Pieces, PointerTo, is_on_entry
+from fetchc.tracer.shaper import Shaper
+from fetchc.tracer.value_shapes import CallerShape, GrowthCheckShape, Leaf, SumShape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.lower.extents import Limits
+    from fetchc.program.entities import Callers
+    from fetchc.syntax.tree import Format
+    from fetchc.tracer.event_fields import Fields
+    from fetchc.tracer.value_shapes import Shape
+
+__all__ = ["argument_shape"]
+
+_MOST_PLACES = 24  # of one variable, each fetched for itself
+
+
+def argument_shape(
+    checker: Checker, fields: Fields, node: Typed, format: Format | None, limits: Limits
+) -> Shape:
+    """The shape of what an argument asks for; raises CompileError where it cannot be fetched."""
+    shaper = Shaper(checker, fields)
+    if is_array(checker, node):
+        limits = limits.of_array()
+    variable = _variable_on_entry(node)
+    if variable is not None:
+        with fields.assuming():
+            shape: Shape = _by_caller(shaper, node, variable, format, limits)
+    else:
+        assertions = reversed(checker.assertions)
+        shape = shaper.within(shaper.shape(node, format, limits), limits, assertions)
+    return _checked_for_growth(checker, fields, shape)
+
+
+def _variable_on_entry(node: Typed) -> Held | None:
+    # The variable that is an entry value; None where it has a location.
+    while not isinstance(node, Held):
+        if isinstance(node, Special | Constant) or not hasattr(node, "base"):
+            return None
+        node = node.base
+    in_one = not isinstance(node.place, Pieces)
+    return node if in_one and is_on_entry(node.place) else None
+
+
+def _by_caller(
+    shaper: Shaper, node: Typed, variable: Held, format: Format | None, limits: Limits
+) -> CallerShape:
+    # FC0406 where no call site describes the value.
+    site = shaper.checker.site
+    assert site.function is not None
+    callers = site.program.evidence.callers(site.function, site.address)
+    found = None if callers.reason else _called(shaper, node, variable, callers, format, limits)
+    if found is None:
+        reason = callers.reason or "no call site in the file describes what it passes"
+        raise lost(site, register_of(variable.place), variable.span, variable.name, reason)
+    return found
+
+
+def _called(
+    shaper: Shaper,
+    node: Typed,
+    variable: Held,
+    callers: Callers,
+    format: Format | None,
+    limits: Limits,
+) -> CallerShape | None:
+    # None where no call site describes the value.
+    checker, fields = shaper.checker, shaper.fields
+    stem, fields.stem = fields.stem, None
+    mark = fields.mark()
+    returned = shaper.word(Held(callers.return_address, "", checker.word(), variable.span))
+    fields.stem = stem
+    shapes: dict[object, Shape | None] = {}
+    cases: list[tuple[int, Shape]] = []
+    for call in callers.calls:
+        place = entered_with(variable.place, dict(call.values))
+        if place is None:
+            continue
+        outer = call.outer if is_on_entry(place) else None
+        moved = place.target if isinstance(place, PointerTo) else None
+        key = (place, outer, call.returns_to if isinstance(moved, AtAddress) else 0)
+        if key not in shapes:
+            if len(shapes) == _MOST_PLACES:
+                continue
+            one = Held(place, variable.name, variable.type, variable.span)
+            if not is_on_entry(place):
+                start = returned, -call.returns_to
+                shapes[key] = _passed(shaper, node, one, start, format, limits)
+            elif outer is None or outer.reason:
+                shapes[key] = None
+            else:
+                shapes[key] = _called(shaper, _with(node, one), one, outer, format, limits)
+        shape = shapes[key]
+        if shape is not None:
+            cases.append((call.returns_to - checker.site.address, shape))
+    if not cases:
+        fields.forget(mark)
+        return None
+    return CallerShape(returned, tuple(cases))
+
+
+def _with(node: Typed, inner: Typed) -> Typed:
+    # ``node`` with ``inner`` in place of its variable.
+    if isinstance(node, Held):
+        return inner
+    fields = {name: getattr(node, name) for name in type(node).__match_args__}
+    moved: Typed = type(node)(**{**fields, "base": _with(fields["base"], inner)})
+    return moved
+
+
+def _passed(
+    shaper: Shaper,
+    node: Typed,
+    variable: Held,
+    start: tuple[Leaf, int],
+    format: Format | None,
+    limits: Limits,
+) -> Shape | None:
+    # What is fetched where the variable is in that place; None where it cannot be.
+    checker, fields = shaper.checker, shaper.fields
+    mark = fields.mark()
+    stem = fields.stem
+    try:
+        if format is None and (number := _number(shaper, node, variable, start)) is not None:
+            return number
+        return shaper.shape(_with(node, passed_object(checker, variable)), format, limits)
+    except CompileError:
+        fields.forget(mark)
+        fields.stem = stem
+        return None
+
+
+def _number(
+    shaper: Shaper, node: Typed, variable: Held, start: tuple[Leaf, int]
+) -> SumShape | None:
+    # The value of a variable without a location: a constant, an address, a register and a constant.
+    checker = shaper.checker
+    simple, inner = plain(checker, node.type), node
+    if simple is None or is_string_pointer(checker, checker.resolved(node.type)):
+        return None
+    while isinstance(inner, Convert):
+        inner = inner.base
+    if not isinstance(inner, Held):
+        return None
+    found = variable_sum(checker, node, variable, simple)
+    if found is None:
+        return None
+    if not found.from_file:
+        return shaper.sum(found)
+    word, distance = start
+    return SumShape(word, found.addend + distance, found.scalar.size, found.scalar.decode)
+
+
+# ------------------------------------------------------------------------------
+# Parameters of Go that are lost when the stack grows: the reader detects these calls.
+
+
+def _checked_for_growth(checker: Checker, fields: Fields, shape: Shape) -> Shape:
+    # ``shape``, or a fault in calls that run again after the stack has grown.
+    site = checker.site
+    if site.function is None or not any(
+        one.reason == "lost by stack growth" for one in checker.warnings
+    ):
+        return shape
+    found = lost_by(site, site.function)
+    assert found is not None
+    register, address = found
+    machine = site.architecture
+    field = fields.add(Fetch(Register(machine.registers[register]), Word()))
+    word = Leaf(field, Decode("address", 8 * machine.word_bytes))
+    return GrowthCheckShape(word, address - site.address, shape)
