@@ -9,6 +9,7 @@ from fetchc.tracer.filter_conditions import (
     All,
     Condition,
     comparisons,
+    in_filter,
     mismatch,
     parse_filter,
     replaced,
@@ -40,7 +41,17 @@ if TYPE_CHECKING:
 
     Source = Callable[[Event, float | None], Value]
 
-__all__ = ["BUILTINS", "BuiltIn", "Refused", "Request", "Usage", "reading", "request", "value_of"]
+__all__ = [
+    "BUILTINS",
+    "BuiltIn",
+    "Refused",
+    "Request",
+    "Usage",
+    "located",
+    "reading",
+    "request",
+    "value_of",
+]
 
 
 class Usage(Exception):
@@ -110,6 +121,18 @@ def request(options: Options) -> Request:
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
     lines = bool(shown) or not _counts(options)
     return Request(shown, tuple(further), All(tuple(filters)) if filters else None, lines)
+
+
+def located(
+    request: Request, text: str, diagnostics: tuple[Diagnostic, ...]
+) -> tuple[str, tuple[Diagnostic, ...]]:
+    """The text that a refused expression is in, and its diagnostics with places in that text.
+
+    For an expression that only a filter has, that is the filter as it was typed.
+    """
+    if request.filter is None or text in request.shown:
+        return text, diagnostics
+    return in_filter(request.filter, text, diagnostics)
 
 
 def _counts(options: Options) -> bool:

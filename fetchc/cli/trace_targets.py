@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.cli.trace_request import Refused, reading
+from fetchc.cli.trace_request import Refused, located, reading
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.emit.probe_definition import event_name
 from fetchc.program.go_symbol_names import without_type_arguments
@@ -417,7 +417,8 @@ class _Collecting:
 
     def _leave_out(self, probe: Probe, refused: Refused) -> None:
         name = "" if probe.function is None else probe.function.name
-        self.left_out.append(LeftOut(name, refused.text, refused.diagnostics))
+        text, diagnostics = located(self._request, refused.text, refused.diagnostics)
+        self.left_out.append(LeftOut(name, text, diagnostics))
 
     def _tell(self, probe: Probe, shown: list[CheckedArgument]) -> None:
         self.told += [("", each) for each in probe.warnings]

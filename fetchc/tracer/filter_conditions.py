@@ -58,6 +58,7 @@ __all__ = [
     "Filter",
     "accepts",
     "comparisons",
+    "in_filter",
     "kernel_filter",
     "mismatch",
     "parse_filter",
@@ -116,6 +117,13 @@ _COMPARISON = re.compile(
 _UNJOINED = re.compile(
     rf"(?:==|!=|<=|>=|~)\s*(?:{_NUMBER}|{_QUOTED}|'(?:[^'\\]|\\.)'|\w+)\s*(or\b|and\b|[|&,;])"
 )
+_BITS = re.compile(rf"[^&](&\s*{_NUMBER})\Z")
+_INSTEAD = {
+    "=~": 'write `~`, which compares with a pattern: `name ~ "a*"`',
+    "!~": "no operator refuses a pattern: write `!=` and one string",
+    "===": "write `==`",
+    "!==": "write `!=`",
+}
 _TOKEN = re.compile(rf"{_QUOTED}|'(?:[^'\\]|\\.)'|(&&|\|\||[()])")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\"}
@@ -135,6 +143,30 @@ def replaced(filter: Filter, by: Callable[[Condition], Condition]) -> Filter:
     if isinstance(filter, Condition):
         return by(filter)
     return type(filter)(tuple([replaced(part, by) for part in filter.parts]))
+
+
+def in_filter(
+    filter: Filter, expression: str, diagnostics: tuple[Diagnostic, ...]
+) -> tuple[str, tuple[Diagnostic, ...]]:
+    """The text of the filter that ``expression`` is in, and its diagnostics with places in that.
+
+    Places in the expression alone are moved to where it stands. An expression of no filter stays.
+    """
+    for one in comparisons(filter):
+        if one.expression == expression:
+            by = one.span.start  # a comparison begins with its expression
+            return one.text, tuple([_moved(each, by) for each in diagnostics])
+    return expression, diagnostics
+
+
+def _moved(diagnostic: Diagnostic, by: int) -> Diagnostic:
+    def label(one: Label) -> Label:
+        return Label(Span(one.span.start + by, one.span.end + by), one.text)
+
+    primary = None if diagnostic.primary is None else label(diagnostic.primary)
+    return diagnostic.replaced(
+        primary=primary, secondary=tuple([label(one) for one in diagnostic.secondary])
+    )
 
 
 def parse_filter(text: str) -> Filter:
@@ -191,15 +223,16 @@ def _condition(text: str, start: int, end: int) -> Condition:
     left = len(part) - len(part.lstrip())
     span = Span(start + left, start + max(len(part.rstrip()), left + 1))
     if found is None:
-        what = "this is no comparison of an expression with a constant"
+        what = "this does not compare an expression with a constant"
         raise _wrong(text, span, what, _slip(part))
+    symbol = found["order"] or found["same"] or found["equal"]
+    _refuse_operator(text, start, found)
     if unjoined := _UNJOINED.search(found["expression"]):
         at = left + start + unjoined.start(1)
         joint = Span(at, at + len(unjoined[1]))
         raise _wrong(
             text, joint, f"`{unjoined[1]}` does not join comparisons", "write `&&` or `||`"
         )
-    symbol = found["order"] or found["same"] or found["equal"]
     constant: int | float | str | bool
     word, nil = False, found["word"] in _NIL
     if found["quoted"] is not None:
@@ -220,6 +253,21 @@ def _condition(text: str, start: int, end: int) -> Condition:
     return Condition(found["expression"], symbol, constant, word, nil, text, span)
 
 
+def _refuse_operator(text: str, start: int, found: re.Match[str]) -> None:
+    # FC0751 for operators that other languages have: `=~`, `!~`, `===`, and for bits compared.
+    symbol = found["order"] or found["same"] or found["equal"]
+    end = found.end("expression")
+    longer = found["expression"][-1] + symbol
+    if longer in _INSTEAD and found.string.startswith(symbol, end):
+        span = Span(start + end - 1, start + end + len(symbol))
+        raise _wrong(text, span, f"there is no operator `{longer}`", _INSTEAD[longer])
+    if bits := _BITS.search(found["expression"]):
+        span = Span(start + found.start("expression") + bits.start(1), start + end)
+        what = f"`&` is a comparison itself, which `{symbol}` does not compare again"
+        help = f"write `{found['expression']}`: it passes where one of these bits is set"
+        raise _wrong(text, span, what, help)
+
+
 def _slip(part: str) -> str | None:
     # What is written like that in other languages.
     if re.search(r"[=!~]\s*'", part):
@@ -230,6 +278,8 @@ def _slip(part: str) -> str | None:
         return "put the constant after the operator"
     if re.match(r"\s*(?:!|not\b)", part):
         return "there is no negation: write `!=` for `==`, `<=` for `>`"
+    if order := re.search(r"(<=|>=|<|(?<!-)>|&)\s*[^\W\d]\w*\s*\Z", part):
+        return f"`{order[1]}` takes a number: write one in place of the name"
     if re.search(r"\sin\s*[({\[]", part):
         return "write each of them: `n == 1 || n == 2`"
     return None
@@ -267,7 +317,7 @@ def _wrong(text: str, span: Span, what: str, help: str | None = None) -> Compile
             Diagnostic(
                 "FC0751",
                 f"the filter does not parse: {what}",
-                Label(span, "no comparison"),
+                Label(span, "not a comparison"),
                 notes=("numbers take `==` `!=` `<` `<=` `>` `>=` `&`, strings `==` `!=` `~`",),
                 help=help or 'write `EXPR op CONST`: `len(s) > 8`, `r->name ~ "a*"`',
             ),
@@ -402,7 +452,10 @@ def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
     if decode.kind == "char" and text and len(str(constant)) == 1 and symbol != "~":
         return None
     if text and decode.kind != "symbol":
-        return _misfit(condition, "the value is a number", "compare it with a number: `== 1`")
+        what = "the value is a number"
+        if condition.word:
+            what += f", and `{constant}` is not: a filter compares with constants only"
+        return _misfit(condition, what, f"compare it with a number: `{condition.expression} == 1`")
     if decode.kind == "symbol" and not text and (constant != 0 or symbol not in ("==", "!=")):
         return _misfit(condition, "the value is a function", "compare its name, or with `nil`")
     if symbol == "&" and decode.kind == "float":
@@ -414,7 +467,7 @@ def _misfit(condition: Condition, what: str, help: str | None = None) -> Diagnos
     return Diagnostic(
         "FC0752",
         f"`{condition.expression}` cannot be compared like that: {what}",
-        Label(condition.span, "never true"),
+        Label(condition.span, "no event would pass"),
         help=help or "filter by a member or an element of it",
     )
 

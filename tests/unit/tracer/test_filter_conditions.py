@@ -174,6 +174,16 @@ def test_constants_that_can_never_be(
     assert diagnostic.code == "FC0752"
 
 
+def test_a_name_is_no_constant_of_a_number() -> None:
+    diagnostic = mismatch(one("fd == n"), INTEGER)
+    assert diagnostic is not None
+    assert diagnostic.message == (
+        "`fd` cannot be compared like that: the value is a number, and `n` is not: "
+        "a filter compares with constants only"
+    )
+    assert diagnostic.help == "compare it with a number: `fd == 1`"
+
+
 @pytest.mark.parametrize(
     ("text", "shape"),
     [

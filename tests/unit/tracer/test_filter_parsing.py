@@ -138,6 +138,8 @@ def test_what_does_not_parse(text: str, start: int, end: int) -> None:
         ("!(n == 3)", "there is no negation: write `!=` for `==`, `<=` for `>`"),
         ("not n", "there is no negation: write `!=` for `==`, `<=` for `>`"),
         ("n in (1, 2)", "write each of them: `n == 1 || n == 2`"),
+        ("n <= m", "`<=` takes a number: write one in place of the name"),
+        ("r->flags & MASK", "`&` takes a number: write one in place of the name"),
         ("len(s)", 'write `EXPR op CONST`: `len(s) > 8`, `r->name ~ "a*"`'),
     ],
 )
@@ -145,6 +147,41 @@ def test_what_other_languages_write(text: str, help: str) -> None:
     with pytest.raises(CompileError) as refused:
         parse_filter(text)
     assert [each.help for each in refused.value.diagnostics] == [help]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "help"),
+    [
+        (
+            'a > 1 && name =~ "r*"',
+            "=~",
+            "there is no operator `=~`",
+            'write `~`, which compares with a pattern: `name ~ "a*"`',
+        ),
+        (
+            'name !~ "r*"',
+            "!~",
+            "there is no operator `!~`",
+            "no operator refuses a pattern: write `!=` and one string",
+        ),
+        ("n === 3", "===", "there is no operator `===`", "write `==`"),
+        ("n !== RED", "!==", "there is no operator `!==`", "write `!=`"),
+        (
+            "n > 3 || fd & 1 == 1",
+            "& 1",
+            "`&` is a comparison itself, which `==` does not compare again",
+            "write `fd & 1`: it passes where one of these bits is set",
+        ),
+    ],
+)
+def test_operators_of_other_languages(text: str, place: str, message: str, help: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        parse_filter(text)
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.message == f"the filter does not parse: {message}"
+    assert diagnostic.help == help
+    assert diagnostic.span is not None
+    assert text[diagnostic.span.start : diagnostic.span.end] == place
 
 
 @pytest.mark.parametrize("text", ["n > " + "9" * 5000, " " * 30000, "n" + " " * 30000 + "x"])

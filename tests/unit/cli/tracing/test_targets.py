@@ -148,6 +148,20 @@ def test_what_cannot_be_compared_or_counted(words: tuple[str, ...], code: str) -
     assert [each[2] for each in codes(found)] == [code]
 
 
+def test_a_filter_is_refused_in_its_own_text() -> None:
+    text = "(depth > 1) && r->nome == 3"
+    found = targets(C, "-f", "visit", "--filter", text)
+    (left,) = found.left_out
+    assert left.text == text
+    (diagnostic,) = left.diagnostics
+    assert diagnostic.code == "FC0302"
+    assert diagnostic.span is not None
+    assert text[diagnostic.span.start : diagnostic.span.end] == "nome"
+    # What is printed, too, is refused where that was typed.
+    (left,) = targets(C, "-f", "visit", "r->nome", "--filter", text).left_out
+    assert left.text == "r->nome"
+
+
 @pytest.mark.parametrize(
     ("condition", "help"),
     [
