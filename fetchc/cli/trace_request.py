@@ -180,7 +180,7 @@ def reading(
     """The filter by the labels of its values; labels of what is counted and of the key.
 
     They are those of ``wanted``, which ``plans`` fetch. Raises Refused (FC0752, FC0756) where a
-    value cannot be compared like that, or is no number to count.
+    value cannot be compared with the constant, or is not a number to count.
     """
     shapes = {each.label: each.shape for plan in plans for each in plan.values}
     labels = {one.text: one.label for one in wanted} | {one.label: one.label for one in wanted}

@@ -116,6 +116,7 @@ _COMPARISON = re.compile(
 # Not `<` and `>`: `std::array<3, int>` is a type.
 _UNJOINED = re.compile(
     rf"(?:==|!=|<=|>=|~)\s*(?:{_NUMBER}|{_QUOTED}|'(?:[^'\\]|\\.)'|\w+)\s*(or\b|and\b|[|&,;])"
+    rf"|(?<!-)[<>]\s*{_NUMBER}\s+(or\b|and\b)"
 )
 _BITS = re.compile(rf"[^&](&\s*{_NUMBER})\Z")
 _INSTEAD = {
@@ -164,8 +165,11 @@ def _moved(diagnostic: Diagnostic, by: int) -> Diagnostic:
         return Label(Span(one.span.start + by, one.span.end + by), one.text)
 
     primary = None if diagnostic.primary is None else label(diagnostic.primary)
+    help = diagnostic.help
+    if help is not None and "--filter" in help:  # of what is a comparison, within one
+        help = "a filter compares an expression with a constant; join comparisons with `&&` or `||`"
     return diagnostic.replaced(
-        primary=primary, secondary=tuple([label(one) for one in diagnostic.secondary])
+        primary=primary, secondary=tuple([label(one) for one in diagnostic.secondary]), help=help
     )
 
 
@@ -194,7 +198,7 @@ def _parsed(text: str, start: int, end: int, depth: int) -> Filter:
         return _condition(text, start, end)
     if depth == DEPTH:
         span = Span(start, end)
-        raise _wrong(text, span, f"there are more than {DEPTH} brackets in brackets")
+        raise _wrong(text, span, f"brackets are nested more than {DEPTH} deep")
     first, last = tokens
     return _parsed(text, first.end(1), last.start(1), depth + 1)
 
@@ -228,11 +232,10 @@ def _condition(text: str, start: int, end: int) -> Condition:
     symbol = found["order"] or found["same"] or found["equal"]
     _refuse_operator(text, start, found)
     if unjoined := _UNJOINED.search(found["expression"]):
-        at = left + start + unjoined.start(1)
-        joint = Span(at, at + len(unjoined[1]))
-        raise _wrong(
-            text, joint, f"`{unjoined[1]}` does not join comparisons", "write `&&` or `||`"
-        )
+        at = left + start + unjoined.start(unjoined.lastindex or 0)
+        word = unjoined[unjoined.lastindex or 0]
+        joint = Span(at, at + len(word))
+        raise _wrong(text, joint, f"`{word}` does not join comparisons", "write `&&` or `||`")
     constant: int | float | str | bool
     word, nil = False, found["word"] in _NIL
     if found["quoted"] is not None:
@@ -249,7 +252,7 @@ def _condition(text: str, start: int, end: int) -> Condition:
     else:
         constant = _number(found["number"])
         if symbol == "&" and (isinstance(constant, float) or constant < 0):
-            raise _wrong(text, span, "`&` takes a whole number that is not negative")
+            raise _wrong(text, span, "`&` takes an integer that is not negative")
     return Condition(found["expression"], symbol, constant, word, nil, text, span)
 
 
@@ -272,6 +275,8 @@ def _slip(part: str) -> str | None:
     # What is written like that in other languages.
     if re.search(r"[=!~]\s*'", part):
         return "a string is in double quotes"
+    if "=~" in part:
+        return 'to match a pattern write `~`: `name ~ "a*"`'
     if re.search(r"[^=!<>]=[^=]", part):
         return "equality is `==`"
     if re.match(rf"\s*(?:{_NUMBER}|{_QUOTED})\s*[=!<>&]", part):
@@ -398,7 +403,7 @@ def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
         isinstance(shape, Leaf) and shape.decode.kind == "text"
     ):
         if isinstance(shape, Leaf) and shape.decode.count is not None:
-            return _misfit(condition, "a list compares with no constant")
+            return _misfit(condition, "it is a list")
         if not isinstance(condition.constant, str) or condition.word:
             return _misfit(condition, "the value is a string", _for_text(condition))
         return None
@@ -421,10 +426,10 @@ def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
     if isinstance(shape, StructShape) and any(
         isinstance(one, TypeNameShape) for _, one in shape.members
     ):
-        what = "an interface compares with `nil` alone"
+        what = "an interface is compared with `nil` only"
         return None if _asks_for_nil(condition) else _misfit(condition, what, _ASSERTED)
     if not isinstance(shape, Leaf) or shape.decode.count is not None:
-        return _misfit(condition, "a list or structure compares with no constant")
+        return _misfit(condition, "it is a list or a structure")
     return _unfit_number(condition, shape.decode)
 
 
@@ -454,7 +459,7 @@ def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
     if text and decode.kind != "symbol":
         what = "the value is a number"
         if condition.word:
-            what += f", and `{constant}` is not: a filter compares with constants only"
+            what += ", and a filter compares with constants only"
         return _misfit(condition, what, f"compare it with a number: `{condition.expression} == 1`")
     if decode.kind == "symbol" and not text and (constant != 0 or symbol not in ("==", "!=")):
         return _misfit(condition, "the value is a function", "compare its name, or with `nil`")
@@ -463,10 +468,20 @@ def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
     return None
 
 
+def _shown(condition: Condition) -> str:
+    # The constant as a filter has it.
+    constant = condition.constant
+    if condition.nil:
+        return "nil"
+    if isinstance(constant, bool):
+        return str(constant).lower()
+    return f'"{constant}"' if isinstance(constant, str) and not condition.word else str(constant)
+
+
 def _misfit(condition: Condition, what: str, help: str | None = None) -> Diagnostic:
     return Diagnostic(
         "FC0752",
-        f"`{condition.expression}` cannot be compared like that: {what}",
+        f"`{condition.expression}` cannot be compared with `{_shown(condition)}`: {what}",
         Label(condition.span, "no event would pass"),
         help=help or "filter by a member or an element of it",
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fetchc
-from fetchc.tracer import event_plan
+from fetchc.tracer import caller_values, event_plan
 from fetchc.tracer.events import COMM, PLAN_INDEX, Plan
 from fetchc.tracer.value_shapes import (
     BoundsCheckShape,
@@ -261,7 +261,7 @@ def test_returns_with_a_value_in_one_place_are_laid_out_once(
     probe = fetchc.open(str(fixture(binary))).probe("main.(*store).get", returns=True, kernel="6.1")
     assert len(probe.each()) > 1
     shaped: list[str] = []
-    argument_shape = event_plan.argument_shape
+    argument_shape = caller_values.argument_shape
 
     def counted(*arguments: Any) -> Shape:
         shaped.append("value")

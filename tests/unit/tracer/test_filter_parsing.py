@@ -114,6 +114,8 @@ def test_no_deeper_than_a_recursion() -> None:
         ("c > 3 && a != 'x'|b > 2", 17, 18),
         ('(s ~ "x" , b > 2)', 9, 10),
         ("a == RED and b == 2", 9, 12),
+        ("a > 1 and b > 2", 6, 9),
+        ("a < 1 or b == 2", 6, 8),
         ("a > 1 && ", 9, 10),
         ("5", 0, 1),
     ],
@@ -130,6 +132,7 @@ def test_what_does_not_parse(text: str, start: int, end: int) -> None:
 @pytest.mark.parametrize(
     ("text", "help"),
     [
+        ("name =~ 3", 'to match a pattern write `~`: `name ~ "a*"`'),
         ("n = 3", "equality is `==`"),
         ("name == 'root'", "a string is in double quotes"),
         ("1 == n", "put the constant after the operator"),

@@ -281,3 +281,27 @@ def test_what_is_stored_later_is_probed_there() -> None:
     stays = targets(RUST, "-f", "requests::handle", "%di")
     assert stays.chosen[0].plan.address < body.chosen[0].plan.address
     assert stays.told == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place", "help"),
+    [
+        ("depth > 1 && dept > 3", "FC0201", "dept", "a variable with a similar name"),
+        ("depth > 1 > 2", "FC0101", ">", "a filter compares an expression with a constant"),
+        ("depth == 1 || r->nope == 2", "FC0302", "nope", None),
+    ],
+)
+def test_a_refused_filter_has_its_place_in_the_filter(
+    text: str, code: str, place: str, help: str | None
+) -> None:
+    found = targets(C, "-f", "visit", "depth", "--filter", text)
+    assert not found.chosen
+    (refused,) = found.left_out
+    (diagnostic,) = refused.diagnostics
+    assert (refused.text, diagnostic.code) == (text, code)
+    assert diagnostic.primary is not None
+    span = diagnostic.primary.span
+    assert text[span.start : span.end] == place
+    assert span.start >= text.index(place)
+    assert help is None or str(diagnostic.help).startswith(help)
+    assert "--filter" not in str(diagnostic.help)
