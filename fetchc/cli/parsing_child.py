@@ -8,6 +8,7 @@ package and plain values, and checks what it does with them.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import pickle
@@ -219,6 +220,7 @@ class Reader:
     def _become(self, channel: _Channel, pipes: tuple[int, int]) -> NoReturn:
         # In the child, which must never come back from here.
         try:
+            gc.freeze()  # a collection would copy the pages of all that both processes have
             for number in _IGNORED:
                 signal.signal(number, signal.SIG_IGN)
             user = os.geteuid()
