@@ -47,7 +47,8 @@ def run(options: Options, output: Output) -> int:
     if found.wanted is None:
         return 1
     if isinstance(asked, Reader):
-        probed_file(options.binary, found.wanted.definitions)
+        named = found.wanted.group, found.wanted.event
+        probed_file(options.binary, found.wanted.definitions, named)
     unwatch()  # what is begun from here on is brought to its end
     tracefs = find_tracefs()
     output.diagnostics(leftover_warnings(leftovers(tracefs)), "")

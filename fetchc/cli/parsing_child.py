@@ -475,17 +475,23 @@ class _Plain(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is no record of fetchc")
 
 
-def probed_file(binary: str, definitions: Iterable[str]) -> None:
+def probed_file(
+    binary: str, definitions: Iterable[str], event: tuple[str, str] | None = None
+) -> None:
     """Raises DebugInfoError FC0905 for a definition of another file than the one that was named.
 
     What was compiled without rights is believed no more than the file itself: it chooses
     instructions of that file, and of no other. Mono's code is in a file beside the image.
+    ``event`` is the group and event that all of the definitions have to be of; names become paths
+    of tracefs.
     """
     files_named = (binary, binary.rpartition(":")[0], binary + ".so")
     for line in definitions:
-        _, _, rest = line.partition(" ")
+        first, _, rest = line.partition(" ")
         path = rest.partition(" ")[0].rpartition(":")[0]
+        group, _, name = first.partition(":")[2].partition("/")
         plain = line.isprintable() and path[:1] == "/" and line[:1] in ("p", "r")
+        plain &= group.isidentifier() and name.isidentifier() and event in (None, (group, name))
         if plain and any(_same_file(path, one) for one in files_named):
             continue
         what = f"cannot be read: the process that reads it answered with `{line!a}`"

@@ -51,7 +51,7 @@ def _merge(options: Options, output: Output, pid: int) -> int:
     questions = {"collected": found}
     with Reader(questions, path, output, options) if apart else SameProcess(questions) as asked:
         what, skipped = asked.ask("collected")
-    merged = write(what)
+    merged = write(pid, what)
     for each, why in skipped:
         output.say(f"left out: {each}: {why}")
     for each in merged.left_out:

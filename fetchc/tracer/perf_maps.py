@@ -332,7 +332,7 @@ def merge(process: Process, folder: str = FOLDER) -> Merged:
 
     ``compiled`` is None where the process writes no map. Raises TracerError FC0715.
     """
-    return write(collected(process, folder), folder)
+    return write(process.pid, collected(process, folder), folder)
 
 
 class Collected(Record):
@@ -340,7 +340,6 @@ class Collected(Record):
     symbols (ELF), None where the file has them itself.
     """
 
-    pid: int
     text: str
     compiled: int | None
     precompiled: int
@@ -368,13 +367,13 @@ def collected(process: Process, folder: str = FOLDER) -> Collected:
     lines.sort(key=lambda line: line.start)
     text = "".join(map(written_line, lines))
     symbols = tuple(_symbols(process, own or []).items())
-    return Collected(process.pid, text, None if own is None else len(own), precompiled, symbols)
+    return Collected(text, None if own is None else len(own), precompiled, symbols)
 
 
-def write(found: Collected, folder: str = FOLDER) -> Merged:
-    """Write what was collected. Raises TracerError FC0715."""
-    path = os.path.join(folder, f"perf-{found.pid}.map")
-    tree = os.path.join(folder, f"perf-{found.pid}.symbols")
+def write(pid: int, found: Collected, folder: str = FOLDER) -> Merged:
+    """Write what was collected of a process. Raises TracerError FC0715."""
+    path = os.path.join(folder, f"perf-{pid}.map")
+    tree = os.path.join(folder, f"perf-{pid}.symbols")
     try:
         _replace(path, found.text)
         left_out = _replace_tree(tree, dict(found.symbols))

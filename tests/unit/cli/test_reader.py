@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fetchc import privileges
-from fetchc.cli import main, parsing_child, trace_targets
+from fetchc.cli import add_command, main, parsing_child, trace_targets
 from fetchc.cli.option_table import Options
 from fetchc.cli.output import Output
 from fetchc.cli.parsing_child import Reader, of_another_user, probed_file
@@ -25,6 +25,7 @@ from fetchc.debuginfo import cache
 from fetchc.debuginfo.environment import CacheFolder, Environment
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 from fetchc.source import Span
+from fetchc.tracer.perf_maps import Collected, Merged
 from tests.support.programs import CORPUS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give it up")
@@ -306,6 +307,50 @@ def test_a_probe_of_another_file_is_not_installed(
     assert "FC0905" in capsys.readouterr().err
 
 
+def test_an_event_elsewhere_is_not_switched_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Its name becomes a path below tracefs, of a file that root writes `1` to.
+    (tmp_path / "event").mkdir()
+    (tmp_path / "event/enable").symlink_to(tmp_path / "victim")
+    (tmp_path / "victim").write_text("of root")
+    out = "../" * 8 + str(tmp_path)
+    prepared = add_command.prepared
+
+    def forged(options: Options) -> object:
+        found = prepared(options)
+        object.__setattr__(found.wanted, "group", out)
+        object.__setattr__(found.wanted, "event", "event")
+        return found
+
+    monkeypatch.setattr("fetchc.cli.add_command.prepared", forged)
+    monkeypatch.setattr("fetchc.cli.add_command.add", lambda *_: pytest.fail("it is added"))
+    assert main(["add", "-x", str(BINARY), "-f", "visit", "--enable"]) == 3
+    assert "FC0905" in capsys.readouterr().err
+    assert (tmp_path / "victim").read_text() == "of root"
+
+
+def test_a_perf_map_of_another_process_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A part of the path that root writes to, and its text.
+    found = Collected("0 10 forged\n", 1, 0, ())
+    written: list[tuple[object, ...]] = []
+    monkeypatch.setattr("fetchc.cli.perfmap_command.collected", lambda process: found)
+    monkeypatch.setattr("fetchc.cli.perfmap_command.Process", lambda pid: Unskipped())
+    monkeypatch.setattr(
+        "fetchc.cli.perfmap_command.write",
+        lambda *asked: written.append(asked) or Merged("/a", 1, 0, "/b", ()),
+    )
+    with process_of(1234) as pid:
+        assert main(["perfmap", "merge", str(pid)]) == 0
+    assert written == [(pid, found)]
+
+
+class Unskipped:
+    skipped: tuple[str, ...] = ()
+
+
 def test_only_definitions_of_the_named_file_are_believed(tmp_path: Path) -> None:
     image = tmp_path / "service.exe"
     beside = tmp_path / "service.exe.so"
@@ -322,6 +367,12 @@ def test_only_definitions_of_the_named_file_are_believed(tmp_path: Path) -> None
     ):
         with pytest.raises(DebugInfoError, match="answered with"):
             probed_file(str(image), [line])
+    probed_file(str(image), [f"p:g/e {image}:0x10"], ("g", "e"))
+    for event in (("g", "f"), ("../g", "e"), ("g/e", "")):
+        with pytest.raises(DebugInfoError, match="answered with"):
+            probed_file(str(image), [f"p:g/e {image}:0x10"], event)
+    with pytest.raises(DebugInfoError, match="answered with"):
+        probed_file(str(image), [f"p:../g/e {image}:0x10"], ("..", "g/e"))
 
 
 @contextmanager
