@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.elf.headers import OtherFormat, UnreadableFile
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
@@ -69,7 +70,19 @@ def _opened(
         if program.has_debug_info and not program.lacks_go:
             return program
         return _without_debug_info(program, environment)
-    except DebugInfoError as refused:
+    except UnreadableFile as refused:
+        if refused.path != path:
+            raise
+        if ":" in path:
+            from fetchc.debuginfo.dotnet.dotnet_program import open_in_bundle
+
+            inside = open_in_bundle(path, references, _runs_in(process, search))
+            if inside is not None:
+                return inside
+        if "/" not in path:
+            refused.help = _in_path(path)
+        raise
+    except OtherFormat as refused:
         if refused.path != path:
             raise
         found = _no_elf(path, references, search, machine, refused, process, environment)
@@ -83,21 +96,11 @@ def _no_elf(
     references: tuple[str, ...],
     search: Search | None,
     machine: str | None,
-    refused: DebugInfoError,
+    refused: OtherFormat,
     process: str,
     environment: Environment,
 ) -> Program | None:
-    # As what else it can be read that is no ELF file. None, and what helps, where that is nothing.
-    if refused.code == "FC0901" and ":" in path:
-        from fetchc.debuginfo.dotnet.dotnet_program import open_in_bundle
-
-        inside = open_in_bundle(path, references, _runs_in(process, search))
-        if inside is not None:
-            return inside
-    if refused.code == "FC0901" and "/" not in path:
-        refused.help = _in_path(path)
-    if refused.code != "FC0902":
-        return None
+    # A file that is not ELF, by the reader of its format. None, and what helps, where none is.
     _no_debug_file(path, search)
     try:
         handle, _ = open_regular(path)

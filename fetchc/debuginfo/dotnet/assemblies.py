@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from fetchc.debuginfo.dotnet.metadata_signatures import SignatureReader
 from fetchc.debuginfo.dotnet.metadata_tables import Token, compressed, metadata_of
-from fetchc.debuginfo.dotnet.portable_executable import Pe, map_file
+from fetchc.debuginfo.dotnet.portable_executable import NotSupported, Pe, map_file
 from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun, native_header
 from fetchc.debuginfo.safe_open import exists, is_regular, listed, read_regular, resolved
 from fetchc.diag.diagnostic import DebugInfoError
@@ -25,6 +25,7 @@ __all__ = [
     "CORE_LIBRARIES",
     "PARAMETER",
     "Assembly",
+    "MissingAssembly",
     "Process",
     "References",
     "folders_of",
@@ -40,6 +41,10 @@ MOST_NAMES = 256
 INDEX_AFTER = 8  # questions for a type by name; an index costs as much as 20 of them
 # How ManagedNativeHeader begins. Source: dotnet/coreclr 2.1, src/inc/corcompile.h (NGEN images).
 KINDS = {b"RTR\0": "ReadyToRun", b"NGE\0": "fragile"}
+
+
+class MissingAssembly(DebugInfoError):
+    """An assembly that another one refers to is in no folder (FC0907)."""
 
 
 class Assembly:
@@ -317,7 +322,7 @@ class References:
         found = self._find(name)
         if found is None:
             listed = ", ".join(self.folders)
-            raise DebugInfoError(
+            raise MissingAssembly(
                 "FC0907",
                 self.path,
                 f"it needs the assembly `{name}`, which is in none of: {listed}",
@@ -448,7 +453,7 @@ def version_of(core: Assembly) -> tuple[str, tuple[int, int]]:
     found = OLD_FORMATS.get(native.version) if isinstance(native, ReadyToRun) else None
     if found is None:
         what = "the core library does not tell which version of .NET it is of"
-        raise DebugInfoError("FC0905", core.path, what)
+        raise NotSupported("FC0905", core.path, what)
     return "coreclr", found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dotnet.assemblies import CORE_LIBRARIES
 from fetchc.debuginfo.dotnet.closed_types import Code, Instance, Items, Link
+from fetchc.debuginfo.dotnet.portable_executable import NotSupported
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.types import BoolType, CharType, FloatType, IntType, UnknownType, VoidType
 from fetchc.quantities import ByteSize
@@ -241,7 +242,7 @@ def must_fit(assembly: Assembly, core: Assembly, version: tuple[int, int]) -> No
     for row in metadata.rows("AssemblyRef"):
         major = row[0]
         if major >= FIRST and major > version[0] and metadata.text(row[6]) in TELLING:
-            raise DebugInfoError(
+            raise NotSupported(
                 "FC0905",
                 assembly.path,
                 f"it was compiled for .NET {major}, and the core library {core.path} is of "
@@ -261,7 +262,7 @@ def must_have_texts_at(types: DotnetTypes, runtime: Runtime) -> None:
     places = (runtime.string.length, runtime.string.text)
     told = tuple([next((found[one] for one in names if one in found), None) for names in NAMES])
     if told != places:
-        raise DebugInfoError(
+        raise NotSupported(
             "FC0905",
             core.path,
             f"its strings have length and characters at {told[0]} and {told[1]}, and those of .NET "
@@ -473,7 +474,7 @@ class Layouts:
         size = self._vector if hardware else self._rules.vector_bytes.get(name)
         if size is None:
             what = f"`{name}` has as many bytes as the vectors of the processor it runs on"
-            raise DebugInfoError("FC0905", self._path(), what)
+            raise NotSupported("FC0905", self._path(), what)
         position, fields = 0, []
         for one in [self._open(*field) for field in self._types.fields(number)]:
             fields.append(one.at(position))

@@ -5,7 +5,7 @@ Every type gets a number of its own, so that what is known of one can be kept in
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dotnet.assemblies import CORE_LIBRARIES, Assembly
+from fetchc.debuginfo.dotnet.assemblies import CORE_LIBRARIES, Assembly, MissingAssembly
 from fetchc.debuginfo.dotnet.metadata_signatures import (
     SUFFIXES,
     Array,
@@ -419,9 +419,7 @@ class DotnetObjects:
     def _assembly(self, name: str) -> Assembly | None:
         try:
             return self._types.closed.references.assembly(name)
-        except DebugInfoError as refused:
-            if refused.code != "FC0907":
-                raise
+        except MissingAssembly:
             return None  # loaded from elsewhere: name() says so
 
 

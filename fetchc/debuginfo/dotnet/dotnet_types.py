@@ -11,7 +11,7 @@ from fetchc.debuginfo.dotnet.closed_types import Code, Instance, Items, Link
 from fetchc.debuginfo.dotnet.csharp_names import desugared, made_name, split_outside
 from fetchc.debuginfo.dotnet.metadata_signatures import Array, Generic, Pointer
 from fetchc.debuginfo.dotnet.method_code import Methods
-from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.debuginfo.dotnet.portable_executable import NotSupported
 from fetchc.program.entities import Absent, Constant
 from fetchc.program.types import (
     ArrayType,
@@ -318,9 +318,7 @@ class DotnetTypes:
             if name in self.runtime.layout.vectors and "`" in name:
                 return self._vector(number, shown, name)
             return self._structure(number, shown, name, kind)
-        except DebugInfoError as refused:
-            if refused.code != "FC0905":
-                raise
+        except NotSupported as refused:
             return UnknownType(shown, None, refused.what)
 
     def _vector(self, number: int, shown: str, name: str) -> Type:

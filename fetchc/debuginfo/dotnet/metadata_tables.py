@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from struct import Struct
 
+from fetchc.debuginfo.dotnet.portable_executable import NotSupported
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
@@ -165,7 +166,7 @@ class Metadata:
         for table in INDIRECT:
             if self.count(table):
                 what = f"uncompressed metadata with the table {table}"
-                raise DebugInfoError("FC0905", path, what, "metadata")
+                raise NotSupported("FC0905", path, what, "metadata")
 
     def _broken(self, offset: int, what: str) -> DebugInfoError:
         return DebugInfoError("FC0904", self.path, what, "metadata", offset)

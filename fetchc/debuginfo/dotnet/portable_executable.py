@@ -16,7 +16,16 @@ from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteSize, FileOffset
 from fetchc.record import Record
 
-__all__ = ["ASSEMBLY", "Bundle", "Entry", "Pe", "PeSection", "bundle_of", "map_file"]
+__all__ = [
+    "ASSEMBLY",
+    "Bundle",
+    "Entry",
+    "NotSupported",
+    "Pe",
+    "PeSection",
+    "bundle_of",
+    "map_file",
+]
 
 WIDE = 0x20B  # magic of the optional header of PE32+
 DIRECTORIES = 16
@@ -27,6 +36,10 @@ SECTION_BYTES = 40
 # Source: dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md.
 SYSTEMS = {0: "windows", 0x7B79: "linux", 0x4644: "apple", 0xADC4: "freebsd", 0x1993: "netbsd"}
 MACHINES = {0x8664: "x86_64", 0xAA64: "aarch64", 0x14C: "i386", 0x1C4: "arm"}
+
+
+class NotSupported(DebugInfoError):
+    """The file is right, and uses what is not read (FC0905)."""
 
 
 class PeSection(Record):
@@ -182,7 +195,7 @@ class Bundle:
         cursor = Cursor(path, "bundle manifest", memoryview(data), min(header, len(data)))
         major, _, count = cursor.u32(), cursor.u32(), cursor.u32()
         if major < OLDEST_IN_PLACE:
-            raise DebugInfoError(
+            raise NotSupported(
                 "FC0905",
                 path,
                 "a bundle of .NET Core 3 is unpacked when it starts",
@@ -206,7 +219,7 @@ class Bundle:
     def image(self, entry: Entry) -> Pe:
         """The headers of an image; raises DebugInfoError FC0905 where it is compressed."""
         if entry.compressed:
-            raise DebugInfoError(
+            raise NotSupported(
                 "FC0905",
                 self.path,
                 f"`{entry.name}` is compressed in it, and no probe can be set on what is unpacked",

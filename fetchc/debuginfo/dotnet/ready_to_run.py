@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from struct import Struct, unpack
 
-from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.debuginfo.dotnet.portable_executable import NotSupported
 from fetchc.program.entities import Absent, Indirect, InMemory, InRegister, Piece, Pieces
 from fetchc.quantities import Address, ByteOffset, ByteSize, DwarfRegister
 from fetchc.record import Record
@@ -202,7 +202,7 @@ class ReadyToRun:
         self._methods = methods
         found = native_header(image)
         if found is None or found[0] != b"RTR\0":
-            raise DebugInfoError("FC0905", image.path, "the image has no ReadyToRun code")
+            raise NotSupported("FC0905", image.path, "the image has no ReadyToRun code")
         cursor = image.at(found[1] - image.start, "ReadyToRun header")
         self.version = (cursor.u16(), cursor.u16())
         self.flags = cursor.u32()
@@ -212,7 +212,7 @@ class ReadyToRun:
         self._sections = {cursor.u32(): (cursor.u32(), cursor.u32()) for _ in range(count)}
         if OWNER_COMPOSITE in self._sections:
             what = "the code of the image is in a composite image, beside it"
-            raise DebugInfoError("FC0905", image.path, what)
+            raise NotSupported("FC0905", image.path, what)
         self._stride = 12 if image.machine == "x86_64" else 8
         # An assembly of nothing but forwards has no code.
         functions = self._section(RUNTIME_FUNCTIONS, "RUNTIME_FUNCTIONS")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.units import signatures
+from fetchc.debuginfo.separate.build_id import MissingDebugFile
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import DieOffset
 
@@ -28,7 +29,6 @@ __all__ = ["Package", "PackageIndex", "SplitFiles"]
 # Split units refer to these sections of the program by offsets that its linker has written.
 _IN_PROGRAM = (".debug_addr", ".debug_ranges")
 _UNITS = {".debug_info.dwo": False, ".debug_types.dwo": True}
-_NOT_THERE = ("FC0908", "FC0909")
 
 
 class SplitFiles:
@@ -80,9 +80,7 @@ class SplitFiles:
         """The same; None, and ``missing`` set, where it is not there."""
         try:
             return self.unit(skeleton)
-        except DebugInfoError as absent:
-            if absent.code not in _NOT_THERE:
-                raise
+        except MissingDebugFile as absent:
             self.missing = self.missing or absent
             return None
 

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 __all__ = [
     "SHT_NOBITS",
     "Image",
+    "OtherFormat",
     "Section",
     "SectionHeader",
     "Segment",
+    "UnreadableFile",
     "architecture_of",
     "build_id_in",
     "loaded_module",
@@ -228,6 +230,14 @@ class SectionHeader(Record):
     link: int
 
 
+class UnreadableFile(DebugInfoError):
+    """The file cannot be opened or mapped."""
+
+
+class OtherFormat(DebugInfoError):
+    """The file is not ELF; another reader may take it."""
+
+
 class Image:
     """One file: what its headers say, and its sections by name.
 
@@ -272,7 +282,7 @@ class Image:
             self.map.write(content)
         head = self.map[:16]
         if len(head) < 16 or head[:4] != b"\x7fELF":
-            raise DebugInfoError("FC0902", path, "not an ELF file", reason="not an ELF file")
+            raise OtherFormat("FC0902", path, "not an ELF file", reason="not an ELF file")
         width, order = head[4], head[5]
         if width not in (1, 2) or order not in (1, 2):
             raise self._error(f"unknown ELF class {width} or byte order {order}")
@@ -461,16 +471,16 @@ def _map(path: str, root: str) -> tuple[mmap.mmap, os.stat_result]:
         handle, status = _with_room(lambda: open_regular(path, root))
     except (OSError, ValueError) as refused:
         what = refused.strerror if isinstance(refused, OSError) else str(refused)
-        raise DebugInfoError("FC0901", path, f"cannot be read: {what}") from None
+        raise UnreadableFile("FC0901", path, f"cannot be read: {what}") from None
     try:
         if status.st_size == 0:
-            raise DebugInfoError(
+            raise OtherFormat(
                 "FC0902", path, "not an ELF file: it is empty", reason="not an ELF file"
             )
         try:
             return _with_room(lambda: _shared(handle)), status  # a mapping has a handle, too
         except OSError as refused:
-            raise DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}") from None
+            raise UnreadableFile("FC0901", path, f"cannot be read: {refused.strerror}") from None
     finally:
         os.close(handle)
 

@@ -14,12 +14,24 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.environment import Environment
 
-__all__ = ["opened", "other_build", "other_file", "other_machine", "read_alternate", "read_link"]
+__all__ = [
+    "MissingDebugFile",
+    "opened",
+    "other_build",
+    "other_file",
+    "other_machine",
+    "read_alternate",
+    "read_link",
+]
 
 _CRC_CHUNK = 1 << 20
 _CRC_MOST = (
     4 << 30
 )  # bytes that a checksum is made of, in seconds: a sparse file costs its owner nothing
+
+
+class MissingDebugFile(DebugInfoError):
+    """A file that debug information refers to is nowhere (FC0909), or of another build (FC0908)."""
 
 
 def read_link(image: Image) -> tuple[str, int] | None:

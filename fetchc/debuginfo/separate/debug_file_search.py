@@ -10,6 +10,7 @@ import shutil
 from fetchc.debuginfo.elf.headers import Image
 from fetchc.debuginfo.safe_open import exists, listed, read_regular, real_path, resolved
 from fetchc.debuginfo.separate.build_id import (
+    MissingDebugFile,
     opened,
     other_build,
     other_file,
@@ -197,7 +198,7 @@ class Finder:
     def _wrong(self, what: str, told: tuple[str, ...], help: str) -> DebugInfoError:
         notes = (f"tried {'; '.join(told)}",) if len(told) > 1 else ()
         path = self._program.path
-        return DebugInfoError("FC0908", path, f"its debug file {what}", help=help, notes=notes)
+        return MissingDebugFile("FC0908", path, f"its debug file {what}", help=help, notes=notes)
 
     def alternate(self, owner: Image) -> Image:
         """The file that .gnu_debugaltlink of ``owner`` names (dwz): for DW_FORM_GNU_ref_alt,
@@ -273,7 +274,7 @@ class Finder:
 
 def _missing(path: str, what: str, told: list[str], wrong: list[str], help: str) -> DebugInfoError:
     code, why = ("FC0908", "is of another build") if wrong else ("FC0909", "is not found")
-    return DebugInfoError(
+    return MissingDebugFile(
         code, path, f"{what} {why}", help=help, notes=(f"tried {'; '.join(told)}",)
     )
 
