@@ -12,13 +12,56 @@ from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mmap import mmap
+
     from fetchc.debuginfo.elf.headers import Buffer, Section
 
-__all__ = ["MAX_LEB128", "Cursor", "read_sleb", "read_uleb", "skip_leb", "uleb_bytes"]
+__all__ = [
+    "MAX_LEB128",
+    "Cursor",
+    "compressed_bytes",
+    "decode_number",
+    "encode_number",
+    "number_at",
+    "number_layouts",
+    "read_compressed",
+    "read_sleb",
+    "read_uleb",
+    "record_layout",
+    "skip_leb",
+    "uleb_bytes",
+]
 
 # A 64-bit LEB128 has ten bytes; assemblers pad some, nobody pads beyond this. The limit keeps
 # a hostile run of continuation bytes from building a number of a million digits.
 MAX_LEB128 = 16
+
+# ------------------------------------------------------------------------------
+# Numbers and records in bytes without a section.
+
+
+def decode_number(raw: bytes | memoryview, little: bool, signed: bool = False) -> int:
+    """The number that exactly these bytes are."""
+    return int.from_bytes(raw, "little" if little else "big", signed=signed)
+
+
+def number_at(data: Buffer | mmap, at: int, size: int, little: bool) -> int:
+    """An unsigned number of ``size`` bytes; IndexError where the data ends before."""
+    raw = data[at : at + size]
+    if len(raw) != size:
+        raise IndexError(f"truncated {size}-byte number")
+    return int.from_bytes(raw, "little" if little else "big")
+
+
+def encode_number(value: int, size: int, little: bool) -> bytes:
+    """A number as the file has it, to search for; OverflowError where ``size`` is too small."""
+    return value.to_bytes(size, "little" if little else "big")
+
+
+def record_layout(little: bool, fields: str) -> Struct:
+    """A record without padding, its fields spelled as :mod:`struct` does."""
+    return Struct(("<" if little else ">") + fields)
+
 
 # ------------------------------------------------------------------------------
 # LEB128 numbers in bytes without a section (DWARF 5, section 7.6). They raise IndexError where the
@@ -66,11 +109,38 @@ def uleb_bytes(value: int) -> bytes:
     return bytes(out)
 
 
+def read_compressed(data: bytes, at: int) -> tuple[int, int]:
+    """A compressed unsigned number of .NET metadata and the position after it.
+
+    Where ``data`` ends before it the position is past the end. Source: ECMA-335, II.23.2.
+    """
+    first = data[at] if at < len(data) else 0xFF
+    if first < 0x80:
+        return first, at + 1
+    size, mask = (2, 0x3FFF) if first < 0xC0 else (4, 0x1FFFFFFF)
+    if first >= 0xE0 or at + size > len(data):
+        return 0, len(data) + 1
+    return number_at(data, at, size, False) & mask, at + size
+
+
+def compressed_bytes(value: int) -> bytes:
+    """A compressed unsigned number as it is written, at most 2 ** 29 - 1."""
+    if value < 0x80:
+        return bytes((value,))
+    size, mark = (2, 0x8000) if value < 0x4000 else (4, 0xC0000000)
+    return encode_number(value | mark, size, False)
+
+
 # ------------------------------------------------------------------------------
 # Sections.
 
 _LITTLE = {1: Struct("<B"), 2: Struct("<H"), 4: Struct("<I"), 8: Struct("<Q")}
 _BIG = {1: Struct(">B"), 2: Struct(">H"), 4: Struct(">I"), 8: Struct(">Q")}
+
+
+def number_layouts(little: bool) -> dict[int, Struct]:
+    """Unsigned numbers by their bytes, 1, 2, 4 and 8: for readers that are generated from these."""
+    return _LITTLE if little else _BIG
 
 
 class Cursor:
@@ -110,7 +180,7 @@ class Cursor:
         self.offset = self._first = offset
         self.end = len(data) if end is None else end
         self.little = little
-        self._numbers = _LITTLE if little else _BIG
+        self._numbers = number_layouts(little)
         self._source = source
         if not 0 <= offset <= self.end or (source is None and self.end > len(data)):
             raise self.error("the offset is outside the section")

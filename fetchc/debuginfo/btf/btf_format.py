@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from array import array
 
+from fetchc.debuginfo.byte_reader import decode_number, encode_number
 from fetchc.debuginfo.kernel_variables import of_several
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, AtSymbol
@@ -40,7 +41,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from mmap import mmap
-    from typing import Literal
 
     from fetchc.debuginfo.btf.kernel_program import BtfProgram
     from fetchc.debuginfo.elf.headers import Buffer
@@ -118,7 +118,7 @@ class Btf:
     """
 
     __slots__ = (
-        "_base", "_data", "_first", "_names", "_names_first", "_order", "_types", "_words",
+        "_base", "_data", "_first", "_names", "_names_first", "_types", "_words",
         "little_endian", "path", "starts",
     )  # fmt: skip
 
@@ -131,14 +131,13 @@ class Btf:
     ) -> None:
         self.path = path
         self._base = base
-        little = bytes(data[:2]) == MAGIC.to_bytes(2, "little")
-        if not little and bytes(data[:2]) != MAGIC.to_bytes(2, "big"):
+        little = bytes(data[:2]) == encode_number(MAGIC, 2, True)
+        if not little and bytes(data[:2]) != encode_number(MAGIC, 2, False):
             raise DebugInfoError("FC0902", path, "it does not begin as BTF does")
-        order: Literal["little", "big"] = "little" if little else "big"
         self.little_endian = little
 
         def word(at: int) -> int:
-            return int.from_bytes(data[at : at + WORD], order)
+            return decode_number(data[at : at + WORD], little)
 
         header = word(4)
         if len(data) < 24 or header < 24:
@@ -152,12 +151,11 @@ class Btf:
             raise self._broken(8, f"{size} bytes of types at {at:#x} do not fit the file")
         if names + length > len(data) or not length or data[names + length - 1]:
             raise self._broken(16, f"{length} bytes of names at {names:#x} do not fit or end")
-        self._order = order
         # What can be searched: a view cannot.
         self._data = bytes(data) if isinstance(data, memoryview) else data
         self._types, self._names = range(at, at + size), range(names, names + length)
         self._words: Words = memoryview(self._data)[at : at + size].cast("I")
-        if order != sys.byteorder:
+        if little != (sys.byteorder == "little"):
             self._words = array("I", self._words)
             self._words.byteswap()
         self._first: int = 1 if base is None else base.end
@@ -250,7 +248,7 @@ class Btf:
         from bisect import bisect_right
 
         first, end = self._types.start, self._types.stop
-        key = name.to_bytes(WORD, self._order)
+        key = encode_number(name, WORD, self.little_endian)
         at = self._data.find(key, first, end)
         while at >= 0:
             index, rest = divmod(at - first, WORD)
@@ -282,7 +280,7 @@ class Btf:
 
         starts = self.starts
         first, end = self._types.start, self._types.stop
-        key = name.to_bytes(WORD, self._order)
+        key = encode_number(name, WORD, self.little_endian)
         # A zero at the end makes the search twice as long; in a short key it has to be there.
         key = key[:3] if key[2] and not key[3] else key
         at = self._data.find(key, first, end)

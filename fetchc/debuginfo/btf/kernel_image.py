@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fetchc.ceilings import HELP, kernel_image_size
 from fetchc.debuginfo.btf.btf_format import MAGIC
+from fetchc.debuginfo.byte_reader import decode_number, encode_number
 from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
@@ -45,10 +46,10 @@ def btf_of_image(path: str, data: Buffer) -> tuple[bytes, str | None] | None:
 
 
 def _of_bzimage(data: bytes) -> bytes | None:
-    if data[0x202:0x206] != b"HdrS" or int.from_bytes(data[0x206:0x208], "little") < 0x208:
+    if data[0x202:0x206] != b"HdrS" or decode_number(data[0x206:0x208], True) < 0x208:
         return None
-    start = ((data[0x1F1] or 4) + 1) * 512 + int.from_bytes(data[0x248:0x24C], "little")
-    return data[start : start + int.from_bytes(data[0x24C:0x250], "little")]
+    start = ((data[0x1F1] or 4) + 1) * 512 + decode_number(data[0x248:0x24C], True)
+    return data[start : start + decode_number(data[0x24C:0x250], True)]
 
 
 def _unpacked(path: str, data: bytes) -> bytes:
@@ -112,7 +113,7 @@ def _lz4(path: str, data: bytes) -> bytes:
     module = _module(path, "lz4.block", "lz4")
     made, at = bytearray(), 4
     while at + 4 <= len(data) - 4:
-        size = int.from_bytes(data[at : at + 4], "little")
+        size = decode_number(data[at : at + 4], True)
         block = data[at + 4 : at + 4 + size]
         try:
             made += module.decompress(block, uncompressed_size=1 << 23)
@@ -145,12 +146,12 @@ UNPACKERS: dict[bytes, Unpacker] = {GZIP: _gzip, XZ: _xz, ZSTD: _zstd, LZ4: _lz4
 def _largest(data: bytes) -> bytes | None:
     """The largest run of bytes that has BTF's header and adds up."""
     best: bytes | None = None
-    for order in ("little", "big"):
-        magic = MAGIC.to_bytes(2, order) + b"\x01"
+    for little in (True, False):
+        magic = encode_number(MAGIC, 2, little) + b"\x01"
         at = data.find(magic)
         while at >= 0:
             header, types, size, names, length = [
-                int.from_bytes(data[at + field : at + field + 4], order)
+                decode_number(data[at + field : at + field + 4], little)
                 for field in range(4, 24, 4)
             ]
             end = at + header + names + length

@@ -12,6 +12,7 @@ import os
 import sys
 
 from fetchc.debuginfo.btf.btf_format import AGGREGATES, MAGIC, WORD, Btf, BtfTypes
+from fetchc.debuginfo.byte_reader import encode_number
 from fetchc.debuginfo.c_type_names import QUALIFIERS, base_spelling
 from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.elf.headers import build_id_in
@@ -430,7 +431,7 @@ def open_file(
             data = file.read(LARGEST)
     except OSError as refused:
         raise DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}") from None
-    if data[:2] not in (MAGIC.to_bytes(2, "little"), MAGIC.to_bytes(2, "big")):
+    if data[:2] not in (encode_number(MAGIC, 2, True), encode_number(MAGIC, 2, False)):
         from fetchc.debuginfo.btf.kernel_image import btf_of_image
 
         found = btf_of_image(path, data)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from fetchc.debuginfo.byte_reader import decode_number, read_compressed
 from fetchc.debuginfo.dotnet.metadata_signatures import SignatureReader
-from fetchc.debuginfo.dotnet.metadata_tables import Token, compressed, metadata_of
+from fetchc.debuginfo.dotnet.metadata_tables import Token, metadata_of
 from fetchc.debuginfo.dotnet.portable_executable import NotSupported, Pe, map_file
 from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun, native_header
 from fetchc.debuginfo.safe_open import exists, is_regular, listed, read_regular, resolved
@@ -255,12 +256,12 @@ class Assembly:
         if value is None:
             return ()
         names, at = [], 6
-        for _ in range(min(int.from_bytes(value[2:6], "little"), MOST_NAMES)):
+        for _ in range(min(decode_number(value[2:6], True), MOST_NAMES)):
             length = 0
             if value[at : at + 1] == NULL:
                 at += 1
             else:
-                length, at = compressed(value, at)
+                length, at = read_compressed(value, at)
             names.append(value[at : at + length].decode("utf-8", "surrogateescape"))
             at += length
         return tuple(names)

@@ -8,6 +8,7 @@ says which).
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import decode_number
 from fetchc.debuginfo.dotnet.assemblies import CORE_LIBRARIES
 from fetchc.debuginfo.dotnet.closed_types import Code, Instance, Items, Link
 from fetchc.debuginfo.dotnet.portable_executable import NotSupported
@@ -537,5 +538,5 @@ class Layouts:
         value = made.assembly.attribute(made.row, INLINE_ARRAY)
         if value is None:
             return found
-        times = int.from_bytes(value[2:6], "little")
+        times = decode_number(value[2:6], True)
         return Layout(found.fields, found.size * times, found.alignment, times)

@@ -6,6 +6,7 @@ Source of layouts: :mod:`fetchc.debuginfo.dotnet.class_layout` and targets/runti
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import decode_number
 from fetchc.debuginfo.dotnet.class_layout import NUMBERS, SIGNED, Layouts, number_type
 from fetchc.debuginfo.dotnet.closed_types import Code, Instance, Items, Link
 from fetchc.debuginfo.dotnet.csharp_names import desugared, made_name, split_outside
@@ -432,7 +433,7 @@ class DotnetTypes:
         signed = under in SIGNED
         listed = []
         for name, value in made.assembly.constants(made.row):
-            listed.append((name, int.from_bytes(value, "little", signed=signed)))
+            listed.append((name, decode_number(value, True, signed)))
         flags = made.assembly.attribute(made.row, FLAGS) is not None
         return EnumType(shown, ByteSize(NUMBERS[under]), signed, tuple(listed), flags)
 
@@ -547,7 +548,7 @@ def static_place(assembly: Assembly, field: int) -> Place:
     for kind, _, blob in assembly.metadata.rows_of("Constant", 1, field << 2):
         if kind & 0xFF in NUMBER_CODES:
             value = assembly.metadata.blob(blob)
-            number = int.from_bytes(value, "little", signed=NUMBER_CODES[kind & 0xFF])
+            number = decode_number(value, True, signed=NUMBER_CODES[kind & 0xFF])
             return Constant(number, ByteSize(len(value)))
     return Absent(
         "no location", "it is a constant, which is in the code that uses it and nowhere else"

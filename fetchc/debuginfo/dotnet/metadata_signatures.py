@@ -6,7 +6,7 @@ Source: ECMA-335, partition II, section 23.2; the codes from 0x3d to 0x3f are of
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dotnet.metadata_tables import compressed
+from fetchc.debuginfo.byte_reader import read_compressed
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record, assert_never
 
@@ -130,7 +130,7 @@ class SignatureReader:
 
     def number(self) -> int:
         """A compressed number."""
-        value, self.at = compressed(self._data, self.at)
+        value, self.at = read_compressed(self._data, self.at)
         if self.at > len(self._data):
             raise self._broken("a signature that breaks off")
         return value

@@ -6,8 +6,7 @@ from 1, as tokens do. Source: ECMA-335, partition II, section 24.
 
 from __future__ import annotations
 
-from struct import Struct
-
+from fetchc.debuginfo.byte_reader import number_at, read_compressed, record_layout
 from fetchc.debuginfo.dotnet.portable_executable import NotSupported
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
@@ -16,10 +15,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from mmap import mmap
+    from struct import Struct
 
     from fetchc.debuginfo.dotnet.portable_executable import Pe
 
-__all__ = ["CODED", "TABLES", "Metadata", "Token", "compressed", "compressed_number", "metadata_of"]
+__all__ = ["CODED", "TABLES", "Metadata", "Token", "metadata_of"]
 
 # ------------------------------------------------------------------------------
 # The tables of .NET metadata: which columns each has, and what its coded columns point at.
@@ -172,10 +172,10 @@ class Metadata:
         return DebugInfoError("FC0904", self.path, what, "metadata", offset)
 
     def _number(self, at: int, size: int) -> int:
-        taken = self._data[at : at + size]
-        if len(taken) != size:
-            raise self._broken(at, "truncated")
-        return int.from_bytes(taken, "little")
+        try:
+            return number_at(self._data, at, size, True)
+        except IndexError:
+            raise self._broken(at, "truncated") from None
 
     def _streams(self, root: int, size: int) -> dict[str, tuple[int, int]]:
         length = self._number(root + 12, 4)
@@ -226,7 +226,7 @@ class Metadata:
             name, spelled = TABLES[number]
             columns = tuple(spelled.split())
             widths = [_width(column, heaps, rows) for column in columns]
-            layout = Struct("<" + "".join({2: "H", 4: "I"}[width] for width in widths))
+            layout = record_layout(True, "".join({2: "H", 4: "I"}[width] for width in widths))
             found[name] = _Table(at, layout, columns, count)
             at += layout.size * count
         if at > start + length:
@@ -305,7 +305,7 @@ class Metadata:
         if not 0 <= offset < size:
             raise self._broken(offset, "a blob outside of the blobs")
         head = bytes(self._data[start + offset : start + min(offset + 4, size)])
-        length, used = compressed(head, 0)
+        length, used = read_compressed(head, 0)
         if used > len(head) or offset + used + length > size:
             raise self._broken(offset, "a blob that runs past the end")
         at = start + offset + used
@@ -325,30 +325,6 @@ class Metadata:
         if tag >= len(tables) or tables[tag] == "-":
             raise self._broken(0, f"a {kind} index with the tag {tag}")
         return Token(tables[tag], value >> bits)
-
-
-def compressed(data: bytes, at: int) -> tuple[int, int]:
-    """A compressed unsigned number and the offset behind it (ECMA-335, II.23.2).
-
-    Where ``data`` breaks off the offset is past its end.
-    """
-    first = data[at] if at < len(data) else 0xFF
-    if first < 0x80:
-        return first, at + 1
-    size = 2 if first < 0xC0 else 4
-    taken = data[at : at + size]
-    if first >= 0xE0 or len(taken) < size:
-        return 0, len(data) + 1
-    mask = 0x3FFF if size == 2 else 0x1FFFFFFF
-    return int.from_bytes(taken, "big") & mask, at + size
-
-
-def compressed_number(value: int) -> bytes:
-    """A compressed unsigned number as it is written, at most 2 ** 29 - 1."""
-    if value < 0x80:
-        return bytes((value,))
-    size, mark = (2, 0x8000) if value < 0x4000 else (4, 0xC0000000)
-    return (value | mark).to_bytes(size, "big")
 
 
 def _width(column: str, heaps: int, rows: dict[str, int]) -> int:

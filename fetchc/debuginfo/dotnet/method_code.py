@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 
+from fetchc.debuginfo.byte_reader import compressed_bytes, read_compressed
 from fetchc.debuginfo.dotnet.assemblies import PARAMETER
 from fetchc.debuginfo.dotnet.closed_types import Instance
 from fetchc.debuginfo.dotnet.csharp_names import (
@@ -23,7 +24,6 @@ from fetchc.debuginfo.dotnet.metadata_signatures import (
     holder_spelled,
     open_spelled,
 )
-from fetchc.debuginfo.dotnet.metadata_tables import compressed, compressed_number
 from fetchc.debuginfo.dotnet.mono_aot import CodeByAddress, MonoCode
 from fetchc.debuginfo.dotnet.portable_executable import map_file
 from fetchc.debuginfo.dotnet.ready_to_run import function_index
@@ -122,7 +122,7 @@ def _mentioning(data: mmap | bytes, entries: list[int], rows: Collection[int]) -
     found = set[int]()
     end = min(entries[-1] + LONGEST, len(data))
     for row in rows:
-        number = compressed_number(row)
+        number = compressed_bytes(row)
         at = data.find(number, entries[0], end)
         while at >= 0:
             holder = entries[bisect_right(entries, at) - 1]
@@ -433,7 +433,7 @@ def continued_in(assembly: Assembly, row: int) -> str:
     for attribute in ATTRIBUTES:
         value = assembly.attribute(row, attribute, METHOD)
         if value is not None:
-            length, at = compressed(value, PROLOG)
+            length, at = read_compressed(value, PROLOG)
             name = value[at : at + length].decode("utf-8", "surrogateescape")
             # Of a type in another assembly the name of that follows.
             return f"{class_spelled(name.partition(',')[0], ())}.MoveNext" if name else ""

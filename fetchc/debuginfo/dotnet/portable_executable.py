@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 
-from fetchc.debuginfo.byte_reader import Cursor
+from fetchc.debuginfo.byte_reader import Cursor, decode_number
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteSize, FileOffset
@@ -239,7 +239,7 @@ def bundle_of(path: str) -> Bundle | None:
     at = data.find(SIGNATURE)
     if at < 8:
         return None
-    header = int.from_bytes(data[at - 8 : at], "little")
+    header = decode_number(data[at - 8 : at], True)
     return Bundle(path, data, header) if header else None
 
 

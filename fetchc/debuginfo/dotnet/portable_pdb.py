@@ -10,9 +10,10 @@ import os
 import zlib
 from bisect import bisect_right
 
+from fetchc.debuginfo.byte_reader import read_compressed
 from fetchc.debuginfo.dotnet.dotnet_types import static_fields, static_place
 from fetchc.debuginfo.dotnet.metadata_signatures import SignatureReader
-from fetchc.debuginfo.dotnet.metadata_tables import Metadata, compressed
+from fetchc.debuginfo.dotnet.metadata_tables import Metadata
 from fetchc.debuginfo.dotnet.method_code import CONTEXT_PARAMETER
 from fetchc.debuginfo.dotnet.portable_executable import map_file
 from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun
@@ -82,7 +83,7 @@ class PortablePdb:
             name = self._metadata.blob(self._metadata.row("Document", document)[0])
             separator, at, parts = name[:1].strip(b"\0"), 1, []
             while at < len(name):
-                part, at = compressed(name, at)
+                part, at = read_compressed(name, at)
                 parts.append(self._metadata.blob(part) if part else b"")
             found = separator.join(parts).decode("utf-8", "surrogateescape")
             self._files[document] = found
@@ -135,7 +136,7 @@ def _points(metadata: Metadata, blob: bytes, document: int) -> list[SequencePoin
     def number(signed: bool = False) -> int:
         nonlocal at
         start = at
-        value, at = compressed(blob, at)
+        value, at = read_compressed(blob, at)
         if at > len(blob):
             raise broken("sequence points that break off")
         if not signed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import decode_number
 from fetchc.debuginfo.dotnet.class_layout import NUMBERS
 from fetchc.debuginfo.dotnet.closed_types import Code, Instance, Items, overriding
 from fetchc.debuginfo.dotnet.metadata_signatures import SignatureReader, class_spelled
@@ -69,7 +70,7 @@ def steps(assembly: Assembly, row: int) -> tuple[Step, ...] | None:
         elif code in (TO_FIRST_LOCAL, FIRST_LOCAL) and kept == (code == FIRST_LOCAL) and found:
             kept, at = not kept, at + 1
         elif code in WITH_TOKEN and begun and not kept:
-            found.append(Step(code, int.from_bytes(body[at + 1 : at + 5], "little")))
+            found.append(Step(code, decode_number(body[at + 1 : at + 5], True)))
             at += 5
         elif code == LENGTH and body[at + 1 : at + 2] == bytes([AS_INT]) and found and not kept:
             found.append(Step(code, 0))

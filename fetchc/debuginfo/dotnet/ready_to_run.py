@@ -5,8 +5,7 @@ Source: dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md.
 
 from __future__ import annotations
 
-from struct import Struct, unpack
-
+from fetchc.debuginfo.byte_reader import decode_number, number_at, record_layout
 from fetchc.debuginfo.dotnet.portable_executable import NotSupported
 from fetchc.program.entities import Absent, Indirect, InMemory, InRegister, Piece, Pieces
 from fetchc.quantities import Address, ByteOffset, ByteSize, DwarfRegister
@@ -45,7 +44,7 @@ __all__ = [
 # Source: dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md, "Native Format".
 
 BLOCK = 16  # elements of an array that share a tree
-FOUR_BYTES = Struct("<i").unpack_from
+FOUR_BYTES = record_layout(True, "i").unpack_from
 NUMBER_BITS = (0, 7, 14, 21, 28, 32)  # of a number of so many bytes
 
 
@@ -54,7 +53,7 @@ def native_number(cursor: Cursor) -> int:
     first = cursor.u8()
     for size in range(4):
         if not first >> size & 1:
-            rest = int.from_bytes(cursor.take(size), "little")
+            rest = decode_number(cursor.take(size), True)
             return first >> size + 1 | rest << 7 - size
     if first & 16:
         raise cursor.error(f"a number that begins with {first:#x}", cursor.offset - 1)
@@ -66,9 +65,9 @@ def signed_number(data: bytes, at: int) -> tuple[int, int]:
     first = data[at]
     size = next((size for size in range(1, 5) if not first >> size - 1 & 1), 5)
     if size < 5:
-        value = int.from_bytes(data[at : at + size], "little") >> size
+        value = decode_number(data[at : at + size], True) >> size
     else:
-        value = int.from_bytes(data[at + 1 : at + 5], "little")
+        value = decode_number(data[at + 1 : at + 5], True)
     bits = NUMBER_BITS[size]
     return value - (1 << bits) if value >> bits - 1 else value, size
 
@@ -147,7 +146,9 @@ def table_entries(cursor: Cursor) -> list[int]:
     if (buckets + 1) * width > cursor.remaining():
         raise cursor.error(f"{buckets} buckets")
     letter = {1: "B", 2: "H", 4: "I"}[width]
-    bounds = list(unpack(f"<{buckets + 1}{letter}", cursor.take(width * (buckets + 1))))
+    bounds = list(
+        record_layout(True, f"{buckets + 1}{letter}").unpack(cursor.take(width * (buckets + 1)))
+    )
     if bounds != sorted(bounds) or bounds[-1] > cursor.end - base:
         raise cursor.error("buckets that are not in order", base)  # each byte is read once
     data, found = bytes(cursor.data[base : base + bounds[-1]]), []
@@ -234,13 +235,13 @@ class ReadyToRun:
         if not 0 <= index < self.functions:
             raise self._functions.error(f"there is no function {index}")
         at = self._functions.offset + index * self._stride
-        return Address(int.from_bytes(self._functions.data[at : at + 4], "little"))
+        return Address(number_at(self._functions.data, at, 4, True))
 
     def end(self, index: int) -> Address:
         """The address behind a piece of code; where only begins are listed, the next one's."""
         if self._stride == 12:
             at = self._functions.offset + index * self._stride + 4
-            return Address(int.from_bytes(self._functions.data[at : at + 4], "little"))
+            return Address(number_at(self._functions.data, at, 4, True))
         return self.begin(min(index + 1, self.functions - 1))
 
     def entry(self, method: int) -> int | None:

@@ -8,9 +8,8 @@ Source: DWARF 5, sections 2.17 and 7.25 (range lists); DWARF 4, section 2.17.3.
 from __future__ import annotations
 
 from bisect import bisect_right
-from struct import Struct
 
-from fetchc.debuginfo.byte_reader import uleb_bytes
+from fetchc.debuginfo.byte_reader import encode_number, record_layout, uleb_bytes
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.dies import Die, is_entry, starts_before
@@ -21,7 +20,6 @@ from fetchc.quantities import Address, DieOffset
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Literal
 
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Shape
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.elf.headers import Section
 
     Range = tuple[Address, Address]
-    Order = Literal["little", "big"]
 
 __all__ = ["AddressTable", "aranges", "function_at", "functions", "lists_from", "ranges"]
 
@@ -141,9 +138,9 @@ def _sets(section: Section) -> Iterator[tuple[DieOffset, Iterable[tuple[int, int
     # Of each unit its pairs of address and length. A library has thousands of them, so the
     # usual header is read at once.
     data = section.bytes_between(0, section.size)
-    order = "<" if section.little else ">"
-    header = Struct(order + "IHIBB").unpack_from
-    layouts = {4: Struct(order + "II"), 8: Struct(order + "QQ")}
+    little = section.little
+    header = record_layout(little, "IHIBB").unpack_from
+    layouts = {4: record_layout(little, "II"), 8: record_layout(little, "QQ")}
     size = len(data)
     at = 0
     while at < size:
@@ -292,27 +289,26 @@ _WITH_ADDRESS = frozenset((c.DW_RLE_base_address, c.DW_RLE_start_end, c.DW_RLE_s
 
 def lists_from(unit: Unit, address: Address) -> Iterator[bytes]:
     """Values of DW_AT_ranges, as the unit stores them, of lists that may begin with the address."""
-    order: Order = "little" if unit.little else "big"
-    for offset in _new(unit, address, order) if unit.version >= 5 else _old(unit, address, order):
+    for offset in _new(unit, address) if unit.version >= 5 else _old(unit, address):
         if 0 <= offset < 1 << 8 * unit.offset_size:
-            yield offset.to_bytes(unit.offset_size, order)
+            yield encode_number(offset, unit.offset_size, unit.little)
 
 
-def _new(unit: Unit, address: Address, order: Order) -> Iterator[int]:
+def _new(unit: Unit, address: Address) -> Iterator[int]:
     section = unit.info.open_section(".debug_rnglists", unit)
     if section is None:
         return
-    for at in section.find_all(address.to_bytes(unit.address_size, order)):
+    for at in section.find_all(encode_number(address, unit.address_size, unit.little)):
         if at and section.bytes_between(at - 1, at)[0] in _WITH_ADDRESS:
             yield at - 1
 
 
-def _old(unit: Unit, address: Address, order: Order) -> Iterator[int]:
+def _old(unit: Unit, address: Address) -> Iterator[int]:
     section = unit.info.open_section(".debug_ranges", unit)
     low = address - unit.low_pc
     if section is None or low <= 0:
         return
-    for at in section.find_all(low.to_bytes(unit.address_size, order)):
+    for at in section.find_all(encode_number(low, unit.address_size, unit.little)):
         yield at - unit.ranges_base
 
 
@@ -394,7 +390,7 @@ def _function_by_bytes(unit: Unit, address: Address) -> Die | None:
     if not 0 <= address < 1 << 8 * size:
         return None
     shapes = _function_shapes(unit, c.DW_AT_low_pc, _ADDRESSES)
-    key = address.to_bytes(size, "little" if unit.little else "big")
+    key = encode_number(address, size, unit.little)
     for start in _entries_at(unit, key, shapes):
         return Die(unit, start)
     shapes = _function_shapes(unit, c.DW_AT_ranges, _LIST_OFFSETS)
@@ -457,7 +453,7 @@ def _address_indexes(unit: Unit, address: Address) -> set[int]:
     section = unit.info.required_section(".debug_addr", unit)
     size = unit.address_size
     base = unit.tables.addr_base
-    key = address.to_bytes(size, "little" if unit.little else "big")
+    key = encode_number(address, size, unit.little)
     return {
         (at - base) // size
         for at in section.find_all(key)

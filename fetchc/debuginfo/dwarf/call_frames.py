@@ -5,9 +5,7 @@ Source: DWARF 5, sections 6.4.2 and 6.4.3; GNU instructions: binutils' ``include
 
 from __future__ import annotations
 
-from struct import Struct
-
-from fetchc.debuginfo.byte_reader import Cursor
+from fetchc.debuginfo.byte_reader import Cursor, encode_number, record_layout
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Absent, FrameRelative, Indirect, InMemory, InRegister
 from fetchc.quantities import Address, ByteOffset, DwarfRegister
@@ -16,6 +14,7 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from struct import Struct
 
     from fetchc.debuginfo.dwarf.expressions import Machine
     from fetchc.debuginfo.elf.elf_file import Elf
@@ -651,9 +650,7 @@ def _by_plain_entries(frames: FrameSection, address: Address) -> tuple[int | Non
 
 def _plain_entry(frames: FrameSection) -> Struct:
     # Length, CIE, address and size of code: how an FDE of 32-bit DWARF starts.
-    return Struct(
-        ("<" if frames.little else ">") + ("IIQQ" if frames.address_size == 8 else "IIII")
-    )
+    return record_layout(frames.little, "IIQQ" if frames.address_size == 8 else "IIII")
 
 
 def _by_bytes(frames: FrameSection, address: Address, function: Address) -> int | None:
@@ -662,7 +659,7 @@ def _by_bytes(frames: FrameSection, address: Address, function: Address) -> int 
     # that names a CIE. None leaves the answer to _by_entries.
     entry = _plain_entry(frames)
     data = bytes(frames.data)
-    needle = function.to_bytes(frames.address_size, "little" if frames.little else "big")
+    needle = encode_number(function, frames.address_size, frames.little)
     at = data.find(needle)
     while at >= 0:
         offset = at - 8
@@ -698,7 +695,7 @@ def _by_header(elf: Elf, address: Address, frames_address: Address) -> int | Non
     count = encoded_pointer(cursor, count_encoding, word, base, base)
     if count > cursor.remaining() // 8:
         raise cursor.error(f"a table of {count} entries runs past the end of the section")
-    pair = Struct("<ii" if elf.little_endian else ">ii")
+    pair = record_layout(elf.little_endian, "ii")
     table = cursor.offset
     low, high = 0, int(count)
     while low < high:

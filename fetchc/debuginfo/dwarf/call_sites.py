@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from struct import Struct
 
+from fetchc.debuginfo.byte_reader import encode_number, record_layout
 from fetchc.debuginfo.dwarf import subprograms
 from fetchc.debuginfo.dwarf.call_frames import row
 from fetchc.debuginfo.dwarf.constants import (
@@ -383,7 +384,7 @@ class _Search:
 # no mark of where they begin, so bytes that only look like one are found, too.
 
 _PF_X = 1
-_DISTANCE = Struct("<i")
+_DISTANCE = record_layout(True, "i")
 _WORD = Struct("=Q")  # an element of the arrays
 _END = 1 << 64  # of all addresses; a segment behind it is damage
 
@@ -485,7 +486,7 @@ def _is_stored(elf: Elf, function: Function, code: CodeUses) -> bool:
     address, size = function.address, function.size or 0
     if code.takes_address(address, size):
         return True
-    word = int(address).to_bytes(elf.word_bytes, "little" if elf.little_endian else "big")
+    word = encode_number(int(address), elf.word_bytes, elf.little_endian)
     for segment in elf.segments:
         if not segment.file_size:
             continue

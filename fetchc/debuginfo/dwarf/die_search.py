@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.debuginfo.byte_reader import uleb_bytes
+from fetchc.debuginfo.byte_reader import encode_number, uleb_bytes
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import DW_FORM_ref4
@@ -13,7 +13,6 @@ from fetchc.quantities import DieOffset
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Literal
 
     from fetchc.debuginfo.dwarf.abbrev import AbbrevTable, Declaration
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
@@ -148,7 +147,7 @@ def _by_offsets(
             continue  # 64-bit DWARF with more than 4 GiB of strings does not fit the search
         for unit_section in sections.unit_sections:
             section = unit_section.section
-            key = offset.to_bytes(4, "little" if section.little else "big")
+            key = encode_number(offset, 4, section.little)
             yield from _at_hits(info, section.find_all(key), unit_section, form, offset, wanted)
 
 
@@ -231,12 +230,11 @@ def _by_indexes(sections: SectionSet, offsets: frozenset[int], wanted: _Wanted) 
     section = sections.open_section(".debug_str_offsets")
     if section is None:
         return
-    order = "little" if section.little else "big"
     places: dict[int, list[int]] = {4: [], 8: []}
     for size, found in places.items():
         for offset in offsets:
             if offset < 1 << 8 * size:
-                raw = offset.to_bytes(size, "little" if order == "little" else "big")
+                raw = encode_number(offset, size, section.little)
                 found.extend(section.find_all(raw))
     for unit in sections.units():
         base, size = unit.tables.str_offsets_base, unit.offset_size
@@ -269,10 +267,9 @@ def referring(
             elif form is not None or declaration.has_indirect:
                 return None
     data = unit.data
-    order: Literal["little", "big"] = "little" if unit.little else "big"
     starts: set[int] = set()
     for target in targets:
-        key = target.to_bytes(4, order)
+        key = encode_number(target, 4, unit.little)
         at = data.find(key)
         while at >= 0:
             starts.update(starts_before(data, at, shapes))

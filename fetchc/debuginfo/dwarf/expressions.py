@@ -10,7 +10,7 @@ Source: DWARF 5, sections 2.5 and 2.6.
 from __future__ import annotations
 
 from fetchc.ceilings import OPERATIONS
-from fetchc.debuginfo.byte_reader import Cursor
+from fetchc.debuginfo.byte_reader import Cursor, decode_number
 from fetchc.debuginfo.dwarf.symbolic_values import (
     Number,
     Start,
@@ -46,7 +46,6 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Literal
 
     from fetchc.debuginfo.dwarf.symbolic_values import Value
     from fetchc.debuginfo.dwarf.units import Unit
@@ -417,8 +416,8 @@ def _finish(run: Run, operation: Operation, described: Place) -> None:
 
 
 def _implicit_value(run: Run, operation: Operation) -> None:
-    order: Literal["little", "big"] = "little" if run.cursor.little else "big"
-    value = Constant(int.from_bytes(operation.block, order), ByteSize(len(operation.block)))
+    number = decode_number(operation.block, run.cursor.little)
+    value = Constant(number, ByteSize(len(operation.block)))
     _finish(run, operation, value if operation.block else NO_LOCATION)
 
 

@@ -8,9 +8,8 @@ Source: DWARF 5, section 7.5.5 and table 7.5; DWARF 2 to 4, the same sections.
 from __future__ import annotations
 
 import struct
-from struct import Struct
 
-from fetchc.debuginfo.byte_reader import read_sleb, read_uleb
+from fetchc.debuginfo.byte_reader import decode_number, number_layouts, read_sleb, read_uleb
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.quantities import Address
 
@@ -185,10 +184,7 @@ class Encoding:
         self.offset_size = offset_size
         self.address_size = address_size
         self.little = little
-        order = "<" if little else ">"
-        self.numbers = {
-            size: Struct(order + code) for size, code in zip((1, 2, 4, 8), "BHIQ", strict=True)
-        }
+        self.numbers = number_layouts(little)
         # Source: DWARF 3, section 7.5.4: ref_addr had the size of an address in version 2 only.
         self.sizes: dict[int, int] = {
             **_FIXED_SIZES,
@@ -224,7 +220,7 @@ class Encoding:
 
         def odd(data: bytes, at: int) -> tuple[int, int]:
             raw, end = _block(data, at, size)
-            return int.from_bytes(raw, "little" if little else "big"), end
+            return decode_number(raw, little), end
 
         return odd
 

@@ -8,8 +8,7 @@ are walked. What linkers make (``--gdb-index``, version 7) is not used: they tak
 
 from __future__ import annotations
 
-import struct
-
+from fetchc.debuginfo.byte_reader import decode_number, record_layout
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import DW_AT_declaration, DW_AT_name
 from fetchc.debuginfo.dwarf.dies import Die
@@ -113,7 +112,7 @@ class GdbNames:
         if number >= self._count:
             raise self._section.error(f"unit {number} of {self._count} in an index of gdb", at)
         place = self._units + 16 * number
-        start = int.from_bytes(self._section.bytes_between(place, place + 8), "little")
+        start = decode_number(self._section.bytes_between(place, place + 8), True)
         if not self._known:
             self._known = {unit.offset: unit for unit in self._info.units()}
         if start not in self._known:
@@ -124,7 +123,7 @@ class GdbNames:
         end = start + 4 * count
         if end > self._section.size:
             raise self._section.error("an index of gdb that ends too early", start)
-        return struct.unpack(f"<{count}I", self._section.bytes_between(start, end))
+        return record_layout(True, f"{count}I").unpack(self._section.bytes_between(start, end))
 
 
 def gdb_names(info: DebugInfo) -> GdbNames | None:
@@ -136,7 +135,7 @@ def gdb_names(info: DebugInfo) -> GdbNames | None:
     if section is None or info.elf.open_section(".debug_types") is not None:
         return None
     version = section.bytes_between(0, min(4, section.size))
-    if int.from_bytes(version, "little") not in _VERSIONS:
+    if decode_number(version, True) not in _VERSIONS:
         return None
     found = GdbNames(info, section)
     return found if not found.has_type_units and found.covers_all() else None

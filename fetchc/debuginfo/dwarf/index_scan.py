@@ -12,9 +12,7 @@ declaration, as in :mod:`fetchc.debuginfo.dwarf.forms`.
 
 from __future__ import annotations
 
-from struct import Struct
-
-from fetchc.debuginfo.byte_reader import read_uleb
+from fetchc.debuginfo.byte_reader import read_uleb, record_layout
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import NAMED, NESTING, TAGGED, VARIABLES
@@ -32,6 +30,7 @@ from fetchc.debuginfo.dwarf.qualified_names import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from struct import Struct
 
     from fetchc.debuginfo.dwarf.abbrev import Declaration
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
@@ -99,8 +98,8 @@ def hopper(declaration: Declaration) -> Hop | None:
     distance = declaration.offset_of(c.DW_AT_sibling)
     size = declaration.encoding.sizes.get(declaration.form(c.DW_AT_sibling) or 0)
     if distance is not None and size in _CODES:
-        order = "<" if declaration.encoding.little else ">"
-        return Struct(f"{order}{distance}x{_CODES[size]}").unpack_from
+        little = declaration.encoding.little
+        return record_layout(little, f"{distance}x{_CODES[size]}").unpack_from
 
     def read(data: bytes, at: int) -> tuple[int]:
         target = getter(data, at)
@@ -112,8 +111,8 @@ def hopper(declaration: Declaration) -> Hop | None:
 def _unpacked(declaration: Declaration) -> Read | None:
     # None where values have no fixed size, or a form is not one of the usual.
     sizes = declaration.encoding.sizes
-    order = "<" if declaration.encoding.little else ">"
-    layouts, inline = [order], False
+    little = declaration.encoding.little
+    fields_of, inline = [""], False  # before and after a name that stands among the values
     fields: dict[int, int] = {}  # attribute -> its place among the unpacked values
     constants: dict[int, int] = {}
     for attribute, form, constant in declaration.attributes:
@@ -123,15 +122,15 @@ def _unpacked(declaration: Declaration) -> Read | None:
                 constants[attribute] = constant
         elif attribute == c.DW_AT_name and form == c.DW_FORM_string and not inline:
             inline = True
-            layouts.append(order)
+            fields_of.append("")
         elif form not in sizes:
             return None
         elif not wanted:
-            layouts[-1] += f"{sizes[form]}x"
+            fields_of[-1] += f"{sizes[form]}x"
         elif sizes[form] not in _CODES or not _usual(attribute, form):
             return None
         else:
-            layouts[-1] += _CODES[sizes[form]]
+            fields_of[-1] += _CODES[sizes[form]]
             fields[attribute] = len(fields)
     if declaration.form(c.DW_AT_name) is None:
         return _decoded
@@ -140,9 +139,12 @@ def _unpacked(declaration: Declaration) -> Read | None:
         fields.setdefault(attribute, len(fields))
     name, size, line = [fields[attribute] for attribute in _WANTED]
     if inline:
-        return _with_string(layouts, tuple(others), size, line)
+        before, after = [record_layout(little, each) for each in fields_of]
+        return _with_string(before, after, tuple(others), size, line)
     indexed = declaration.form(c.DW_AT_name) in STRING_INDEX_FORMS
-    return _with_offset(layouts[0], tuple(others), indexed, name, size, line)
+    return _with_offset(
+        record_layout(little, fields_of[0]), tuple(others), indexed, name, size, line
+    )
 
 
 def _usual(attribute: int, form: int) -> bool:
@@ -152,9 +154,8 @@ def _usual(attribute: int, form: int) -> bool:
 
 
 def _with_offset(
-    layout: str, others: tuple[int, ...], indexed: bool, name: int, size: int, line: int
+    values: Struct, others: tuple[int, ...], indexed: bool, name: int, size: int, line: int
 ) -> Read:
-    values = Struct(layout)
     unpack, length = values.unpack_from, values.size
 
     def read(unit: Unit, data: bytes, start: int, at: int) -> tuple[int, Name | None, int]:
@@ -165,9 +166,10 @@ def _with_offset(
     return read
 
 
-def _with_string(layouts: list[str], others: tuple[int, ...], size: int, line: int) -> Read:
+def _with_string(
+    before: Struct, after: Struct, others: tuple[int, ...], size: int, line: int
+) -> Read:
     # The name stands among the values, with a length of its own.
-    before, after = Struct(layouts[0]), Struct(layouts[1])
     distance = before.size
 
     def read(unit: Unit, data: bytes, start: int, at: int) -> tuple[int, Name | None, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from os.path import normpath
 
-from fetchc.debuginfo.byte_reader import read_uleb, skip_leb
+from fetchc.debuginfo.byte_reader import decode_number, read_uleb, skip_leb
 from fetchc.debuginfo.dwarf import subprograms
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_call_file,
@@ -39,7 +39,6 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Literal
 
     from fetchc.debuginfo.byte_reader import Cursor
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
@@ -350,7 +349,7 @@ def _run(cursor: Cursor, header: Header, largest: int, from_zero: bool) -> Itera
     step, line_base, line_range = header.minimum_length, header.line_base, header.line_range
     opcode_base, counts = header.opcode_base, header.operand_counts
     constant_advance = step * ((255 - opcode_base) // line_range)
-    order: Literal["little", "big"] = "little" if cursor.little else "big"
+    little = cursor.little
     data = bytes(cursor.take(header.end - header.start))
     size, at = len(data), 0
     address, file, line = 0, 1, 1
@@ -378,7 +377,7 @@ def _run(cursor: Cursor, header: Header, largest: int, from_zero: bool) -> Itera
                     address, file, line = 0, 1, 1
                     is_stmt, prologue_end, linked = header.default_is_stmt, False, True
                 elif extended == DW_LNE_set_address:
-                    address = int.from_bytes(data[at + 1 : behind], order) & largest
+                    address = decode_number(data[at + 1 : behind], little) & largest
                     linked = from_zero or address != 0
                 at = behind
             elif opcode == DW_LNS_copy:
@@ -403,7 +402,7 @@ def _run(cursor: Cursor, header: Header, largest: int, from_zero: bool) -> Itera
             elif opcode == DW_LNS_fixed_advance_pc:
                 if at + 2 > size:
                     raise cursor.error("truncated 2-byte number", header.start + at)
-                address = (address + int.from_bytes(data[at : at + 2], order)) & largest
+                address = (address + decode_number(data[at : at + 2], little)) & largest
                 at += 2
             elif opcode == DW_LNS_set_prologue_end:
                 prologue_end = True

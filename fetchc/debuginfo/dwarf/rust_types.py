@@ -8,6 +8,7 @@ Source: rustc, compiler/rustc_codegen_llvm/src/debuginfo/metadata; DWARF 5, sect
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import decode_number
 from fetchc.debuginfo.dwarf import type_entries
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_data_bit_offset,
@@ -152,7 +153,7 @@ def _discriminant(variant: Die, size: int | None, signed: bool) -> int | None:
     read = variant.signed if signed else variant.constant
     value = read(DW_AT_discr_value)
     if value is None and (block := variant.block(DW_AT_discr_value)) is not None:
-        value = int.from_bytes(block, "little")  # as wide as a tag of u128
+        value = decode_number(block, True)  # as wide as a tag of u128
     if value is None:
         return None
     below = 1 << 8 * size - 1 if signed else 0

@@ -10,7 +10,7 @@ chapter 5, section 7.5.4.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.byte_reader import read_uleb
+from fetchc.debuginfo.byte_reader import decode_number, read_uleb
 from fetchc.debuginfo.dwarf.constants import (
     AGGREGATES,
     DW_ATE_UTF,
@@ -655,7 +655,7 @@ def _enumerator(types: TypeTable, die: Die) -> tuple[str, int]:
         block = die.block(DW_AT_const_value)
         if block is None:
             raise malformed(die, "an enumerator without a value")
-        value = int.from_bytes(block, "little" if _little_endian(types) else "big")
+        value = decode_number(block, _little_endian(types))
     return die.string(DW_AT_name) or "", value
 
 

@@ -6,8 +6,8 @@ Source: DWARF 5, section 7.5.1 (unit headers); DWARF 2 to 4, the same section.
 from __future__ import annotations
 
 from bisect import bisect_right
-from struct import Struct
 
+from fetchc.debuginfo.byte_reader import record_layout
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import Encoding, encoding
@@ -349,7 +349,7 @@ class UnitSection:
         if not self._looked:
             self._look()
         section, base = self.section, self.base
-        length_at = Struct("<I" if section.little else ">I").unpack_from
+        length_at = record_layout(section.little, "I").unpack_from
         while self._next < self.end and self._next <= past:
             start = self._next - base
             length = _NOT_PLAIN

@@ -5,6 +5,7 @@ Source: DWARF 5, section 4.1.
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import decode_number
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_abstract_origin,
     DW_AT_const_value,
@@ -28,8 +29,6 @@ from fetchc.program.entities import NO_LOCATION, Absent, Constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
-
     from fetchc.debuginfo.dwarf.abbrev import Declaration
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
@@ -66,8 +65,7 @@ def constant_of(die: Die) -> Constant | Absent | None:
         raw = text.encode("utf-8", "surrogateescape") + b"\0"
     if not raw:
         return NO_LOCATION
-    order: Literal["little", "big"] = "little" if die.unit.little else "big"
-    return Constant(int.from_bytes(raw, order))
+    return Constant(decode_number(raw, die.unit.little))
 
 
 def wrong_class(die: Die, attribute: int) -> DebugInfoError:

@@ -8,7 +8,7 @@ Reference: DWARF 5, sections 3.3.8 (instances), 3.4 (blocks), 4.1 (variables).
 
 from __future__ import annotations
 
-from fetchc.debuginfo.byte_reader import read_sleb
+from fetchc.debuginfo.byte_reader import decode_number, read_sleb
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_artificial,
     DW_AT_const_value,
@@ -361,7 +361,7 @@ def simple_place(expression: bytes, unit: Unit, frame_base: Place | None) -> Pla
         offset = frame_base.offset + number
         return FrameRelative(ByteOffset(offset)) if end == size and abs(offset) < _FAR else None
     if code == _ADDR and size == 1 + unit.address_size:
-        address = Address(int.from_bytes(expression[1:], "little" if unit.little else "big"))
+        address = Address(decode_number(expression[1:], unit.little))
         if unit.info.elf.is_discarded(address):
             return Absent("no address", f"its address is {DISCARDED}")
         return AtAddress(address)

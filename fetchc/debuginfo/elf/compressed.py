@@ -6,9 +6,8 @@ the older ``.zdebug_*`` sections with ``ZLIB`` and a big-endian size in front.
 
 from __future__ import annotations
 
-from struct import Struct
-
 from fetchc.ceilings import HELP, inflation
+from fetchc.debuginfo.byte_reader import decode_number, record_layout
 from fetchc.diag.diagnostic import DebugInfoError
 
 TYPE_CHECKING = False
@@ -61,11 +60,11 @@ def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
     if name.startswith(".zdebug_"):
         if header.size < 12 or mapped[start : start + 4] != b"ZLIB":
             raise DebugInfoError("FC0904", path, "no ZLIB header", name)
-        method, size = _ZLIB, int.from_bytes(mapped[start + 4 : start + 12], "big")
+        method, size = _ZLIB, decode_number(mapped[start + 4 : start + 12], False)
         start += 12
     else:
         # type, (reserved,) size, alignment
-        layout = Struct(("<" if image.little else ">") + ("IIQQ" if image.bits64 else "III"))
+        layout = record_layout(image.little, "IIQQ" if image.bits64 else "III")
         if header.size < layout.size:
             raise DebugInfoError("FC0904", path, "no compression header", name)
         method, *_, size, _ = layout.unpack_from(mapped, start)
@@ -222,7 +221,7 @@ class ZlibInflater(StreamInflater):
         # Method 8 with a window of at most 32 KiB and no preset dictionary; a multiple of 31.
         if len(head) < 2 or head[0] & 15 != 8 or head[0] > 0x78 or head[1] & 32:
             raise self._error("damaged zlib stream (its header is unknown)")
-        if int.from_bytes(head, "big") % 31:
+        if decode_number(head, False) % 31:
             raise self._error("damaged zlib stream (its header is wrong)")
 
     def _piece(self, limit: int) -> bytes:
@@ -263,7 +262,7 @@ class ZlibInflater(StreamInflater):
         checksum = (behind + self._map[self._at : self._end])[:4]
         if len(checksum) < 4:
             raise self._error("the zlib stream has no end")
-        if int.from_bytes(checksum, "big") != zlib.adler32(self._buffer or b""):
+        if decode_number(checksum, False) != zlib.adler32(self._buffer or b""):
             raise self._error("damaged zlib stream (its checksum is another)")
 
 

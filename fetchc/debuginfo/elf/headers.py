@@ -8,9 +8,8 @@ from __future__ import annotations
 import mmap
 import os
 from mmap import MADV_DONTNEED, PAGESIZE
-from struct import Struct
 
-from fetchc.debuginfo.byte_reader import Cursor
+from fetchc.debuginfo.byte_reader import Cursor, decode_number, record_layout
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
@@ -20,6 +19,7 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from struct import Struct
     from typing import TypeVar
 
     from fetchc.debuginfo.elf.compressed import Inflater, Inflation
@@ -106,7 +106,7 @@ class Section:
     def unsigned(self, offset: int, size: int) -> int:
         """The unsigned number of ``size`` bytes at ``offset``; FC0904 where that is outside."""
         raw = self.bytes_between(offset, offset + size)
-        return int.from_bytes(raw, "little" if self.little else "big")
+        return decode_number(raw, self.little)
 
     def find_all(self, needle: bytes) -> Iterator[int]:
         """Offsets of every occurrence of ``needle``, overlapping ones too, in order."""
@@ -319,7 +319,7 @@ class Image:
         return DebugInfoError("FC0904", self.path, what, section, offset)
 
     def _struct(self, layout: str) -> Struct:
-        return Struct(("<" if self.little else ">") + layout)
+        return record_layout(self.little, layout)
 
     def _table(self, offset: int, entry: int, count: int, layout: str) -> list[tuple[int, ...]]:
         record = self._struct(layout)
@@ -449,7 +449,7 @@ def build_id_in(
     notes: bytes | mmap.mmap, little: bool, at: int, end: int, alignment: int = 4
 ) -> str | None:
     """NT_GNU_BUILD_ID of the notes from ``at`` to ``end``, in lower-case hex; None without one."""
-    note = Struct("<III" if little else ">III")
+    note = record_layout(little, "III")
     while at + note.size <= end:
         name_size, content_size, kind = note.unpack_from(notes, at)
         name = at + note.size

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import glob
-from struct import Struct
 
-from fetchc.debuginfo.byte_reader import Cursor
+from fetchc.debuginfo.byte_reader import Cursor, record_layout
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.separate.debug_file_search import libraries
 from fetchc.diag.diagnostic import DebugInfoError
@@ -139,9 +138,9 @@ def address_word(elf: Elf, architecture: str, name: str) -> Address | None:
 def _relocations(elf: Elf) -> Iterator[tuple[int, int, int]]:
     # r_offset, r_info, r_addend. Without a field of its own the addend is in the word, for the
     # relocations of variables in the global offset table 0.
-    order, word = ("<" if elf.little_endian else ">"), ("Q" if elf.word_bytes == 8 else "I")
+    word = "Q" if elf.word_bytes == 8 else "I"
     for kind, fields in ((_SHT_RELA, word * 2 + word.lower()), (_SHT_REL, word * 2)):
-        entry = Struct(order + fields)
+        entry = record_layout(elf.little_endian, fields)
         for section in elf.sections_of_kind(kind):
             raw = section.upto()
             for found in entry.iter_unpack(raw[: len(raw) // entry.size * entry.size]):

@@ -7,9 +7,8 @@ only as the end of a longer one (``tcp_sock`` in a kernel); a hit needs no NUL i
 
 from __future__ import annotations
 
-from struct import Struct
-
 from fetchc.ceilings import HELP, joined_names
+from fetchc.debuginfo.byte_reader import decode_number, encode_number, record_layout
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteSize
 from fetchc.record import Record
@@ -65,7 +64,7 @@ class SymbolTable:
         self.names = names
         self._wide = wide
         self._little = symbols.little
-        self._entry = Struct(("<" if symbols.little else ">") + ("IBBHQQ" if wide else "IIIBBH"))
+        self._entry = record_layout(symbols.little, "IBBHQQ" if wide else "IIIBBH")
         self._value_at = 8 if wide else 4
         self._searches = 0
         # Whoever lists all asks often. Offsets of symbols by name and by value, and the names that
@@ -142,7 +141,7 @@ class SymbolTable:
     def _all_named(self) -> dict[bytes, list[int]]:
         # In the order of the string table, as a search has them.
         size = self._entry.size
-        field = Struct(("<" if self._little else ">") + f"I{size - 4}x")
+        field = record_layout(self._little, f"I{size - 4}x")
         data = self._symbols.bytes_between(0, self._symbols.size // size * size)
         strings = self.names.bytes_between(0, self.names.size)
         found: dict[bytes, list[int]] = {}
@@ -157,11 +156,11 @@ class SymbolTable:
         return found
 
     def _packed(self, number: int, size: int) -> bytes:
-        return number.to_bytes(size, "little" if self._little else "big")
+        return encode_number(number, size, self._little)
 
     def _named_in_one_pass(self, places: set[int]) -> list[int]:
         size = self._entry.size
-        field = Struct(("<" if self._little else ">") + f"I{size - 4}x")
+        field = record_layout(self._little, f"I{size - 4}x")
         count = self._symbols.size // size
         data = self._symbols.bytes_between(0, count * size)
         return [i * size for i, (at,) in enumerate(field.iter_unpack(data)) if at in places]
@@ -237,8 +236,7 @@ class SymbolTable:
         width, size = (2 if kind == "H" else 4), self._entry.size
         if self._little == (byteorder == "little"):
             return memoryview(data).cast(kind)[at // width :: size // width].tolist()
-        order = "<" if self._little else ">"
-        field = Struct(f"{order}{at}x{kind}{size - at - width}x")
+        field = record_layout(self._little, f"{at}x{kind}{size - at - width}x")
         return [number for (number,) in field.iter_unpack(data)]
 
     def _endless(self, place: int) -> DebugInfoError:
@@ -266,7 +264,7 @@ class SymbolTable:
             if unnamed.section == _SHN_UNDEF or unnamed.kind not in (STT_NOTYPE, *_CODE):
                 continue
             head = self._symbols.bytes_between(offset, offset + 4)
-            name = self.names.cstring(int.from_bytes(head, "little" if self._little else "big"))
+            name = self.names.cstring(decode_number(head, self._little))
             text = name.decode("utf-8", "surrogateescape")
             found.append(
                 Symbol(

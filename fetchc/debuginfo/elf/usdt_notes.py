@@ -9,6 +9,7 @@ Source: the wiki of SystemTap, UserSpaceProbeImplementation; sys/sdt.h of system
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import decode_number
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import StaticProbe
 from fetchc.quantities import Address
@@ -69,7 +70,7 @@ def _probe(elf: Elf, data: bytes, at: int, end: int) -> StaticProbe:
 
 
 def _word(elf: Elf, data: bytes, at: int, size: int) -> int:
-    return int.from_bytes(data[at : at + size], "little" if elf.little_endian else "big")
+    return decode_number(data[at : at + size], elf.little_endian)
 
 
 def _aligned(size: int) -> int:

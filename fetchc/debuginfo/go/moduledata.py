@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from struct import Struct
-
+from fetchc.debuginfo.byte_reader import decode_number, encode_number, record_layout
 from fetchc.debuginfo.dwarf.subprograms import ABI0
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Variable
@@ -183,12 +182,12 @@ _ELSEWHERE = 1 << 63
 class Memory:
     """The data of one program by address. ``label`` of a failed read says what was read."""
 
-    __slots__ = ("_architecture", "_relocated", "elf", "order", "word_bytes")
+    __slots__ = ("_architecture", "_relocated", "elf", "little", "word_bytes")
 
     def __init__(self, elf: Elf, architecture: str) -> None:
         self.elf = elf
         self.word_bytes = elf.word_bytes
-        self.order = "<" if elf.little_endian else ">"
+        self.little = elf.little_endian
         self._architecture = architecture
         self._relocated: dict[int, int] | None = None
 
@@ -209,11 +208,11 @@ class Memory:
     def number(self, address: int, size: int, label: str) -> int:
         """An unsigned number of the file's byte order, not relocated."""
         raw = self.take(address, size, label)
-        return int.from_bytes(raw, "little" if self.elf.little_endian else "big")
+        return decode_number(raw, self.little)
 
     def packed(self, value: int, size: int) -> bytes:
         """A number as the file has it."""
-        return value.to_bytes(size, "little" if self.elf.little_endian else "big")
+        return encode_number(value, size, self.little)
 
     def word(self, address: int, label: str) -> int:
         """A machine word as the loader leaves it: an address, a length."""
@@ -224,7 +223,7 @@ class Memory:
         """``count`` machine words one behind the other."""
         size = self.word_bytes
         raw = self.take(address, count * size, label)
-        plain = Struct(f"{self.order}{count}{'Q' if size == 8 else 'I'}").unpack(raw)
+        plain = record_layout(self.little, f"{count}{'Q' if size == 8 else 'I'}").unpack(raw)
         relocated = self._relocations()
         if not relocated:
             return plain
@@ -253,7 +252,7 @@ class Memory:
             known = table(f"arch/{self._architecture}")["relocations"]
             kind, named = known["relative"], known["symbol"]
             bits = 32 if self.word_bytes == 8 else 8
-            entry = Struct(self.order + ("QQq" if self.word_bytes == 8 else "IIi"))
+            entry = record_layout(self.little, "QQq" if self.word_bytes == 8 else "IIi")
             symbols: dict[int, int] | None = None
             for section in self.elf.sections_of_kind(_SHT_RELA):
                 raw = section.upto()
@@ -273,7 +272,7 @@ class Memory:
         if raw is None:
             return {}
         wide = self.word_bytes == 8
-        entry = Struct(self.order + ("IBBHQQ" if wide else "IIIBBH"))
+        entry = record_layout(self.little, "IBBHQQ" if wide else "IIIBBH")
         place, section = (4, 3) if wide else (1, 5)
         whole = len(raw) // entry.size * entry.size
         rows = entry.iter_unpack(bytes(raw[:whole]))

@@ -10,8 +10,7 @@ offsets from the text in 1.18, from 1.26 on the header does not say where that i
 
 from __future__ import annotations
 
-from struct import Struct
-
+from fetchc.debuginfo.byte_reader import record_layout
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
 from fetchc.record import Record
@@ -74,9 +73,8 @@ class FunctionTable:
         size = (2 * self.count + 1) * self._entry_bytes
         if not self.count or self.pairs + size > self.window.size or self.names > self.window.size:
             raise head.error(f"a table of {self.count} functions runs past the end", _HEADER)
-        self._numbers = Struct(f"{memory.order}{2 * self.count}{'I' if relative else 'Q'}")
-        if word == 4:
-            self._numbers = Struct(f"{memory.order}{2 * self.count}I")
+        letter = "I" if relative or word == 4 else "Q"
+        self._numbers = record_layout(memory.little, f"{2 * self.count}{letter}")
         self._text: int | None = None
         self._entries: tuple[int, ...] = ()
         self._rows: tuple[int, ...] = ()
@@ -158,7 +156,7 @@ class FunctionTable:
         # Offset of a name to the rows that have it, by their index.
         if not self._by_name:
             self._load()
-            one = Struct(f"{self.memory.order}I")
+            one = record_layout(self.memory.little, "I")
             raw, behind = self.window.upto(), self._entry_bytes
             last = self.window.size - behind - one.size
             for index, row in enumerate(self._rows):

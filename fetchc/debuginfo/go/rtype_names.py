@@ -6,6 +6,7 @@ text's offset. So both are searched for as bytes, and what is found is read as w
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import encode_number, uleb_bytes
 from fetchc.debuginfo.dwarf.go_name_lookup import unescaped
 from fetchc.debuginfo.go import rtypes
 from fetchc.debuginfo.go.moduledata import Memory, known_version, module
@@ -423,11 +424,9 @@ def _names(known: Descriptors) -> tuple[Section, int]:
 def _beginning(known: Descriptors, before: bytes, length: int) -> int | None:
     """Offset in ``before`` of the name whose text, of ``length`` bytes, is right behind it."""
     if known.short_lengths:
-        header = length.to_bytes(2, "big")
-    elif length < 0x80:
-        header = bytes([length])
+        header = encode_number(length, 2, False)
     else:
-        header = bytes([length & 0x7F | 0x80, length >> 7])
+        header = uleb_bytes(length)
     at = len(before) - len(header) - 1
     return at if at >= 0 and before.endswith(header) and before[at] < _FLAGS else None
 

@@ -6,6 +6,7 @@ Source: Go 1.15 to 1.27, src/internal/abi/type.go, src/reflect/type.go and src/r
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import decode_number, read_uleb
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 from fetchc.target.machines import table
@@ -28,6 +29,7 @@ _UNCOMMON, _EXTRA_STAR, _NAMED, _DIRECT = 1 << 0, 1 << 1, 1 << 2, 1 << 5
 _EMBEDDED = 1 << 3  # of a name's flags
 _METHOD_BYTES = 16  # its name, its type, where its code is for interfaces and for others
 _LONGEST_NAME = 1 << 16
+_LONGEST_LENGTH = 3  # bytes of the number that is the length of a name, and one
 _MOST_FIELDS = 1 << 16
 _MOST_PARAMETERS = 1 << 10
 # Bytes of a value, by kind; of the rest in words. Arrays and structures are as long as their parts.
@@ -199,25 +201,26 @@ class Descriptors:
         memory = self.memory
         flags = memory.number(address, 1, LABEL)
         if self.short_lengths:
-            high, low = memory.take(address + 1, 2, LABEL)
-            start, length = address + 3, high << 8 | low
+            length = decode_number(memory.take(address + 1, 2, LABEL), False)
+            start = address + 3
         else:
-            start, length, shift = address + 1, 0, 0
-            while True:
-                byte = memory.number(start, 1, LABEL)
-                start += 1
-                length |= (byte & 0x7F) << shift
-                shift += 7
-                if byte < 0x80:
-                    break
-                if shift > 21:
-                    raise self.error("a name without an end", address)
+            length, used = self._name_length(address + 1)
+            start = address + 1 + used
         if length > _LONGEST_NAME:
             raise self.error(f"a name of {length} bytes", address)
         try:
             return flags, memory.take(start, length, LABEL).decode()
         except UnicodeDecodeError:
             raise self.error("a name that is no text", address) from None
+
+    def _name_length(self, address: int) -> tuple[int, int]:
+        # An unsigned LEB128 number, and its bytes. A name at the end may be shorter than three.
+        raw = b""
+        while not raw or raw[-1] >= 0x80:
+            if len(raw) > _LONGEST_LENGTH:
+                raise self.error("a name without an end", address - 1)
+            raw += self.memory.take(address + len(raw), 1, LABEL)
+        return read_uleb(raw, 0)
 
     def _read(self, address: int) -> Descriptor:
         memory, word = self.memory, self.memory.word_bytes

@@ -10,6 +10,7 @@ src/cmd/link/internal/ld/dwarf.go (DW_AT_go_runtime_type).
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import decode_number, read_uleb
 from fetchc.debuginfo.dwarf.constants import DW_AT_go_runtime_type, DW_TAG_typedef
 from fetchc.debuginfo.dwarf.languages import is_go
 from fetchc.debuginfo.go.rtype_names import descriptors_of, label
@@ -147,7 +148,7 @@ class DescriptorTable:
         direct = (flags if self._version >= _DIRECT_IN_FLAGS else kind) & _RTYPE_DIRECT
         text = data[4 * word + 8 : 4 * word + 12]
         little = self._elf.little_endian
-        named = int.from_bytes(text, "little" if little else "big", signed=True)
+        named = decode_number(text, little, signed=True)
         name = self._name(named)
         if kind & 0x1F not in _KINDS or not name or not name.isprintable():
             return None
@@ -161,14 +162,12 @@ class DescriptorTable:
             return None
         data = self._elf.read(Address(self._start + offset), _LONGEST_TYPE_NAME)
         if self._version < _VARIABLE_LENGTHS:
-            length, start = int.from_bytes(data[1:3], "big"), 3
+            length, start = decode_number(data[1:3], False), 3
         else:
-            length, start = 0, 1
-            for byte in data[1:4]:
-                length |= (byte & 0x7F) << (7 * (start - 1))
-                start += 1
-                if not byte & 0x80:
-                    break
+            try:
+                length, start = read_uleb(data[:4], 1)
+            except IndexError:
+                return None  # longer than any name that is shown
         text = data[start : start + length]
         if len(text) < length:
             return None
